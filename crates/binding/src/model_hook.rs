@@ -119,6 +119,14 @@ impl Hook for ModelHook {
         table == COPIES_TABLE || table == LOOSE_VALUES_TABLE
     }
 
+    /// Those that the row has, and those that its entity could have.
+    fn uses(&self, table: &str, row: &Item) -> Option<Vec<String>> {
+        let entity = self.of_table(table)?.recognise(table, row).ok()??;
+        let declared = entity.attributes().iter().map(|attribute| &attribute.name);
+        let absent = declared.filter(|name| !row.contains_key(name));
+        Some(row.keys().chain(absent).cloned().collect())
+    }
+
     fn key(&self, table: &str, given: &Item) -> Result<Item, Error> {
         match (self.of_table(table), self.moving.get(table)) {
             (Some(model), Some(moving)) => moving.layouts.key(model, table, given),

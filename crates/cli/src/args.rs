@@ -97,6 +97,15 @@ pub(crate) struct ServeFlags {
     /// Size of the blocks of a new directory's files, in KiB: 4, 8, 16, 32 or 64; one that exists keeps its own [default: 8]
     #[arg(long, value_name = "KIB", conflicts_with = "in_memory")]
     pub(crate) block_kb: Option<u32>,
+    /// Serve as a gateway before this endpoint: Amazon DynamoDB, DynamoDB Local or a Trestle server; http:// or https://
+    #[arg(long, value_name = "URL", conflicts_with_all = ["data", "in_memory"])]
+    pub(crate) backend: Option<String>,
+    /// The region that requests to the endpoint are signed for [default: as its host says, AWS_REGION, us-east-1]
+    #[arg(long, value_name = "NAME", requires = "backend")]
+    pub(crate) backend_region: Option<String>,
+    /// Serve as the endpoint of gateways: clients may write the tables that gateways keep here
+    #[arg(long, conflicts_with = "backend")]
+    pub(crate) behind_gateways: bool,
     /// Apply this model before serving; may be given more than once
     #[arg(long = "model", value_name = "FILE")]
     pub(crate) models: Vec<PathBuf>,

@@ -19,6 +19,7 @@ use trestle_server::Role;
 pub(crate) struct Config {
     pub(crate) server: ServerConfig,
     pub(crate) storage: StorageConfig,
+    pub(crate) backend: BackendConfig,
     pub(crate) auth: AuthConfig,
     pub(crate) routes: RoutesConfig,
     pub(crate) tables: TablesConfig,
@@ -39,10 +40,19 @@ pub(crate) struct ServerConfig {
     pub(crate) cors: Option<String>,
     pub(crate) allowed_hosts: Option<String>,
     pub(crate) error_texts: Option<String>,
+    pub(crate) behind_gateways: Option<bool>,
     pub(crate) connections_max: Option<usize>,
     pub(crate) memory_mb: Option<usize>,
     pub(crate) idle_seconds: Option<u64>,
     pub(crate) shutdown_seconds: Option<u64>,
+}
+
+/// `[backend]`: the endpoint that a gateway stands before. Access keys come from the environment, as AWS names them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct BackendConfig {
+    pub(crate) url: Option<String>,
+    pub(crate) region: Option<String>,
 }
 
 /// `[storage]`
@@ -177,6 +187,7 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
             cors: flags.cors.clone(),
             allowed_hosts: flags.allowed_hosts.clone(),
             error_texts: flags.error_texts.clone(),
+            behind_gateways: flags.behind_gateways.then_some(true),
             memory_mb: flags.memory_mb,
             ..ServerConfig::default()
         },
@@ -191,6 +202,10 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
             models: flags.models.clone(),
             routes: flags.routes.clone(),
             ..StorageConfig::default()
+        },
+        backend: BackendConfig {
+            url: flags.backend.clone(),
+            region: flags.backend_region.clone(),
         },
         auth: AuthConfig {
             access_key: flags.access_key.clone(),

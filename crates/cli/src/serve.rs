@@ -2,6 +2,7 @@
 
 mod administration;
 mod faults;
+mod gateway;
 mod models;
 mod open_files;
 mod reindexes;
@@ -16,10 +17,12 @@ use administration::ServerAdministration;
 use reindexes::ServerReindexes;
 use routes::Routes;
 use settings::Storage;
+use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
+use trestle_api::Database;
 use trestle_embedded::{Embedded, MemoryStore, OpenError, Options, StoreErrorKind};
 use trestle_env::{Clock, SystemClock, VirtualClock};
 use trestle_queue::Queues;
@@ -34,6 +37,14 @@ const ROUTE_WORKERS: usize = 2;
 pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     let level = config.log.level.as_deref().unwrap_or("info");
     logging::start(level, config.log.format.unwrap_or(LogFormat::Text))?;
+    match &config.backend.url {
+        Some(url) => gateway::serve(config, url),
+        None => serve_data(config),
+    }
+}
+
+/// Serves a database of this machine.
+fn serve_data(config: &Config) -> Result<(), Failure> {
     let mut server_settings = settings::server(config)?;
     open_files::make_room(&mut server_settings);
     let faults = faults::begin(&config.faults)?;
@@ -63,7 +74,7 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     };
     // It accepts connections and hears signals; the server has threads of its own for the rest.
     let runtime = runtime::on_this_thread()?;
-    let result = runtime.block_on(listen(&server_settings, db.clone(), hooks, &storage));
+    let result = runtime.block_on(listen(&server_settings, Arc::new(db.clone()), hooks, &storage));
     drop(runtime);
     // Before the routes and the database, which it uses.
     workers.block_on(reindexes.stop());
@@ -113,6 +124,7 @@ fn open(storage: &Storage, clock: &Arc<dyn Clock>, config: &Config) -> Result<Em
     let clock = Arc::clone(clock);
     let mut options = Options {
         engine: settings::engine(config),
+        behind_gateways: config.server.behind_gateways.unwrap_or(false),
         ..Options::default()
     };
     match storage {
@@ -143,12 +155,17 @@ fn cannot_open_directory(path: &Path, error: &OpenError) -> Failure {
     }
 }
 
-async fn listen(settings: &Settings, db: Embedded, hooks: Hooks, storage: &Storage) -> Result<(), Failure> {
+async fn listen(
+    settings: &Settings,
+    db: Arc<dyn Database>,
+    hooks: Hooks,
+    place: &dyn fmt::Display,
+) -> Result<(), Failure> {
     let queues = hooks.queues.clone();
-    let server = Server::bind(settings, Arc::new(db), hooks)
+    let server = Server::bind(settings, db, hooks)
         .await
         .map_err(|error| start_failure(&error))?;
-    announce(&server.endpoint(), storage);
+    announce(&server.endpoint(), place);
     let (first, second) = two_signals(queues);
     tokio::select! {
         stopped = server.run(first) => match stopped {
@@ -188,9 +205,9 @@ fn two_signals(queues: Option<Queues>) -> (impl Future<Output = ()>, impl Future
 }
 
 /// The one line on standard output: where the server is and how to use it.
-fn announce(endpoint: &str, storage: &Storage) {
+fn announce(endpoint: &str, place: &dyn fmt::Display) {
     let line = format!(
-        "Trestle {} is ready at {endpoint} ({storage}). Point AWS SDKs at it with \
+        "Trestle {} is ready at {endpoint} ({place}). Point AWS SDKs at it with \
          AWS_ENDPOINT_URL_DYNAMODB={endpoint} AWS_ENDPOINT_URL_DYNAMODB_STREAMS={endpoint} \
          AWS_ENDPOINT_URL_SQS={endpoint}",
         env!("CARGO_PKG_VERSION")

@@ -24,29 +24,23 @@ mod copying;
 mod directory;
 mod embedded;
 mod held_space;
-mod in_force;
 mod internal;
 mod migration_log;
 mod model_tables;
-mod models;
 mod open;
 mod opened;
 mod options;
-mod own_tables;
 mod reindex;
 mod reindex_version;
 mod route_holds;
 mod routes;
 mod touch;
+mod verify;
 
 pub use directory::{
     RestoreError, VerifyError, backup_directory, check_backup, restore_directory, verify_directory,
 };
 pub use embedded::Embedded;
-pub use models::{
-    ApplyOptions, Models, Nobody, PlanOptions, RepairOptions, Standing, StartOptions, Verified,
-    VerifyOptions, VerifyWatcher, Watcher, verify,
-};
 pub use open::OpenError;
 pub use options::{Background, Options};
 pub use reindex::EmbeddedHost;
@@ -56,4 +50,8 @@ pub use trestle_engine::{
     HeldTable, OperationReads, Options as EngineOptions, PausedTable, StorageReads, StoreSettings,
     TOUCHED_MAX, Watcher as StorageWatcher,
 };
+pub use trestle_models::{
+    ApplyOptions, Models, Nobody, PlanOptions, RepairOptions, Standing, StartOptions, Watcher,
+};
 pub use trestle_store::{DirectoryAccess, ErrorKind as StoreErrorKind, MemoryStore, StoreError};
+pub use verify::{Verified, VerifyOptions, VerifyWatcher, verify};

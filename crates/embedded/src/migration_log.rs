@@ -2,7 +2,7 @@
 
 use trestle_binding::{MigrationStatus, counted};
 
-use crate::models::Models;
+use trestle_models::Models;
 
 /// Tells which migrations go on.
 pub(crate) fn under_way(models: &Models) {

@@ -8,10 +8,10 @@ use trestle_engine::Engine;
 use trestle_env::{Clock, SystemClock};
 use trestle_store::{FjallStore, MemoryStore, Store, StoreError};
 
-use crate::models::Models;
 use crate::opened::Opened;
 use crate::route_holds::RouteHolds;
 use crate::{Background, Embedded, Options};
+use trestle_models::Models;
 
 /// Why a database could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -130,6 +130,6 @@ fn store_in(directory: &Path, options: &Options) -> Result<Arc<dyn Store>, Store
 fn load(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: &Options) -> Result<Opened, OpenError> {
     let engine = Engine::load(store, Arc::clone(&clock), options.engine.clone())?;
     engine.hold_changes(Arc::new(RouteHolds));
-    let models = Arc::new(Models::read(engine.clone(), clock)?);
+    let models = Arc::new(Models::read(Arc::new(engine.clone()), clock)?);
     Ok(Opened::new(engine, models))
 }

@@ -7,8 +7,8 @@ use trestle_engine::{CloseError, Engine, Upkeep};
 use trestle_env::ids;
 
 use crate::migration_log;
-use crate::models::{Models, Sweeper};
 use crate::{Background, OpenError};
+use trestle_models::{Models, Sweeper};
 
 /// An engine with its models, and what works in the background. Fields are dropped in this order: the sweeper ends, then
 /// the janitor, then the committer.

@@ -13,6 +13,8 @@ pub struct Options {
     pub background: Background,
     /// Refuse a directory that does not exist instead of making it.
     pub must_exist: bool,
+    /// Clients are gateways: they keep models here in tables of Trestle's own, which clients otherwise do not write.
+    pub behind_gateways: bool,
 }
 
 /// What a database does by itself.

@@ -3,7 +3,7 @@
 use trestle_api::{Error, is_own_table, own_table_refusal};
 
 use crate::Embedded;
-use crate::models::describe;
+use trestle_models::describe;
 
 impl Embedded {
     /// A reindex of a table, or of one entity of it, to a version begins: from now on, a row that is inserted gets this version

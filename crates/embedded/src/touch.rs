@@ -4,7 +4,7 @@ use std::future::Future;
 
 use trestle_api::{Error, TouchRows, Touched, is_own_table, own_table_refusal};
 
-use crate::{Embedded, in_force};
+use crate::Embedded;
 
 impl Embedded {
     /// Raises the version attribute of rows, so that the stream has one record of each: this is what a reindex does to rows. The
@@ -38,7 +38,7 @@ impl Embedded {
         if is_own_table(&rows.table) {
             return Err(own_table_refusal(&rows.table));
         }
-        in_force::refuse_while_not(&self.opened().models)?;
+        self.opened().models.refuse_while_not_in_force()?;
         self.opened().engine.touch(rows)
     }
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use trestle_api::Error;
 use trestle_hook::{Becomes, By, Change, Companion, Edits, Refused};
 use trestle_item::Item;
+use trestle_writes::check_limits;
 
 use crate::capacity::{Consumed, write_units};
 use crate::catalog::{Index, Table};
 use crate::image::Image;
 use crate::layout::ItemKey;
 use crate::transaction::{Actor, Transaction, Written};
-use crate::write_item::check_size;
 
 /// How many rows may follow one from another.
 const DEPTH_MAX: usize = 8;
@@ -115,7 +115,7 @@ impl RowChange {
         if changes_key {
             check_key(&self.table, &self.key, image)?;
         }
-        check_limits(image)?;
+        check_limits(image, image.size())?;
         for index in indexes {
             index.key.check_index_key(&index.name, image)?;
         }
@@ -295,7 +295,7 @@ pub(crate) fn with_key(mut item: Arc<Item>, key: &Item) -> Arc<Item> {
 pub(crate) fn checked(table: &Table, key: &ItemKey, item: Arc<Item>) -> Result<Arc<Image>, Error> {
     check_key(table, key, &item)?;
     let image = Image::shared(item);
-    check_limits(&image)?;
+    check_limits(&image, image.size())?;
     table.check_index_keys(&image)?;
     Ok(Arc::new(image))
 }
@@ -304,15 +304,6 @@ pub(crate) fn checked(table: &Table, key: &ItemKey, item: Arc<Item>) -> Result<A
 fn check_key(table: &Table, key: &ItemKey, item: &Item) -> Result<(), Error> {
     if table.key.item_key_in(item)? != *key {
         return Err(defect(table, "a row was given the key of another"));
-    }
-    Ok(())
-}
-
-/// Refuses an item that is too large or too deep.
-pub(crate) fn check_limits(image: &Image) -> Result<(), Error> {
-    check_size(image)?;
-    if !image.is_within_nesting_limit() {
-        return Err(Error::validation("Nesting Levels have exceeded supported limits"));
     }
     Ok(())
 }

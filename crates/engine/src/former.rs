@@ -20,7 +20,7 @@ use crate::storage_reads::count_double_read;
 
 pub(crate) use find::{AtPlace, find, find_in};
 pub(crate) use merge::rows;
-pub use sweep::{Lying, MovedPage, Remaining, Stuck, walked};
+pub use sweep::walked;
 pub(crate) use swept::Swept;
 pub(crate) use windows::Windows;
 

@@ -104,7 +104,7 @@ where
 }
 
 /// Queues the write of a single item; `answer` turns what happened into the operation's answer.
-fn write_item<O, A>(engine: &Engine, write: Result<ItemWrite, Error>, answer: A) -> Completion
+fn write_item<O, A>(engine: &Engine, write: Result<impl Into<ItemWrite>, Error>, answer: A) -> Completion
 where
     O: Into<Response>,
     A: FnOnce(Outcome) -> O + Send + 'static,
@@ -112,7 +112,7 @@ where
     let shared = engine.shared();
     let placed = write
         .map_err(Error::of_request)
-        .and_then(|write| write.place(&shared.catalog.load(), shared));
+        .and_then(|write| write.into().place(&shared.catalog.load(), shared));
     match placed {
         Err(error) => Completion::Ready(Err(error)),
         Ok(placed) if shared.conflicts.has(&placed.place()) => {

@@ -11,7 +11,7 @@ use trestle_store::Space;
 use crate::Engine;
 use crate::amend::Amendment;
 use crate::catalog::Table;
-use crate::consequences::{RowChange, check_limits};
+use crate::consequences::RowChange;
 use crate::image::Image;
 use crate::layout::ItemKey;
 use crate::transaction::{Actor, Transaction};
@@ -255,7 +255,7 @@ impl Raise {
     fn raised(&self, table: &Table, old: &Image) -> Result<Arc<Image>, Error> {
         let mut image = old.clone();
         image.edit(|item| item.insert(self.rows.attribute.clone(), self.version));
-        check_limits(&image)?;
+        trestle_writes::check_limits(&image, image.size())?;
         table.check_index_keys(&image)?;
         Ok(Arc::new(image))
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use trestle_api::Error;
-use trestle_hook::Hook;
+use trestle_hook::{Hook, Met};
 use trestle_item::{Item, codec};
 use trestle_store::{BlockSize, Direction, FjallStore, Settings, Snapshot, Space, Store, StoreError};
 
@@ -23,19 +23,6 @@ pub struct View {
     damage: Option<String>,
     /// Keeps a directory open, and so to itself.
     directory: Option<FjallStore>,
-}
-
-/// A row that a walk meets.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Met {
-    /// It lies in its own place.
-    Row(Item),
-    /// It still lies in a former place; this is the row as it will be.
-    ToMove(Item),
-    /// It lies in a former place and cannot move: its key there, and why.
-    Stuck(Item, String),
-    /// Its bytes have no meaning.
-    Unreadable,
 }
 
 impl Engine {

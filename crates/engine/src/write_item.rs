@@ -8,6 +8,7 @@ use trestle_env::Timestamp;
 use trestle_expr::{Condition, Path, Update};
 use trestle_hook::{Edits, Hook, Refused};
 use trestle_item::{Item, size};
+use trestle_writes::{Write, check_condition, check_size};
 
 use crate::capacity::Consumed;
 use crate::catalog::{Catalog, Table};
@@ -17,8 +18,6 @@ use crate::layout::ItemKey;
 use crate::schema::KeySchema;
 use crate::shared::Shared;
 use crate::transaction::{Actor, Transaction};
-
-pub(crate) use trestle_item::size::ITEM_BYTES_MAX;
 
 /// What is to happen to the item.
 #[derive(Clone, Debug)]
@@ -52,7 +51,7 @@ impl Action {
                     return Ok(Given::Item(edits));
                 }
                 let back = Arc::make_mut(image).edit(|item| edits.exchange(item));
-                check_size(image)?;
+                check_size(image.size())?;
                 Ok(Given::Item(back))
             }
             Self::Update(key, _) | Self::Delete(key) | Self::Check(key) => {
@@ -121,6 +120,24 @@ pub(crate) struct Ready {
     change: RowChange,
     /// The key of an item that is to be removed, or is not there to be updated.
     removed: Option<Item>,
+}
+
+impl From<Write> for ItemWrite {
+    fn from(write: Write) -> Self {
+        let image = |item: Item| Arc::new(Image::new(item));
+        ItemWrite {
+            table_name: write.table_name,
+            action: match write.action {
+                trestle_writes::Action::Put(item) => Action::Put(image(item)),
+                trestle_writes::Action::Insert(item) => Action::Insert(image(item)),
+                trestle_writes::Action::Update(key, update) => Action::Update(key, update),
+                trestle_writes::Action::Delete(key) => Action::Delete(key),
+                trestle_writes::Action::Check(key) => Action::Check(key),
+            },
+            condition: write.condition,
+            show_on_failure: write.show_on_failure,
+        }
+    }
 }
 
 impl ItemWrite {
@@ -266,14 +283,8 @@ impl Placed {
         if matches!(write.action, Action::Insert(_)) && old.is_some() {
             return Err(Error::duplicate_item());
         }
-        if let Some(condition) = &write.condition {
-            let empty = Item::new();
-            let found = image::item(old.as_ref());
-            if !condition.holds(found.unwrap_or(&empty)) {
-                let shown = found.filter(|_| write.show_on_failure).cloned();
-                return Err(Error::condition_failed(shown));
-            }
-        }
+        let found = image::item(old.as_ref());
+        check_condition(write.condition.as_ref(), found, write.show_on_failure)?;
         let is_check = matches!(write.action, Action::Check(_));
         let (new, removed) = match write.action {
             Action::Check(_) => (old.clone(), None),
@@ -336,19 +347,7 @@ fn updated(
     update: Option<&Update>,
     old: Option<&Item>,
 ) -> Result<Arc<Image>, Error> {
-    let mut item = old.cloned().unwrap_or(key);
-    if let Some(update) = update {
-        update.apply(&mut item)?;
-    }
-    let image = Image::new(item);
-    if image.size() > ITEM_BYTES_MAX {
-        return Err(Error::validation(
-            "Item size to update has exceeded the maximum allowed size",
-        ));
-    }
-    if !image.is_within_nesting_limit() {
-        return Err(Error::validation("Nesting Levels have exceeded supported limits"));
-    }
+    let image = Image::new(trestle_writes::updated(&key, update, old)?);
     if let Some(kind) = table.empty_index_key(&image) {
         return Err(Error::validation(format!(
             "One or more parameter values are not valid. The update expression attempted to update a secondary index \
@@ -363,18 +362,8 @@ fn updated(
 /// The item of a put, unless it is too large.
 pub(crate) fn image_to_put(item: Item) -> Result<Arc<Image>, Error> {
     let image = Image::new(item);
-    check_size(&image)?;
+    check_size(image.size())?;
     Ok(Arc::new(image))
-}
-
-/// Refuses an item that is too large.
-pub(crate) fn check_size(image: &Image) -> Result<(), Error> {
-    if image.size() > ITEM_BYTES_MAX {
-        return Err(Error::validation(
-            "Item size has exceeded the maximum allowed size",
-        ));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

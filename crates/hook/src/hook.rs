@@ -29,6 +29,12 @@ pub trait Hook: Send + Sync {
         false
     }
 
+    /// The attributes of a row that decide what [`Hook::change`] makes of it, where that can be told; `None` stands for all. Asked
+    /// where a change is computed away from the rows, which must be checked to be as they were read.
+    fn uses(&self, _table: &str, _row: &Item) -> Option<Vec<String>> {
+        None
+    }
+
     /// The key of the row that `given` identifies (identifying attributes instead of the key, or the key itself).
     fn key(&self, table: &str, given: &Item) -> Result<Item, Error>;
 

@@ -74,6 +74,9 @@ class Guide(unittest.TestCase):
     def test_every_command_of_the_search_by_tags_prints_what_it_says(self):
         self.follow("search-by-tags.md")
 
+    def test_every_command_of_a_gateway_before_dynamodb_prints_what_it_says(self):
+        self.follow("gateway.md")
+
     def test_every_command_from_a_write_to_a_webhook_prints_what_the_guide_says(self):
         self.follow("events-guide.md")
 
@@ -87,7 +90,7 @@ class Guide(unittest.TestCase):
                     script.append(f"echo '{MARK}'\n{text}")
                     promised.append([])
                 case ["sh", "serve", *port]:
-                    self.serve(text.strip(), *port or ["8000"])
+                    self.serve(self.at_home(text.strip()), *port or ["8000"])
                 case ["text"]:
                     promised[-1] = lines(self.at_home(text))
                 case other:

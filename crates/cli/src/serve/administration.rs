@@ -91,15 +91,46 @@ impl Administration for ServerAdministration {
             | AdminCall::ReplayReindex(_)
             | AdminCall::ListReindexGaps(_)
             | AdminCall::ResendReindex(_)) => self.reindexes.answer(call),
-            AdminCall::ReadClock(_) => read_clock(self.clock.as_deref()).map(AdminAnswer::ReadClock),
-            AdminCall::MoveClock(call) => move_clock(self.clock.as_deref(), call).map(AdminAnswer::MoveClock),
-            AdminCall::ListFaults(_) => faults::list(self.faults.as_ref()).map(AdminAnswer::ListFaults),
-            AdminCall::SetFaults(call) => {
-                faults::set(self.faults.as_ref(), &call).map(AdminAnswer::SetFaults)
-            }
-            other => self.of_models(other),
+            other => match clock_and_faults(other, self.clock.as_deref(), self.faults.as_ref()) {
+                Ok(answered) => answered,
+                Err(other) => self.of_models(other),
+            },
         }
     }
+}
+
+/// Answers calls about the clock and the faults of tests; other calls are given back.
+pub(super) fn clock_and_faults(
+    call: AdminCall,
+    clock: Option<&VirtualClock>,
+    faults: Option<&Arc<Faults>>,
+) -> Result<Result<AdminAnswer, AdminError>, AdminCall> {
+    Ok(match call {
+        AdminCall::ReadClock(_) => read_clock(clock).map(AdminAnswer::ReadClock),
+        AdminCall::MoveClock(call) => move_clock(clock, call).map(AdminAnswer::MoveClock),
+        AdminCall::ListFaults(_) => faults::list(faults).map(AdminAnswer::ListFaults),
+        AdminCall::SetFaults(call) => faults::set(faults, &call).map(AdminAnswer::SetFaults),
+        other => return Err(other),
+    })
+}
+
+/// Whether a call is about what only a server with data of its own has: routes, collections and reindexes.
+pub(super) fn server_only(call: &AdminCall) -> bool {
+    !matches!(
+        call,
+        AdminCall::ListModels(_)
+            | AdminCall::ReadModel(_)
+            | AdminCall::ApplyModel(_)
+            | AdminCall::RepairModels(_)
+            | AdminCall::RemoveModel(_)
+            | AdminCall::ListMigrations(_)
+            | AdminCall::PlanMigration(_)
+            | AdminCall::StartMigration(_)
+            | AdminCall::PauseMigration(_)
+            | AdminCall::ResumeMigration(_)
+            | AdminCall::FinishMigration(_)
+            | AdminCall::RollBackMigration(_)
+    )
 }
 
 impl ServerAdministration {

@@ -10,14 +10,23 @@ use trestle_embedded::{Embedded, OpenError};
 /// Applies what was given, then lets the database work with all stored models.
 pub(super) fn begin(db: &Embedded, files: &[PathBuf]) -> Result<(), Failure> {
     // Applied first: a file may replace a stored model that does not load.
-    for file in files {
-        apply(db.models(), file)?;
-    }
+    apply_files(db.models(), files)?;
     db.begin_work().map_err(|error| match error {
         OpenError::Models(error) => Failure::new(Code::BadModel, error),
         other => Failure::failed(other),
     })?;
-    for model in db.models().list() {
+    log_in_force(db.models());
+    Ok(())
+}
+
+/// Applies the files that bring something new.
+pub(super) fn apply_files(models: &Models, files: &[PathBuf]) -> Result<(), Failure> {
+    files.iter().try_for_each(|file| apply(models, file))
+}
+
+/// Says which models are in force.
+pub(super) fn log_in_force(models: &Models) {
+    for model in models.list() {
         tracing::info!(
             "model {}, version {}, is in effect for {}",
             model.name,
@@ -25,7 +34,6 @@ pub(super) fn begin(db: &Embedded, files: &[PathBuf]) -> Result<(), Failure> {
             model.tables.join(", ")
         );
     }
-    Ok(())
 }
 
 /// Applies a file that brings something new. A version that is there already stays as it is: a server that is started again with

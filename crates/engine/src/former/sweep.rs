@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use trestle_api::{Error, ListTablesOutput, Response};
+use trestle_hook::{Lying, MovedPage, Remaining, Stuck};
 use trestle_item::Item;
 use trestle_store::{Direction, Space};
 
@@ -21,48 +22,6 @@ use crate::layout::{self, ItemKey};
 use crate::range::Range;
 use crate::shared::internal;
 use crate::transaction::Transaction;
-
-/// What became of a page of rows.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct MovedPage {
-    /// Rows looked at.
-    pub looked_at: u64,
-    /// Rows moved.
-    pub moved: u64,
-    /// Rows that cannot move.
-    pub stuck: Vec<Stuck>,
-    /// Where to go on; `None` at the end of the table.
-    pub next: Option<Vec<u8>>,
-}
-
-/// A row that cannot move.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Stuck {
-    /// Its key, in its former place.
-    pub key: Item,
-    /// Why it cannot.
-    pub reason: String,
-}
-
-/// The rows of a page that lie in former places.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Remaining {
-    /// Rows looked at.
-    pub looked_at: u64,
-    /// The keys of those in former places.
-    pub keys: Vec<Item>,
-    /// Where to go on; `None` at the end of the table.
-    pub next: Option<Vec<u8>>,
-}
-
-/// Some rows of a table as they lie, whether in former places or in their own.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Lying {
-    /// The rows.
-    pub rows: Vec<Item>,
-    /// Where to go on; `None` at the end of the table.
-    pub next: Option<Vec<u8>>,
-}
 
 /// How much of a table lies before a place to go on at, from 0 to 1. Rows lie in the order of a hash, so evenly.
 #[must_use]

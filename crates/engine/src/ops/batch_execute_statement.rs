@@ -19,7 +19,7 @@ use crate::shared::Shared;
 use crate::statement::{self, Shown};
 use crate::transaction::{Actor, Transaction};
 use crate::write_item::Placed;
-use crate::{Engine, expressions, ops};
+use crate::{Engine, ops};
 
 pub(crate) fn run(engine: &Engine, request: BatchExecuteStatement) -> Completion {
     let shared = engine.shared();
@@ -156,7 +156,7 @@ struct Change {
 fn change(shared: &Shared, member: &BatchStatementRequest, parsed: &Parsed) -> Slot<Change> {
     let table = statement::table(shared, parsed)?;
     let bound = statement::bind(parsed, member.parameters.as_ref())?;
-    let show = expressions::shows(member.return_values_on_condition_check_failure);
+    let show = trestle_writes::shows(member.return_values_on_condition_check_failure);
     let write = statement::write(bound, &table, show)?;
     let placed = write.item.place(&shared.catalog.load(), shared)?;
     Ok(Change {

@@ -7,17 +7,15 @@ use trestle_api::{
     BatchWriteItem, BatchWriteItemOutput, DeleteRequest, Error, ItemCollectionMetrics, PutRequest,
     ReturnConsumedCapacity, ReturnItemCollectionMetrics, WriteRequest,
 };
+use trestle_writes::{BATCH_WRITES_MAX, Write};
 
 use crate::capacity::Consumed;
 use crate::catalog::{Catalog, Table};
 use crate::completion::Completion;
 use crate::shared::Shared;
 use crate::transaction::{Actor, Transaction};
-use crate::write_item::{Action, ItemWrite, Placed, image_to_put};
+use crate::write_item::{Action, ItemWrite, Placed};
 use crate::{Engine, collection, ops};
-
-/// Puts and deletes in one request, over all tables.
-const REQUESTS_MAX: usize = 25;
 
 pub(crate) fn run(engine: &Engine, request: BatchWriteItem) -> Completion {
     let shared = engine.shared();
@@ -48,7 +46,7 @@ pub(crate) fn run(engine: &Engine, request: BatchWriteItem) -> Completion {
 
 fn place(shared: &Shared, request: BatchWriteItem) -> Result<Vec<Placed>, Error> {
     let count: usize = request.request_items.values().map(Vec::len).sum();
-    if count > REQUESTS_MAX {
+    if count > BATCH_WRITES_MAX {
         return Err(Error::validation(
             "Too many items requested for the BatchWriteItem call",
         ));
@@ -56,12 +54,7 @@ fn place(shared: &Shared, request: BatchWriteItem) -> Result<Vec<Placed>, Error>
     let mut writes = Vec::with_capacity(count);
     for (table, requests) in request.request_items {
         for request in requests {
-            writes.push(ItemWrite {
-                table_name: table.clone(),
-                action: action(request)?,
-                condition: None,
-                show_on_failure: false,
-            });
+            writes.push(ItemWrite::from(Write::of_batch(&table, request)?));
         }
     }
     let catalog = shared.catalog.load();
@@ -89,16 +82,6 @@ fn check_key(catalog: &Catalog, shared: &Shared, write: &ItemWrite) -> Result<()
         }
     }
     Ok(())
-}
-
-fn action(request: WriteRequest) -> Result<Action, Error> {
-    match (request.put_request, request.delete_request) {
-        (Some(put), None) => Ok(Action::Put(image_to_put(put.item)?)),
-        (None, Some(delete)) => Ok(Action::Delete(delete.key)),
-        _ => Err(Error::validation(
-            "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes",
-        )),
-    }
 }
 
 /// A write as the client sent it.

@@ -5,7 +5,7 @@ use trestle_partiql::{Parsed, parse};
 
 use crate::completion::Completion;
 use crate::statement::{self, Write};
-use crate::{Engine, expressions, ops};
+use crate::{Engine, ops};
 
 pub(crate) fn run(engine: &Engine, request: ExecuteStatement) -> Completion {
     match parse(&request.statement).map_err(statement::refused) {
@@ -34,6 +34,6 @@ fn write(engine: &Engine, request: &ExecuteStatement, parsed: &Parsed) -> Comple
 fn check(engine: &Engine, request: &ExecuteStatement, parsed: &Parsed) -> Result<Write, Error> {
     let table = statement::table(engine.shared(), parsed)?;
     let bound = statement::bind(parsed, request.parameters.as_ref())?;
-    let show = expressions::shows(request.return_values_on_condition_check_failure);
+    let show = trestle_writes::shows(request.return_values_on_condition_check_failure);
     statement::write(bound, &table, show)
 }

@@ -14,7 +14,7 @@ use crate::completion::Completion;
 use crate::shared::{Shared, internal};
 use crate::tokens::Token;
 use crate::write_item::ItemWrite;
-use crate::{Engine, expressions, ops, statement, transact};
+use crate::{Engine, ops, statement, transact};
 
 pub(crate) fn run(engine: &Engine, request: ExecuteTransaction) -> Completion {
     let members = match check(&request) {
@@ -171,7 +171,7 @@ fn writes(shared: &Shared, members: &[Member<'_>]) -> Result<Vec<ItemWrite>, Err
     for member in members {
         let (table, bound) = member.bind(shared)?;
         let exists = matches!(bound, Statement::Exists(_));
-        let show = expressions::shows(member.given.return_values_on_condition_check_failure);
+        let show = trestle_writes::shows(member.given.return_values_on_condition_check_failure);
         match statement::write(bound, &table, show) {
             Ok(write) => {
                 reasons.push(CancellationReason::none());

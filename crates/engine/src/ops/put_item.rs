@@ -1,19 +1,15 @@
 //! `PutItem`.
 
-use trestle_api::{Error, PutItem, PutItemOutput, ReturnValue};
+use trestle_api::{PutItem, PutItemOutput};
+use trestle_writes::{Write, shown_of_removal};
 
 use crate::completion::Completion;
-use crate::expressions::{self, ConditionParameters};
-use crate::write_item::{Action, ItemWrite, image_to_put};
 use crate::{Engine, collection, image, ops};
 
 pub(crate) fn run(engine: &Engine, mut request: PutItem) -> Completion {
-    let write = check(&mut request);
+    let write = Write::of_put(&mut request);
     ops::write_item(engine, write, move |outcome| PutItemOutput {
-        attributes: match request.return_values {
-            Some(ReturnValue::AllOld) => image::item(outcome.old.as_ref()).cloned(),
-            _ => None,
-        },
+        attributes: shown_of_removal(request.return_values, image::item(outcome.old.as_ref())),
         consumed_capacity: outcome
             .consumed
             .report(&outcome.table, request.return_consumed_capacity),
@@ -22,30 +18,5 @@ pub(crate) fn run(engine: &Engine, mut request: PutItem) -> Completion {
             image::item(outcome.new.as_ref()),
             request.return_item_collection_metrics,
         ),
-    })
-}
-
-fn check(request: &mut PutItem) -> Result<ItemWrite, Error> {
-    let parameters = ConditionParameters {
-        expression: request.condition_expression.as_deref(),
-        expected: request.expected.as_ref(),
-        operator: request.conditional_operator,
-        names: request.expression_attribute_names.as_ref(),
-        values: request.expression_attribute_values.as_ref(),
-    };
-    parameters.check_mixture()?;
-    if !matches!(
-        request.return_values,
-        None | Some(ReturnValue::None | ReturnValue::AllOld)
-    ) {
-        return Err(Error::validation("ReturnValues can only be ALL_OLD or NONE"));
-    }
-    let image = image_to_put(std::mem::take(&mut request.item))?;
-    let condition = parameters.parse()?;
-    Ok(ItemWrite {
-        table_name: std::mem::take(&mut request.table_name),
-        action: Action::Put(image),
-        condition,
-        show_on_failure: expressions::shows(request.return_values_on_condition_check_failure),
     })
 }

@@ -2,18 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use trestle_api::{Error, TransactWriteItem, TransactWriteItems, TransactWriteItemsOutput};
-use trestle_expr::{Condition, Kind, Placeholders, Update};
-use trestle_item::Map;
+use trestle_api::{Error, TransactWriteItems, TransactWriteItemsOutput};
+use trestle_writes::Write;
 
 use crate::completion::Completion;
 use crate::shared::internal;
 use crate::tokens::Token;
-use crate::write_item::{Action, ItemWrite, image_to_put};
-use crate::{Engine, collection, expressions, image, transact};
-
-/// Items in one transaction.
-pub(crate) const ITEMS_MAX: usize = 100;
+use crate::write_item::ItemWrite;
+use crate::{Engine, collection, image, transact};
 
 pub(crate) fn run(engine: &Engine, request: TransactWriteItems) -> Completion {
     let prepared =
@@ -49,16 +45,8 @@ pub(crate) fn run(engine: &Engine, request: TransactWriteItems) -> Completion {
 }
 
 fn check(request: &TransactWriteItems) -> Result<(Vec<ItemWrite>, Option<Token>), Error> {
-    if request.transact_items.len() > ITEMS_MAX {
-        return Err(Error::validation(
-            "Member must have length less than or equal to 100",
-        ));
-    }
-    let writes = request
-        .transact_items
-        .iter()
-        .map(item_write)
-        .collect::<Result<_, _>>()?;
+    let writes = Write::of_transaction(request)?;
+    let writes = writes.into_iter().map(ItemWrite::from).collect();
     let token = match &request.client_request_token {
         Some(name) => {
             let request = serde_json::to_vec(&request.transact_items).map_err(internal)?;
@@ -67,84 +55,4 @@ fn check(request: &TransactWriteItems) -> Result<(Vec<ItemWrite>, Option<Token>)
         None => None,
     };
     Ok((writes, token))
-}
-
-fn item_write(item: &TransactWriteItem) -> Result<ItemWrite, Error> {
-    match (&item.condition_check, &item.put, &item.delete, &item.update) {
-        (Some(check), None, None, None) => {
-            let given = Given {
-                condition: Some(&check.condition_expression),
-                names: check.expression_attribute_names.as_ref(),
-                values: check.expression_attribute_values.as_ref(),
-                show: expressions::shows(check.return_values_on_condition_check_failure),
-            };
-            given.write(&check.table_name, |_| Ok(Action::Check(check.key.clone())))
-        }
-        (None, Some(put), None, None) => {
-            let given = Given {
-                condition: put.condition_expression.as_ref(),
-                names: put.expression_attribute_names.as_ref(),
-                values: put.expression_attribute_values.as_ref(),
-                show: expressions::shows(put.return_values_on_condition_check_failure),
-            };
-            given.write(&put.table_name, |_| {
-                Ok(Action::Put(image_to_put(put.item.clone())?))
-            })
-        }
-        (None, None, Some(delete), None) => {
-            let given = Given {
-                condition: delete.condition_expression.as_ref(),
-                names: delete.expression_attribute_names.as_ref(),
-                values: delete.expression_attribute_values.as_ref(),
-                show: expressions::shows(delete.return_values_on_condition_check_failure),
-            };
-            given.write(&delete.table_name, |_| Ok(Action::Delete(delete.key.clone())))
-        }
-        (None, None, None, Some(update)) => {
-            let given = Given {
-                condition: update.condition_expression.as_ref(),
-                names: update.expression_attribute_names.as_ref(),
-                values: update.expression_attribute_values.as_ref(),
-                show: expressions::shows(update.return_values_on_condition_check_failure),
-            };
-            given.write(&update.table_name, |placeholders| {
-                let parsed = Update::parse(&update.update_expression, placeholders)?;
-                Ok(Action::Update(update.key.clone(), Some(parsed)))
-            })
-        }
-        _ => Err(Error::validation(
-            "TransactItems can only contain one of Check, Put, Update or Delete",
-        )),
-    }
-}
-
-/// The parameters that all four actions have.
-struct Given<'a> {
-    condition: Option<&'a String>,
-    names: Option<&'a BTreeMap<String, String>>,
-    values: Option<&'a Map>,
-    show: bool,
-}
-
-impl Given<'_> {
-    fn write(
-        self,
-        table: &str,
-        action: impl FnOnce(&mut Placeholders<'_>) -> Result<Action, Error>,
-    ) -> Result<ItemWrite, Error> {
-        let mut placeholders = Placeholders::new(self.names, self.values);
-        placeholders.check_syntax()?;
-        let action = action(&mut placeholders)?;
-        let condition = match self.condition {
-            Some(text) => Some(Condition::parse(Kind::Condition, text, &mut placeholders)?),
-            None => None,
-        };
-        placeholders.finish()?;
-        Ok(ItemWrite {
-            table_name: table.to_owned(),
-            action,
-            condition,
-            show_on_failure: self.show,
-        })
-    }
 }

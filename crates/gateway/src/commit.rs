@@ -1,0 +1,173 @@
+//! Parts become one request, and its answer says whether to begin again.
+
+use trestle_api::{
+    CancellationCode, CancellationReason, ConsumedCapacity, DatabaseExt, Error, ErrorKind, Response,
+    ReturnConsumedCapacity, TransactWriteItem, TransactWriteItems,
+};
+
+use crate::endpoint::Endpoint;
+use crate::part::Part;
+
+/// Items in one transaction.
+const ITEMS_MAX: usize = 100;
+
+/// What is to be written as one.
+#[derive(Debug, Default)]
+pub(crate) struct Commit {
+    /// Rows that were read.
+    pub(crate) parts: Vec<Part>,
+    /// Parts of the client's transaction in tables without a model, with their positions.
+    pub(crate) others: Vec<(usize, TransactWriteItem)>,
+    /// How much of the cost to report.
+    pub(crate) capacity: Option<ReturnConsumedCapacity>,
+    /// How many items the client's transaction has; `None` for a write of a single item.
+    pub(crate) items: Option<usize>,
+    /// What remembers the client's transaction. If that is there already, all of it begins again, and finds it.
+    pub(crate) token: Option<TransactWriteItem>,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub(crate) enum Sent {
+    /// It was carried out.
+    Done(Vec<ConsumedCapacity>),
+    /// A row is not as it was read, or is in another transaction: begin again. The positions of those rows in the client's
+    /// request.
+    Overtaken(Vec<usize>),
+}
+
+impl Endpoint {
+    /// Sends it.
+    pub(crate) async fn send(&self, mut commit: Commit) -> Result<Sent, Error> {
+        if !commit.parts.iter().any(Part::writes) && commit.others.is_empty() && commit.items.is_none() {
+            return Ok(Sent::Done(Vec::new()));
+        }
+        self.member.check()?;
+        match (commit.parts.len(), commit.items) {
+            (1, None) => match commit.parts.pop() {
+                Some(part) => self.send_one(part, commit.capacity).await,
+                None => Ok(Sent::Done(Vec::new())),
+            },
+            _ => self.send_together(commit).await,
+        }
+    }
+
+    async fn send_one(&self, part: Part, capacity: Option<ReturnConsumedCapacity>) -> Result<Sent, Error> {
+        let answer = self.database.execute(part.into_request(capacity)).await;
+        let used = match answer {
+            Ok(Response::PutItem(answer)) => answer.consumed_capacity,
+            Ok(Response::UpdateItem(answer)) => answer.consumed_capacity,
+            Ok(Response::DeleteItem(answer)) => answer.consumed_capacity,
+            Ok(_) => return Err(Error::internal("the answer to a write is of another kind")),
+            Err(error) if is_overtaken(&error) => return Ok(Sent::Overtaken(Vec::new())),
+            Err(error) => return Err(error),
+        };
+        Ok(Sent::Done(used.into_iter().collect()))
+    }
+
+    async fn send_together(&self, commit: Commit) -> Result<Sent, Error> {
+        let count = commit.parts.len() + commit.others.len() + usize::from(commit.token.is_some());
+        if count > ITEMS_MAX {
+            return Err(Error::validation(format!(
+                "The write was refused: with everything that follows from it, it has {count} rows, and a transaction of the \
+                 endpoint has at most {ITEMS_MAX}. Write fewer items in one request, or items on which fewer rows depend"
+            )));
+        }
+        // The order of the client's items is that of its reasons.
+        let mut positions: Vec<Option<usize>> = Vec::with_capacity(count);
+        let mut items = Vec::with_capacity(count);
+        let mut is_ours = Vec::with_capacity(count);
+        for (position, item) in commit.others {
+            positions.push(Some(position));
+            items.push(item);
+            is_ours.push(false);
+        }
+        if let Some(token) = commit.token {
+            positions.push(None);
+            items.push(token);
+            is_ours.push(true);
+        }
+        for part in commit.parts {
+            positions.push(part.position);
+            items.push(part.into_transact_item());
+            is_ours.push(true);
+        }
+        let request = TransactWriteItems {
+            transact_items: items,
+            return_consumed_capacity: commit.capacity,
+            ..TransactWriteItems::default()
+        };
+        match self.database.transact_write_items(request).await {
+            Ok(answer) => Ok(Sent::Done(answer.consumed_capacity.unwrap_or_default())),
+            Err(error) if is_overtaken(&error) => Ok(Sent::Overtaken(Vec::new())),
+            Err(error) if error.kind() == ErrorKind::TransactionCanceled => {
+                canceled(&error, &positions, &is_ours, commit.items)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Whether a single write met another one.
+fn is_overtaken(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ConditionalCheckFailed | ErrorKind::TransactionConflict | ErrorKind::TransactionInProgress
+    )
+}
+
+/// Why a transaction was given up: because of others, or because of what the client wants.
+fn canceled(
+    error: &Error,
+    positions: &[Option<usize>],
+    is_ours: &[bool],
+    items: Option<usize>,
+) -> Result<Sent, Error> {
+    let reasons = error.reasons();
+    let mut overtaken = Vec::new();
+    let mut final_reasons = vec![CancellationReason::none(); items.unwrap_or_default()];
+    let mut refused: Option<&CancellationReason> = None;
+    let mut is_retryable = false;
+    for ((reason, position), is_ours) in reasons.iter().zip(positions).zip(is_ours) {
+        let passes = match reason.code {
+            CancellationCode::None => continue,
+            CancellationCode::TransactionConflict
+            | CancellationCode::ProvisionedThroughputExceeded
+            | CancellationCode::ThrottlingError => true,
+            CancellationCode::ConditionalCheckFailed => *is_ours,
+            _ => false,
+        };
+        if passes {
+            is_retryable = true;
+            overtaken.extend(*position);
+        } else {
+            refused = Some(reason);
+            if let Some(slot) = position.and_then(|position| final_reasons.get_mut(position)) {
+                *slot = reason.clone();
+            }
+        }
+    }
+    match refused {
+        None if is_retryable => Ok(Sent::Overtaken(overtaken)),
+        None => Err(error.clone()),
+        Some(_)
+            if items.is_some()
+                && final_reasons
+                    .iter()
+                    .any(|reason| reason.code != CancellationCode::None) =>
+        {
+            Err(Error::transaction_canceled(final_reasons))
+        }
+        Some(reason) => Err(of_one(reason)),
+    }
+}
+
+/// The reason of a part as the error of a single write.
+fn of_one(reason: &CancellationReason) -> Error {
+    let message = reason.message.clone().unwrap_or_default();
+    match reason.code {
+        CancellationCode::ItemCollectionSizeLimitExceeded => Error::item_collection_too_large(),
+        CancellationCode::AccessDenied => Error::access_denied(message),
+        _ => Error::validation(message),
+    }
+}

@@ -1,0 +1,83 @@
+//! An endpoint at which models are in force.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use parking_lot::Mutex;
+use tokio::sync::RwLock;
+use trestle_api::{Database, Error};
+use trestle_env::Clock;
+use trestle_hook::Hook;
+
+use crate::fleet::Member;
+use crate::known_rows::KnownRows;
+use crate::table_shape::TableShapes;
+
+/// A computation asks for rows that depend on rows that it asked for before: by so many steps at most.
+const ROUNDS_MAX: usize = 32;
+
+/// A remote endpoint, and the hook that gives its rows their meaning.
+pub(crate) struct Endpoint {
+    pub(crate) database: Arc<dyn Database>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// What is in force.
+    hook: Mutex<Option<Arc<dyn Hook>>>,
+    /// A write of a modelled row holds it for reading from its first look at a row to its answer; what is in force changes while
+    /// it is held for writing.
+    pub(crate) writing: Arc<RwLock<()>>,
+    pub(crate) member: Member,
+    pub(crate) shapes: TableShapes,
+    /// How often what is in force has changed at the endpoint, as far as it was read here.
+    pub(crate) generation: AtomicU64,
+    /// Writes that were handed in.
+    pub(crate) writes: AtomicU64,
+}
+
+impl Endpoint {
+    pub(crate) fn new(database: Arc<dyn Database>, clock: Arc<dyn Clock>) -> Self {
+        Endpoint {
+            database,
+            clock,
+            hook: Mutex::new(None),
+            writing: Arc::default(),
+            member: Member::default(),
+            shapes: TableShapes::default(),
+            generation: AtomicU64::new(0),
+            writes: AtomicU64::new(0),
+        }
+    }
+
+    /// What is in force.
+    pub(crate) fn hook(&self) -> Option<Arc<dyn Hook>> {
+        self.hook.lock().clone()
+    }
+
+    pub(crate) fn set_hook(&self, hook: Option<Arc<dyn Hook>>) {
+        *self.hook.lock() = hook;
+    }
+
+    /// Runs a pure computation on rows of the endpoint: as often as it takes until it lacks none.
+    pub(crate) async fn settle<T>(
+        &self,
+        known: &mut KnownRows,
+        mut run: impl FnMut(&KnownRows) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        for _ in 0..ROUNDS_MAX {
+            known.begin_run();
+            let result = run(known);
+            if !known.lacks() {
+                return result;
+            }
+            self.fetch(known).await?;
+        }
+        Err(Error::internal(format!(
+            "what follows from the write was not known after {ROUNDS_MAX} reads, each of which depended on the one before"
+        )))
+    }
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,143 @@
+//! Reading what a computation lacks, consistently.
+
+use std::collections::BTreeMap;
+
+use trestle_api::{BatchGetItem, DatabaseExt, Error, GetItem, KeysAndAttributes, Query, pause_after};
+use trestle_expr::RequestExpressions;
+use trestle_hook::RowQuery;
+use trestle_item::Item;
+
+use crate::endpoint::Endpoint;
+use crate::known_rows::KnownRows;
+use crate::table_shape::RowId;
+
+/// Keys in one `BatchGetItem`.
+const KEYS_MAX: usize = 100;
+/// How often keys that were not processed are asked for again.
+const TRIES_MAX: usize = 12;
+
+impl Endpoint {
+    /// Reads what the last run lacked.
+    pub(crate) async fn fetch(&self, known: &mut KnownRows) -> Result<(), Error> {
+        let (rows, queries) = known.take_lacking();
+        self.read_rows(rows.into_iter().collect(), known).await?;
+        for query in queries {
+            self.read_query(query, known).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads rows by their keys.
+    pub(crate) async fn read_rows(
+        &self,
+        mut keys: Vec<(RowId, Item)>,
+        known: &mut KnownRows,
+    ) -> Result<(), Error> {
+        if let [(id, key)] = &keys[..] {
+            let asked = GetItem {
+                table_name: id.table.clone(),
+                key: key.clone(),
+                consistent_read: Some(true),
+                ..GetItem::default()
+            };
+            let item = self.database.get_item(asked).await?.item;
+            known.learn(id.clone(), key.clone(), item);
+            return Ok(());
+        }
+        while !keys.is_empty() {
+            let page: Vec<_> = keys.drain(..keys.len().min(KEYS_MAX)).collect();
+            self.read_page(page, known).await?;
+        }
+        Ok(())
+    }
+
+    async fn read_page(&self, page: Vec<(RowId, Item)>, known: &mut KnownRows) -> Result<(), Error> {
+        let mut request_items: BTreeMap<String, KeysAndAttributes> = BTreeMap::new();
+        for (id, key) in &page {
+            let of_table = request_items.entry(id.table.clone()).or_default();
+            of_table.keys.push(key.clone());
+            of_table.consistent_read = Some(true);
+        }
+        let mut found: BTreeMap<RowId, Item> = BTreeMap::new();
+        let mut tries = 0;
+        while !request_items.is_empty() {
+            if tries == TRIES_MAX {
+                return Err(Error::throughput_exceeded());
+            }
+            if tries > 0 {
+                pause_after(tries).await;
+            }
+            tries += 1;
+            let answer = self
+                .database
+                .batch_get_item(BatchGetItem {
+                    request_items,
+                    ..BatchGetItem::default()
+                })
+                .await?;
+            for (table, rows) in answer.responses {
+                let shape = self.shapes.of(&*self.database, &table).await?;
+                for row in rows {
+                    found.insert(RowId::new(&table, &shape.key_in(&row)), row);
+                }
+            }
+            request_items = answer.unprocessed_keys;
+        }
+        for (id, key) in page {
+            let item = found.remove(&id);
+            known.learn(id, key, item);
+        }
+        Ok(())
+    }
+
+    /// Reads the rows that a query finds. Those of an index are read once more from the table: an index may lag behind.
+    async fn read_query(&self, query: RowQuery, known: &mut KnownRows) -> Result<(), Error> {
+        let shape = self.shapes.of(&*self.database, &query.table).await?;
+        let is_consistent = shape.reads_consistently(query.index.as_deref());
+        let mut start = None;
+        let mut ids = Vec::new();
+        let mut behind_index = Vec::new();
+        loop {
+            let page = self.database.query(request(&query, is_consistent, start)).await?;
+            for row in page.items.iter().flat_map(|rows| rows.iter()) {
+                let key = shape.key_in(&row);
+                let id = RowId::new(&query.table, &key);
+                match query.index {
+                    None => known.learn(id.clone(), key, Some(row)),
+                    Some(_) => behind_index.push((id.clone(), key)),
+                }
+                ids.push(id);
+            }
+            start = page.last_evaluated_key;
+            let is_enough = query.limit.is_some_and(|limit| ids.len() >= limit);
+            if start.is_none() || is_enough {
+                break;
+            }
+        }
+        ids.truncate(query.limit.unwrap_or(usize::MAX));
+        self.read_rows(behind_index, known).await?;
+        known.learn_query(query, ids);
+        Ok(())
+    }
+}
+
+fn request(query: &RowQuery, is_consistent: bool, start: Option<Item>) -> Query {
+    let mut expressions = RequestExpressions::default();
+    let key_condition = expressions.take(query.key_condition.print(), 'k');
+    let filter = query
+        .filter
+        .as_ref()
+        .map(|filter| expressions.take(filter.print(), 'f'));
+    let (names, values) = expressions.split();
+    Query {
+        table_name: query.table.clone(),
+        index_name: query.index.clone(),
+        consistent_read: is_consistent.then_some(true),
+        key_condition_expression: Some(key_condition),
+        filter_expression: filter,
+        expression_attribute_names: names,
+        expression_attribute_values: values,
+        exclusive_start_key: start,
+        ..Query::default()
+    }
+}

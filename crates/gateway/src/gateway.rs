@@ -1,0 +1,342 @@
+//! A remote endpoint as a database that knows its models.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use trestle_api::{
+    Access, BatchGetItem, BatchWriteItem, BatchWriteItemOutput, Database, DatabaseExt, DeleteItem,
+    DeleteItemOutput, DescribeTable, Error, ErrorKind, GetItem, PutItem, PutItemOutput, Request, Response,
+    ResponseFuture, ReturnConsumedCapacity, ReturnValue, TransactGetItems, TransactWriteItems,
+    TransactWriteItemsOutput, UpdateItem, UpdateItemOutput, Wait, table_name,
+};
+use trestle_binding::BindError;
+use trestle_env::{Clock, SystemClock};
+use trestle_hook::{Hook, Host};
+use trestle_models::{Models, Sweeper};
+use trestle_writes::{Action, BATCH_WRITES_MAX, Write, shown_of_removal, shown_of_update};
+
+use crate::GatewayError;
+use crate::endpoint::Endpoint;
+use crate::fleet::Keeper;
+use crate::host::EndpointHost;
+use crate::token::Token;
+use crate::write::{Asked, RowImages, Written};
+
+/// A remote endpoint, its stored models in force. Cloning it gives another handle to the same.
+///
+/// Requests on tables without a model pass through as they are. A write on a modelled table becomes one transaction of the
+/// endpoint, with everything that follows from it.
+#[derive(Clone, Debug)]
+pub struct Gateway {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    /// Both end before the rest.
+    _keeper: Keeper,
+    _sweeper: Sweeper,
+    models: Arc<Models>,
+    endpoint: Arc<Endpoint>,
+}
+
+impl Gateway {
+    /// Opens an endpoint: its stored models are read and in force when this returns. It blocks: in a task, use a thread that
+    /// may wait.
+    pub fn open(database: Arc<dyn Database>) -> Result<Self, GatewayError> {
+        Self::with_clock(database, Arc::new(SystemClock::new()))
+    }
+
+    /// As [`Gateway::open`], with any clock.
+    pub fn with_clock(database: Arc<dyn Database>, clock: Arc<dyn Clock>) -> Result<Self, GatewayError> {
+        let endpoint = Arc::new(Endpoint::new(database, Arc::clone(&clock)));
+        let host = Arc::new(EndpointHost(Arc::clone(&endpoint)));
+        let mut models = Models::read(Arc::clone(&host) as Arc<dyn Host>, Arc::clone(&clock))?;
+        if endpoint.generation.load(Ordering::Acquire) > 0 {
+            // What was read before others knew of this gateway may be over.
+            endpoint.join().wait().map_err(BindError::from)?;
+            models = Models::read(host, clock)?;
+        }
+        let models = Arc::new(models);
+        models.enforce()?;
+        let keeper = Keeper::start(Arc::clone(&endpoint), Arc::clone(&models))?;
+        let sweeper = Sweeper::start(Arc::clone(&models), |_| {})?;
+        Ok(Gateway {
+            inner: Arc::new(Inner {
+                _keeper: keeper,
+                _sweeper: sweeper,
+                models,
+                endpoint,
+            }),
+        })
+    }
+
+    /// The models that are stored at the endpoint: apply, compare, list and remove them.
+    #[must_use]
+    pub fn models(&self) -> &Arc<Models> {
+        &self.inner.models
+    }
+
+    fn endpoint(&self) -> &Endpoint {
+        &self.inner.endpoint
+    }
+
+    async fn answer(&self, request: Request) -> Result<Response, Error> {
+        self.inner.models.admit(&request)?;
+        self.refuse_deletion(&request).await?;
+        if let Request::CreateTable(_) | Request::UpdateTable(_) | Request::DeleteTable(_) = &request {
+            for table in request.named_tables() {
+                self.endpoint().shapes.forget(table);
+            }
+        }
+        let Some(hook) = self.endpoint().hook() else {
+            return self.pass(request).await;
+        };
+        refuse_statements(&*hook, &request)?;
+        if request.access() == Access::Write && request.named_tables().iter().any(|table| hook.covers(table))
+        {
+            return self.write(request).await;
+        }
+        match request {
+            Request::GetItem(get) if hook.covers(table_name(&get.table_name)) => {
+                let key = hook.key(table_name(&get.table_name), &get.key)?;
+                self.pass(GetItem { key, ..get }.into()).await
+            }
+            Request::BatchGetItem(request) => self.pass(with_keys(&*hook, request)?.into()).await,
+            Request::TransactGetItems(request) => self.pass(with_got_keys(&*hook, request)?.into()).await,
+            request => self.pass(request).await,
+        }
+    }
+
+    /// A write that names a modelled table, under what is in force until it is answered.
+    async fn write(&self, request: Request) -> Result<Response, Error> {
+        let _writing = self.endpoint().writing.read().await;
+        let Some(hook) = &self.endpoint().hook() else {
+            return self.pass(request).await;
+        };
+        match request {
+            Request::PutItem(put) => self.put(hook, put).await.map(Into::into),
+            Request::UpdateItem(update) => self.update(hook, update).await.map(Into::into),
+            Request::DeleteItem(delete) => self.delete(hook, delete).await.map(Into::into),
+            Request::TransactWriteItems(request) => self.transact(hook, request).await.map(Into::into),
+            Request::BatchWriteItem(batch) => self.batch(hook, batch).await.map(Into::into),
+            request => self.pass(request).await,
+        }
+    }
+
+    /// Refuses to delete a table or an index that an effect of a stored model needs.
+    async fn refuse_deletion(&self, request: &Request) -> Result<(), Error> {
+        let Some(objection) = self.inner.models.objection(request) else {
+            return Ok(());
+        };
+        let asked = DescribeTable {
+            table_name: objection.table.clone(),
+        };
+        match self.endpoint().database.describe_table(asked).await {
+            Err(error) if error.kind() == ErrorKind::ResourceNotFound => Ok(()),
+            answer => objection.hold_against(Some(&answer?.table)),
+        }
+    }
+
+    async fn pass(&self, request: Request) -> Result<Response, Error> {
+        self.endpoint().database.execute(request).await
+    }
+
+    async fn put(&self, hook: &Arc<dyn Hook>, mut request: PutItem) -> Result<PutItemOutput, Error> {
+        let write = Write::of_put(&mut request).map_err(Error::of_request)?;
+        let wanted = request.return_values;
+        let one = one(write, request.return_consumed_capacity, wanted);
+        let mut written = self.endpoint().write(hook, one).await?;
+        let (old, _) = first(&mut written);
+        Ok(PutItemOutput {
+            attributes: shown_of_removal(wanted, old.as_deref()),
+            consumed_capacity: written.capacity.pop(),
+            item_collection_metrics: None,
+        })
+    }
+
+    async fn delete(&self, hook: &Arc<dyn Hook>, mut request: DeleteItem) -> Result<DeleteItemOutput, Error> {
+        let write = Write::of_delete(&mut request).map_err(Error::of_request)?;
+        let wanted = request.return_values;
+        let one = one(write, request.return_consumed_capacity, wanted);
+        let mut written = self.endpoint().write(hook, one).await?;
+        let (old, _) = first(&mut written);
+        Ok(DeleteItemOutput {
+            attributes: shown_of_removal(wanted, old.as_deref()),
+            consumed_capacity: written.capacity.pop(),
+            item_collection_metrics: None,
+        })
+    }
+
+    async fn update(&self, hook: &Arc<dyn Hook>, mut request: UpdateItem) -> Result<UpdateItemOutput, Error> {
+        let write = Write::of_update(&mut request).map_err(Error::of_request)?;
+        let update = match &write.action {
+            Action::Update(_, update) => update.clone(),
+            _ => None,
+        };
+        let wanted = request.return_values;
+        let one = one(write, request.return_consumed_capacity, wanted);
+        let mut written = self.endpoint().write(hook, one).await?;
+        let (old, new) = first(&mut written);
+        Ok(UpdateItemOutput {
+            attributes: shown_of_update(wanted, update.as_ref(), old.as_deref(), new.as_deref()),
+            consumed_capacity: written.capacity.pop(),
+            item_collection_metrics: None,
+        })
+    }
+
+    async fn transact(
+        &self,
+        hook: &Arc<dyn Hook>,
+        request: TransactWriteItems,
+    ) -> Result<TransactWriteItemsOutput, Error> {
+        let token = Token::of(&request)?;
+        let all = Write::of_transaction(&request)?;
+        let items = Some(all.len());
+        let (mut writes, mut others) = (Vec::new(), Vec::new());
+        for ((position, write), item) in all.into_iter().enumerate().zip(request.transact_items) {
+            match hook.covers(table_name(&write.table_name)) {
+                true => writes.push((position, write)),
+                false => others.push((position, item)),
+            }
+        }
+        let asked = Asked {
+            writes,
+            others,
+            items,
+            capacity: request.return_consumed_capacity,
+            shows_item: false,
+            token,
+        };
+        let written = self.endpoint().write(hook, asked).await?;
+        Ok(TransactWriteItemsOutput {
+            consumed_capacity: Some(written.capacity).filter(|used| !used.is_empty()),
+            item_collection_metrics: None,
+        })
+    }
+
+    /// A batch is many writes: those of modelled tables are made one by one, the rest passes through. What others overtake
+    /// too often is left to be asked for again.
+    async fn batch(
+        &self,
+        hook: &Arc<dyn Hook>,
+        request: BatchWriteItem,
+    ) -> Result<BatchWriteItemOutput, Error> {
+        let count: usize = request.request_items.values().map(Vec::len).sum();
+        if count > BATCH_WRITES_MAX {
+            return Err(Error::validation(
+                "Too many items requested for the BatchWriteItem call",
+            ));
+        }
+        let (modelled, others): (Vec<_>, Vec<_>) = request
+            .request_items
+            .into_iter()
+            .partition(|(table, _)| hook.covers(table_name(table)));
+        let (mut given, mut asked) = (Vec::new(), Vec::new());
+        for (table, requests) in modelled {
+            for member in requests {
+                let write = Write::of_batch(&table, member.clone())?;
+                given.push((table.clone(), member));
+                asked.push(one(write, request.return_consumed_capacity, None));
+            }
+        }
+        let written = self.endpoint().write_each(hook, asked).await?;
+        let mut output = match others.is_empty() {
+            true => BatchWriteItemOutput::default(),
+            false => {
+                let rest = BatchWriteItem {
+                    request_items: others.into_iter().collect(),
+                    return_consumed_capacity: request.return_consumed_capacity,
+                    return_item_collection_metrics: request.return_item_collection_metrics,
+                };
+                self.endpoint().database.batch_write_item(rest).await?
+            }
+        };
+        for ((table, member), written) in given.into_iter().zip(written) {
+            match written {
+                Ok(written) => {
+                    let used = output.consumed_capacity.get_or_insert_default();
+                    used.extend(written.capacity);
+                }
+                Err(error) if is_passing(&error) => {
+                    output.unprocessed_items.entry(table).or_default().push(member);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        output.consumed_capacity = output.consumed_capacity.filter(|used| !used.is_empty());
+        Ok(output)
+    }
+}
+
+impl Database for Gateway {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
+        Box::pin(self.answer(request))
+    }
+}
+
+/// The write of a single item.
+fn one(write: Write, capacity: Option<ReturnConsumedCapacity>, wanted: Option<ReturnValue>) -> Asked {
+    Asked {
+        writes: vec![(0, write)],
+        others: Vec::new(),
+        items: None,
+        capacity,
+        shows_item: !matches!(wanted, None | Some(ReturnValue::None)),
+        token: None,
+    }
+}
+
+fn first(written: &mut Written) -> RowImages {
+    written.rows.pop().unwrap_or_default()
+}
+
+/// What the same request may meet no more when it is sent again.
+fn is_passing(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::TransactionConflict | ErrorKind::ProvisionedThroughputExceeded | ErrorKind::Throttling
+    )
+}
+
+/// A statement that writes a modelled table would pass the model by.
+fn refuse_statements(hook: &dyn Hook, request: &Request) -> Result<(), Error> {
+    let Access::Statements(texts) = request.access() else {
+        return Ok(());
+    };
+    for text in texts {
+        if let Ok(statement) = trestle_partiql::parse(text)
+            && !statement.is_read()
+            && hook.covers(table_name(statement.table()))
+        {
+            return Err(Error::validation(format!(
+                "Table {} has a model, and a gateway does not write it by PartiQL: use PutItem, UpdateItem, DeleteItem or \
+                 TransactWriteItems",
+                statement.table()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The keys of rows that were named by what identifies them.
+fn with_keys(hook: &dyn Hook, mut request: BatchGetItem) -> Result<BatchGetItem, Error> {
+    for (table, asked) in &mut request.request_items {
+        if hook.covers(table_name(table)) {
+            for key in &mut asked.keys {
+                *key = hook.key(table_name(table), key)?;
+            }
+        }
+    }
+    Ok(request)
+}
+
+fn with_got_keys(hook: &dyn Hook, mut request: TransactGetItems) -> Result<TransactGetItems, Error> {
+    for item in &mut request.transact_items {
+        let table = table_name(&item.get.table_name);
+        if hook.covers(table) {
+            item.get.key = hook.key(table, &item.get.key)?;
+        }
+    }
+    Ok(request)
+}

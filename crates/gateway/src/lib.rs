@@ -1,0 +1,38 @@
+//! Models over any endpoint that speaks DynamoDB's protocol and has transactions: Amazon DynamoDB, DynamoDB Local, a Trestle
+//! server.
+//!
+//! [`Gateway`] is a [`Database`](trestle_api::Database) before another one. What a write on a modelled table means is computed by
+//! the same pure code that the embedded engine runs in its commit. It asks for rows (`known_rows.rs`), which are read
+//! (`fetch.rs`) until it lacks none; then one request is sent (`commit.rs`) in which every row that was read is checked to be as
+//! it was (`part.rs`). Where another write was quicker, all of it begins again (`write.rs`).
+//!
+//! Models are kept at the endpoint (`documents.rs`) and driven by `trestle-models`, as those of an engine are (`host.rs`). Any number
+//! of gateways stand before an endpoint; `fleet.rs` changes what is in force for all of them.
+
+mod amend;
+mod commit;
+mod documents;
+mod endpoint;
+mod fetch;
+mod fleet;
+mod gateway;
+mod host;
+mod known_rows;
+mod own_table;
+mod part;
+mod table_shape;
+mod token;
+mod write;
+
+pub use gateway::Gateway;
+
+/// Why an endpoint could not be opened with its models.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// A stored model cannot be enforced, or the endpoint did not answer.
+    #[error(transparent)]
+    Models(#[from] trestle_binding::BindError),
+    /// The system gave no thread.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[from] std::io::Error),
+}

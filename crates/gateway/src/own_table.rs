@@ -1,0 +1,72 @@
+//! Tables of Trestle's own at the endpoint, created when they are needed.
+
+use trestle_api::{
+    AttributeDefinition, BillingMode, CreateTable, Database, DatabaseExt, DescribeTable, Error, ErrorKind,
+    KeySchemaElement, KeyType, TableStatus, TimeToLiveSpecification, UpdateTimeToLive, pause_after,
+};
+use trestle_item::ScalarType;
+
+/// How often a table that is being created is looked at.
+const LOOKS_MAX: usize = 2_000;
+
+/// A table with one string as its key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnTable {
+    pub(crate) name: &'static str,
+    pub(crate) key: &'static str,
+    /// When its rows expire.
+    pub(crate) ttl: Option<&'static str>,
+}
+
+impl OwnTable {
+    /// Creates it, unless it is there. Several gateways may do so at once.
+    pub(crate) async fn create(self, database: &dyn Database) -> Result<(), Error> {
+        let create = CreateTable {
+            table_name: self.name.to_owned(),
+            attribute_definitions: vec![AttributeDefinition {
+                attribute_name: self.key.to_owned(),
+                attribute_type: ScalarType::S,
+            }],
+            key_schema: vec![KeySchemaElement {
+                attribute_name: self.key.to_owned(),
+                key_type: KeyType::Hash,
+            }],
+            billing_mode: Some(BillingMode::PayPerRequest),
+            ..CreateTable::default()
+        };
+        match database.create_table(create).await {
+            Err(error) if error.kind() != ErrorKind::ResourceInUse => return Err(error),
+            _ => {}
+        }
+        self.wait(database).await?;
+        let Some(attribute) = self.ttl else { return Ok(()) };
+        let expire = UpdateTimeToLive {
+            table_name: self.name.to_owned(),
+            time_to_live_specification: TimeToLiveSpecification {
+                enabled: true,
+                attribute_name: attribute.to_owned(),
+            },
+        };
+        match database.update_time_to_live(expire).await {
+            // Another gateway has done it.
+            Err(error) if error.kind() == ErrorKind::Validation => Ok(()),
+            answer => answer.map(drop),
+        }
+    }
+
+    async fn wait(self, database: &dyn Database) -> Result<(), Error> {
+        for attempt in 0..LOOKS_MAX {
+            let asked = DescribeTable {
+                table_name: self.name.to_owned(),
+            };
+            if database.describe_table(asked).await?.table.table_status == TableStatus::Active {
+                return Ok(());
+            }
+            pause_after(attempt).await;
+        }
+        Err(Error::resource_in_use(format!(
+            "Table is being created: {}",
+            self.name
+        )))
+    }
+}

@@ -1,0 +1,222 @@
+//! A row that is written or only checked, as part of a transaction or as a request of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use trestle_api::{
+    ConditionCheck, Delete, DeleteItem, Put, PutItem, Request, ReturnConsumedCapacity, TransactWriteItem,
+    Update, UpdateItem,
+};
+use trestle_expr::{
+    Action, Comparator, Condition, Operand, Path, RequestExpressions, SetOperand, SetValue, Update as Changes,
+};
+use trestle_hook::Edits;
+use trestle_item::{Item, Map};
+
+/// More attributes than this are written as a whole item: an expression has at most 300 operators.
+const EDITS_MAX: usize = 100;
+
+/// A row that was read, and what becomes of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) table: String,
+    pub(crate) key: Item,
+    /// An attribute that every row of the table has.
+    pub(crate) hash: String,
+    /// The row as it was read.
+    pub(crate) old: Option<Arc<Item>>,
+    pub(crate) becomes: Becomes,
+    /// The attributes on which it depends that the row is still as it was read.
+    pub(crate) uses: BTreeSet<String>,
+    /// The position in the client's request.
+    pub(crate) position: Option<usize>,
+}
+
+/// What becomes of a row.
+#[derive(Clone, Debug)]
+pub(crate) enum Becomes {
+    /// It stays as it is.
+    Unchanged,
+    /// This item replaces it.
+    Replaced(Arc<Item>),
+    /// It becomes this item; attributes that are not known here stay.
+    Changed(Arc<Item>),
+    /// It is removed.
+    Removed,
+}
+
+impl Part {
+    /// Whether anything is written.
+    pub(crate) fn writes(&self) -> bool {
+        !matches!(self.becomes, Becomes::Unchanged)
+    }
+
+    /// Whether both are about the same row.
+    pub(crate) fn is_of(&self, other: &Part) -> bool {
+        self.table == other.table && self.key == other.key
+    }
+
+    /// What must still be so.
+    fn facts(&self) -> Condition {
+        let hash = Path::top(self.hash.as_str());
+        let Some(old) = &self.old else {
+            return Condition::NotExists(hash);
+        };
+        let used = self.uses.iter().filter(|name| !self.key.contains_key(name));
+        let mut facts: Vec<Condition> = used
+            .map(|name| match old.get(name) {
+                None => Condition::NotExists(Path::top(name.as_str())),
+                Some(value) => Condition::Compare {
+                    left: Operand::Path(Path::top(name.as_str())),
+                    comparator: Comparator::Equal,
+                    right: Operand::Value(value.clone()),
+                },
+            })
+            .collect();
+        // An update of a row that is gone would make a new one, and absent attributes say nothing of the row.
+        facts.push(Condition::Exists(hash));
+        Condition::And(facts)
+    }
+
+    /// As a request of its own.
+    pub(crate) fn into_request(self, capacity: Option<ReturnConsumedCapacity>) -> Request {
+        let words = Words::of(&self);
+        let (table_name, key) = (self.table, self.key);
+        match words.write {
+            WordedWrite::Put(item) => Request::PutItem(PutItem {
+                table_name,
+                item,
+                condition_expression: Some(words.condition),
+                expression_attribute_names: words.names,
+                expression_attribute_values: words.values,
+                return_consumed_capacity: capacity,
+                ..PutItem::default()
+            }),
+            WordedWrite::Update(update_expression) => Request::UpdateItem(UpdateItem {
+                table_name,
+                key,
+                update_expression: Some(update_expression),
+                condition_expression: Some(words.condition),
+                expression_attribute_names: words.names,
+                expression_attribute_values: words.values,
+                return_consumed_capacity: capacity,
+                ..UpdateItem::default()
+            }),
+            WordedWrite::Delete | WordedWrite::Check => Request::DeleteItem(DeleteItem {
+                table_name,
+                key,
+                condition_expression: Some(words.condition),
+                expression_attribute_names: words.names,
+                expression_attribute_values: words.values,
+                return_consumed_capacity: capacity,
+                ..DeleteItem::default()
+            }),
+        }
+    }
+
+    /// As part of a transaction.
+    pub(crate) fn into_transact_item(self) -> TransactWriteItem {
+        let words = Words::of(&self);
+        let (table_name, key) = (self.table, self.key);
+        let mut part = TransactWriteItem::default();
+        match words.write {
+            WordedWrite::Put(item) => {
+                part.put = Some(Box::new(Put {
+                    table_name,
+                    item,
+                    condition_expression: Some(words.condition),
+                    expression_attribute_names: words.names,
+                    expression_attribute_values: words.values,
+                    ..Put::default()
+                }));
+            }
+            WordedWrite::Update(update_expression) => {
+                part.update = Some(Box::new(Update {
+                    table_name,
+                    key,
+                    update_expression,
+                    condition_expression: Some(words.condition),
+                    expression_attribute_names: words.names,
+                    expression_attribute_values: words.values,
+                    ..Update::default()
+                }));
+            }
+            WordedWrite::Delete => {
+                part.delete = Some(Box::new(Delete {
+                    table_name,
+                    key,
+                    condition_expression: Some(words.condition),
+                    expression_attribute_names: words.names,
+                    expression_attribute_values: words.values,
+                    ..Delete::default()
+                }));
+            }
+            WordedWrite::Check => {
+                part.condition_check = Some(Box::new(ConditionCheck {
+                    table_name,
+                    key,
+                    condition_expression: words.condition,
+                    expression_attribute_names: words.names,
+                    expression_attribute_values: words.values,
+                    ..ConditionCheck::default()
+                }));
+            }
+        }
+        part
+    }
+}
+
+/// A part in expressions.
+struct Words {
+    write: WordedWrite,
+    condition: String,
+    names: Option<BTreeMap<String, String>>,
+    values: Option<Map>,
+}
+
+enum WordedWrite {
+    Put(Item),
+    Update(String),
+    Delete,
+    Check,
+}
+
+impl Words {
+    fn of(part: &Part) -> Self {
+        let mut expressions = RequestExpressions::default();
+        let condition = expressions.take(part.facts().print(), 'c');
+        let write = match (&part.becomes, &part.old) {
+            (Becomes::Unchanged, _) => WordedWrite::Check,
+            (Becomes::Removed, _) => WordedWrite::Delete,
+            (Becomes::Changed(new), Some(old)) => {
+                let edits = Edits::between(old, new);
+                match edits.set.len() + edits.remove.len() {
+                    0 => WordedWrite::Check,
+                    1..=EDITS_MAX => WordedWrite::Update(expressions.take(changes(edits).print(), 'u')),
+                    _ => WordedWrite::Put((**new).clone()),
+                }
+            }
+            (Becomes::Changed(new) | Becomes::Replaced(new), _) => WordedWrite::Put((**new).clone()),
+        };
+        let (names, values) = expressions.split();
+        Words {
+            write,
+            condition,
+            names,
+            values,
+        }
+    }
+}
+
+/// Changes of single attributes as an update.
+fn changes(edits: Edits) -> Changes {
+    let set = edits
+        .set
+        .into_iter()
+        .map(|(name, value)| Action::Set(Path::top(name), SetValue::Operand(SetOperand::Value(value))));
+    let remove = edits
+        .remove
+        .into_iter()
+        .map(|name| Action::Remove(Path::top(name)));
+    Changes::new(set.chain(remove).collect())
+}

@@ -1,0 +1,97 @@
+//! A transaction that names itself is made once: a row with its name is part of it.
+
+use std::time::Duration;
+
+use trestle_api::{
+    Database, DatabaseExt, Error, ErrorKind, GetItem, Put, TransactWriteItem, TransactWriteItems,
+};
+use trestle_env::Timestamp;
+use trestle_item::{AttributeValue, Item, Map, Number, key};
+
+use crate::own_table::OwnTable;
+
+/// The names of the transactions of the last minutes.
+const TOKENS: OwnTable = OwnTable {
+    name: "_trestle.tokens",
+    key: NAME,
+    ttl: Some(EXPIRES),
+};
+const NAME: &str = "token";
+const REQUEST: &str = "request";
+const EXPIRES: &str = "expires";
+/// As long as DynamoDB remembers.
+const REMEMBERED: Duration = Duration::from_secs(600);
+
+/// The name of a transaction, and what stands for its items.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Token {
+    name: String,
+    request: String,
+}
+
+impl Token {
+    /// The token of a request, if it has one.
+    pub(crate) fn of(request: &TransactWriteItems) -> Result<Option<Self>, Error> {
+        let Some(name) = &request.client_request_token else {
+            return Ok(None);
+        };
+        let items = serde_json::to_vec(&request.transact_items);
+        let items = items.map_err(|error| Error::internal(error.to_string()))?;
+        Ok(Some(Token {
+            name: name.clone(),
+            request: format!("{:016x}-{:x}", key::hash(&items), items.len()),
+        }))
+    }
+
+    /// Whether the same request was carried out. Another one of the same name is refused.
+    pub(crate) async fn is_done(&self, database: &dyn Database, now: Timestamp) -> Result<bool, Error> {
+        let asked = GetItem {
+            table_name: TOKENS.name.to_owned(),
+            key: Item::from([(NAME, self.name.as_str())]),
+            consistent_read: Some(true),
+            ..GetItem::default()
+        };
+        let found = match database.get_item(asked).await {
+            Err(error) if error.kind() == ErrorKind::ResourceNotFound => {
+                TOKENS.create(database).await?;
+                return Ok(false);
+            }
+            answer => answer?.item,
+        };
+        let Some(found) = found else { return Ok(false) };
+        let expires = found.get(EXPIRES).and_then(AttributeValue::as_n);
+        let expires = expires.and_then(|expires| expires.to_string().parse().ok());
+        if expires.is_none_or(|expires: u64| expires <= now.as_secs()) {
+            return Ok(false);
+        }
+        match found.get(REQUEST).and_then(AttributeValue::as_s) {
+            Some(request) if request == self.request => Ok(true),
+            _ => Err(Error::idempotent_mismatch()),
+        }
+    }
+
+    /// The part of the transaction that remembers it.
+    pub(crate) fn part(&self, now: Timestamp) -> TransactWriteItem {
+        let number = |seconds: u64| AttributeValue::N(Number::from(seconds));
+        let mut item = Item::from([(NAME, self.name.as_str()), (REQUEST, self.request.as_str())]);
+        item.insert(EXPIRES, number(now.plus(REMEMBERED).as_secs()));
+        TransactWriteItem {
+            put: Some(Box::new(Put {
+                table_name: TOKENS.name.to_owned(),
+                item,
+                condition_expression: Some("attribute_not_exists(#t) OR #e <= :now".to_owned()),
+                expression_attribute_names: Some(
+                    [("#t", NAME), ("#e", EXPIRES)]
+                        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+                        .into(),
+                ),
+                expression_attribute_values: Some(Map::from_iter([(
+                    ":now".to_owned(),
+                    number(now.as_secs()),
+                )])),
+                ..Put::default()
+            })),
+            ..TransactWriteItem::default()
+        }
+    }
+}

@@ -1,0 +1,471 @@
+//! Writes on modelled tables: read what they depend on, compute, send one request in which every row that was read is checked;
+//! begin again where another write was quicker.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures_util::future::{join_all, try_join_all};
+use trestle_api::{
+    CancellationCode, CancellationReason, ConsumedCapacity, Error, ErrorKind, ReturnConsumedCapacity,
+    TransactWriteItem, pause_after, table_name,
+};
+use trestle_env::Timestamp;
+use trestle_hook::{By, Change, Companion, Hook, Refused, Verdict};
+use trestle_item::Item;
+use trestle_writes::{Action, Write};
+
+use crate::commit::{Commit, Sent};
+use crate::endpoint::Endpoint;
+use crate::known_rows::KnownRows;
+use crate::part::{Becomes, Part};
+use crate::table_shape::RowId;
+use crate::token::Token;
+
+/// How often a write is tried that others overtake. Each time, one of them got further.
+pub(crate) const ATTEMPTS_MAX: usize = 64;
+
+/// A client's write of one or several items.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// The writes in tables that have a model, with their positions in the request.
+    pub(crate) writes: Vec<(usize, Write)>,
+    /// The parts of a transaction in other tables.
+    pub(crate) others: Vec<(usize, TransactWriteItem)>,
+    /// How many items a transaction has; `None` for a write of a single item.
+    pub(crate) items: Option<usize>,
+    /// How much of the cost to report.
+    pub(crate) capacity: Option<ReturnConsumedCapacity>,
+    /// Whether the answer shows the whole item, so that all of it must be as it was read.
+    pub(crate) shows_item: bool,
+    /// Names a transaction, so that repeating it does nothing.
+    pub(crate) token: Option<Token>,
+}
+
+/// A row before and after a write.
+pub(crate) type RowImages = (Option<Arc<Item>>, Option<Arc<Item>>);
+
+/// What became of it.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// The rows before and after, in the order of the writes.
+    pub(crate) rows: Vec<RowImages>,
+    /// The cost.
+    pub(crate) capacity: Vec<ConsumedCapacity>,
+}
+
+/// A write with its place.
+#[derive(Debug)]
+struct Placed {
+    position: usize,
+    write: Write,
+    table: String,
+    key: Item,
+    hash: String,
+    id: RowId,
+}
+
+impl Endpoint {
+    /// Carries out a write under the models in force.
+    pub(crate) async fn write(&self, hook: &Arc<dyn Hook>, asked: Asked) -> Result<Written, Error> {
+        self.writes.fetch_add(1, Ordering::Relaxed);
+        let mut overtaken = Vec::new();
+        for attempt in 0..ATTEMPTS_MAX {
+            if attempt > 0 {
+                // Those who met each other do not meet again.
+                pause_after(fastrand::usize(0..=attempt)).await;
+            }
+            let now = self.clock.now();
+            if let Some(token) = &asked.token
+                && token.is_done(&*self.database, now).await?
+            {
+                return Ok(Written::default());
+            }
+            let (commit, rows) = self.compute(&**hook, &asked, now).await?;
+            match self.send(commit).await? {
+                Sent::Done(capacity) => return Ok(Written { rows, capacity }),
+                Sent::Overtaken(positions) => overtaken = positions,
+            }
+        }
+        Err(match asked.items {
+            None => Error::transaction_conflict(),
+            Some(items) => contended(items, &overtaken),
+        })
+    }
+
+    /// Carries out several writes, each on its own. Where one is refused as the rows are, the others may make it right: then they are
+    /// made together, or refused together.
+    pub(crate) async fn write_each(
+        &self,
+        hook: &Arc<dyn Hook>,
+        all: Vec<Asked>,
+    ) -> Result<Vec<Result<Written, Error>>, Error> {
+        let now = self.clock.now();
+        let mut ids = BTreeSet::new();
+        for asked in &all {
+            for placed in self.place(&**hook, asked, now).await? {
+                if !ids.insert(placed.id) {
+                    return Err(Error::validation(
+                        "Provided list of item keys contains duplicates",
+                    ));
+                }
+            }
+        }
+        let computed = all.iter().map(|asked| self.compute(&**hook, asked, now));
+        let computed: Vec<_> = match try_join_all(computed).await {
+            Ok(computed) => computed,
+            Err(refused) if all.len() == 1 => return Err(refused),
+            Err(_) => {
+                let count = all.len();
+                let mut written = vec![self.write(hook, together(all)).await?];
+                written.resize_with(count, Written::default);
+                return Ok(written.into_iter().map(Ok).collect());
+            }
+        };
+        let sent = all
+            .into_iter()
+            .zip(computed)
+            .map(|(asked, (commit, rows))| async move {
+                self.writes.fetch_add(1, Ordering::Relaxed);
+                match self.send(commit).await? {
+                    Sent::Done(capacity) => Ok(Written { rows, capacity }),
+                    Sent::Overtaken(_) => self.write(hook, asked).await,
+                }
+            });
+        Ok(join_all(sent).await)
+    }
+
+    /// One look at the rows, and what is to be written.
+    async fn compute(
+        &self,
+        hook: &dyn Hook,
+        asked: &Asked,
+        now: Timestamp,
+    ) -> Result<(Commit, Vec<RowImages>), Error> {
+        let placed = self.place(hook, asked, now).await?;
+        let mut known = KnownRows::default();
+        let keys = placed
+            .iter()
+            .map(|placed| (placed.id.clone(), placed.key.clone()));
+        self.read_rows(keys.collect(), &mut known).await?;
+        let rows = results(&placed, &known, asked.items)?;
+        let changes = changes(&placed, &rows, now);
+        let (positions, changes): (Vec<usize>, Vec<Change<'_>>) = changes.into_iter().unzip();
+        let verdict = match changes.is_empty() {
+            true => Verdict::default(),
+            false => {
+                let asking = self.settle(&mut known, |known| {
+                    Ok(hook
+                        .change(&changes, known)
+                        .map_err(|refused| (refused.at, refused)))
+                });
+                asking.await?.map_err(|(at, refused)| {
+                    let position = at.and_then(|at| positions.get(at)).and_then(|at| placed.get(*at));
+                    refusal(position.map(|placed| placed.position), refused, asked.items)
+                })?
+            }
+        };
+        drop(changes);
+        let mut finals = rows.clone();
+        for (at, becomes) in positions.iter().zip(verdict.rows) {
+            if let Some((_, new)) = finals.get_mut(*at) {
+                *new = becomes.apply(new.take());
+            }
+        }
+        let mut parts = Vec::new();
+        for (placed, (old, new)) in placed.iter().zip(&finals) {
+            parts.push(part_of(hook, placed, old, new, asked.shows_item));
+        }
+        let roots: BTreeSet<RowId> = placed.iter().map(|placed| placed.id.clone()).collect();
+        self.follow(Some(hook), verdict.companions, &mut known, &roots, &mut parts)
+            .await?;
+        // A delete of a row that is not there does nothing, and depends on nothing.
+        parts.retain(|part| {
+            part.writes() || part.old.is_some() || asked.items.is_some() || part.position.is_none()
+        });
+        let commit = Commit {
+            parts,
+            others: asked.others.clone(),
+            capacity: asked.capacity,
+            items: asked.items,
+            token: asked.token.as_ref().map(|token| token.part(now)),
+        };
+        Ok((commit, finals))
+    }
+
+    /// Finds tables and keys.
+    async fn place(&self, hook: &dyn Hook, asked: &Asked, now: Timestamp) -> Result<Vec<Placed>, Error> {
+        let mut all: Vec<Placed> = Vec::with_capacity(asked.writes.len());
+        for (position, write) in &asked.writes {
+            let table = table_name(&write.table_name).to_owned();
+            let shape = self.shapes.of(&*self.database, &table).await?;
+            let mut write = write.clone();
+            let given = match &mut write.action {
+                Action::Put(item) | Action::Insert(item) => hook.place(&table, item, now).map(|edits| {
+                    edits.apply(item);
+                    shape.key_in(item)
+                }),
+                Action::Update(key, _) | Action::Delete(key) | Action::Check(key) => {
+                    hook.key(&table, key).inspect(|found| key.clone_from(found))
+                }
+            };
+            let key = given.map_err(|error| refusal(Some(*position), error.into(), asked.items))?;
+            let id = RowId::new(&table, &key);
+            if all.iter().any(|other| other.id == id) {
+                return Err(Error::validation(
+                    "Transaction request cannot include multiple operations on one item",
+                ));
+            }
+            all.push(Placed {
+                position: *position,
+                write,
+                hash: shape.hash().to_owned(),
+                table,
+                key,
+                id,
+            });
+        }
+        Ok(all)
+    }
+
+    /// The rows that follow, and those that were only looked at.
+    pub(crate) async fn follow(
+        &self,
+        hook: Option<&dyn Hook>,
+        companions: Vec<Companion>,
+        known: &mut KnownRows,
+        roots: &BTreeSet<RowId>,
+        parts: &mut Vec<Part>,
+    ) -> Result<(), Error> {
+        let mut followed: BTreeMap<RowId, Companion> = BTreeMap::new();
+        for companion in companions {
+            followed.insert(RowId::new(&companion.table, &companion.key), companion);
+        }
+        let unread = followed.iter().filter(|(id, _)| known.row(id).is_none());
+        let unread = unread.map(|(id, companion)| (id.clone(), companion.key.clone()));
+        self.read_rows(unread.collect(), known).await?;
+        for (id, companion) in &followed {
+            let shape = self.shapes.of(&*self.database, &id.table).await?;
+            let old = known.row(id).and_then(|known| known.item.clone());
+            let new = companion.item.as_ref().map(|item| with_key(item, &companion.key));
+            if let Some(new) = &new {
+                trestle_writes::check_limits(new, trestle_item::size::of_item(new))?;
+            }
+            let follows = Part {
+                table: id.table.clone(),
+                key: companion.key.clone(),
+                hash: shape.hash().to_owned(),
+                uses: uses(hook, &id.table, old.as_deref()),
+                becomes: becomes(&old, &new, false),
+                old,
+                position: None,
+            };
+            let of_request = parts.iter_mut().filter(|part| part.position.is_some());
+            match of_request.into_iter().find(|part| part.is_of(&follows)) {
+                None => parts.push(follows),
+                // The request only checks the row, or removes it where it is not.
+                Some(part) if !part.writes() => {
+                    part.becomes = follows.becomes;
+                    part.uses.extend(follows.uses);
+                }
+                Some(_) => {
+                    return Err(Error::defect(
+                        "a row of the request was also named as one that follows",
+                    ));
+                }
+            }
+        }
+        for (id, row) in known.used() {
+            if roots.contains(&id) || followed.contains_key(&id) {
+                continue;
+            }
+            let shape = self.shapes.of(&*self.database, &id.table).await?;
+            parts.push(Part {
+                hash: shape.hash().to_owned(),
+                uses: uses(hook, &id.table, row.item.as_deref()),
+                table: id.table,
+                key: row.key,
+                old: row.item,
+                becomes: Becomes::Unchanged,
+                position: None,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Several writes of one item each as one of several items.
+fn together(all: Vec<Asked>) -> Asked {
+    let capacity = all.first().and_then(|asked| asked.capacity);
+    let writes = all.into_iter().flat_map(|asked| asked.writes);
+    Asked {
+        writes: writes.enumerate().map(|(at, (_, write))| (at, write)).collect(),
+        others: Vec::new(),
+        items: None,
+        capacity,
+        shows_item: false,
+        token: None,
+    }
+}
+
+/// What the writes make of their rows: condition, then new item. In a transaction, all conditions are looked at.
+fn results(placed: &[Placed], known: &KnownRows, items: Option<usize>) -> Result<Vec<RowImages>, Error> {
+    let mut rows = Vec::with_capacity(placed.len());
+    let mut reasons = vec![CancellationReason::none(); items.unwrap_or_default()];
+    let mut is_canceled = false;
+    for placed in placed {
+        let old = known.row(&placed.id).and_then(|known| known.item.clone());
+        let found = old.as_deref();
+        let result = placed
+            .write
+            .holds(found)
+            .and_then(|()| placed.write.result(found));
+        match result {
+            Ok(new) => rows.push((old, new.map(Arc::new))),
+            Err(error) if items.is_none() => return Err(error),
+            Err(error) => {
+                is_canceled = true;
+                if let Some(slot) = reasons.get_mut(placed.position) {
+                    *slot = reason(error)?;
+                }
+            }
+        }
+    }
+    match is_canceled {
+        true => Err(Error::transaction_canceled(reasons)),
+        false => Ok(rows),
+    }
+}
+
+/// What the hook is asked about, with its place among the writes.
+fn changes<'r>(placed: &'r [Placed], rows: &'r [RowImages], now: Timestamp) -> Vec<(usize, Change<'r>)> {
+    let all = placed.iter().zip(rows).enumerate();
+    let asked = all.filter(|(_, (placed, (old, new)))| {
+        !matches!(placed.write.action, Action::Check(_)) && (old.is_some() || new.is_some())
+    });
+    asked
+        .map(|(at, (placed, (old, new)))| {
+            let change = Change {
+                table: &placed.table,
+                old: old.as_ref(),
+                new: new.as_ref(),
+                now,
+                by: By::Client,
+            };
+            (at, change)
+        })
+        .collect()
+}
+
+fn part_of(
+    hook: &dyn Hook,
+    placed: &Placed,
+    old: &Option<Arc<Item>>,
+    new: &Option<Arc<Item>>,
+    shows_item: bool,
+) -> Part {
+    let is_check = matches!(placed.write.action, Action::Check(_));
+    let replaces = matches!(placed.write.action, Action::Put(_) | Action::Insert(_));
+    let mut uses = match is_check {
+        // The model has no say in a row that is only checked.
+        true => BTreeSet::new(),
+        false => uses(Some(hook), &placed.table, old.as_deref()),
+    };
+    uses.extend(placed.write.mentioned().map(str::to_owned));
+    if shows_item {
+        uses.extend(old.iter().flat_map(|old| old.keys().cloned()));
+    }
+    Part {
+        table: placed.table.clone(),
+        key: placed.key.clone(),
+        hash: placed.hash.clone(),
+        becomes: match is_check {
+            true => Becomes::Unchanged,
+            false => becomes(old, new, replaces),
+        },
+        old: old.clone(),
+        uses,
+        position: Some(placed.position),
+    }
+}
+
+fn becomes(old: &Option<Arc<Item>>, new: &Option<Arc<Item>>, replaces: bool) -> Becomes {
+    match (old, new) {
+        (old, new) if old == new => Becomes::Unchanged,
+        (_, None) => Becomes::Removed,
+        (Some(_), Some(new)) if !replaces => Becomes::Changed(Arc::clone(new)),
+        (_, Some(new)) => Becomes::Replaced(Arc::clone(new)),
+    }
+}
+
+/// The attributes of a row that the models look at.
+fn uses(hook: Option<&dyn Hook>, table: &str, row: Option<&Item>) -> BTreeSet<String> {
+    let Some(row) = row else { return BTreeSet::new() };
+    match hook.and_then(|hook| hook.uses(table, row)) {
+        Some(names) => names.into_iter().collect(),
+        None => row.keys().cloned().collect(),
+    }
+}
+
+/// The item with its key, where it was left out.
+fn with_key(item: &Arc<Item>, key: &Item) -> Arc<Item> {
+    let mut item = Arc::clone(item);
+    for (name, value) in key {
+        if !item.contains_key(name) {
+            Arc::make_mut(&mut item).insert(name.clone(), value.clone());
+        }
+    }
+    item
+}
+
+/// A refusal as the error of the request.
+fn refusal(position: Option<usize>, refused: Refused, items: Option<usize>) -> Error {
+    let (Some(position), Some(items)) = (position, items) else {
+        return refused.error;
+    };
+    let why = match reason(refused.error) {
+        Ok(why) => why,
+        Err(error) => return error,
+    };
+    let mut reasons = vec![CancellationReason::none(); items];
+    if let Some(slot) = reasons.get_mut(position) {
+        *slot = why;
+    }
+    Error::transaction_canceled(reasons)
+}
+
+/// Why one item stopped the transaction; an error that is not about the item ends it at once.
+fn reason(error: Error) -> Result<CancellationReason, Error> {
+    match error.kind() {
+        ErrorKind::ConditionalCheckFailed => Ok(match error.taken_value() {
+            Some(taken) => CancellationReason::taken(error.message(), taken.clone()),
+            None => CancellationReason::condition_failed(error.item().cloned()),
+        }),
+        ErrorKind::Validation => Ok(CancellationReason::validation(error.message())),
+        ErrorKind::DuplicateItem => Ok(CancellationReason::new(
+            CancellationCode::DuplicateItem,
+            error.message(),
+        )),
+        _ => Err(error),
+    }
+}
+
+/// A transaction that others overtook again and again.
+fn contended(items: usize, overtaken: &[usize]) -> Error {
+    let mut reasons = vec![CancellationReason::none(); items];
+    let conflict = || {
+        CancellationReason::new(
+            CancellationCode::TransactionConflict,
+            "Transaction is ongoing for the item",
+        )
+    };
+    for position in overtaken {
+        if let Some(slot) = reasons.get_mut(*position) {
+            *slot = conflict();
+        }
+    }
+    if let Some(first) = reasons.first_mut().filter(|_| overtaken.is_empty()) {
+        *first = conflict();
+    }
+    Error::transaction_canceled(reasons)
+}

@@ -1,0 +1,14 @@
+//! Models over an endpoint that knows nothing of them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a helper of a test may stop it"
+)]
+
+mod real_endpoint;
+mod requests;
+mod same_as_embedded;
+mod several_gateways;
+mod support;

@@ -1,0 +1,55 @@
+//! A gateway answers as a database that has the models in itself, and leaves the same rows.
+
+use std::sync::Arc;
+
+use trestle_api::{Database, Wait};
+use trestle_embedded::{ApplyOptions, Background, Embedded, Nobody, Options};
+use trestle_env::Clock;
+use trestle_model::COUNTS_TABLE;
+use trestle_store::MemoryStore;
+
+use crate::requests::request;
+use crate::support::{EVERYTHING, assert_exact, clock, endpoint, gateway, rows};
+
+#[test]
+fn random_requests_have_the_same_answers_and_leave_the_same_rows() {
+    for seed in 0..12 {
+        let clock = clock();
+        compare(seed, Arc::clone(&clock) as Arc<dyn Clock>, endpoint(clock));
+    }
+}
+
+/// Random requests to a gateway before an endpoint, and to a database that has the models in itself.
+pub(crate) fn compare(seed: u64, clock: Arc<dyn Clock>, remote: Arc<dyn Database>) {
+    let options = Options {
+        background: Background::Tables,
+        ..Options::default()
+    };
+    let embedded = Embedded::on(Arc::new(MemoryStore::new()), Arc::clone(&clock), options).unwrap();
+    let applied = embedded
+        .models()
+        .apply(EVERYTHING, ApplyOptions::default(), &mut Nobody);
+    applied.unwrap();
+    let gateway = gateway(Arc::clone(&remote), clock);
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut refused = 0;
+    for number in 0..250 {
+        let request = request(&mut random);
+        let here = embedded.execute(request.clone()).wait();
+        let there = gateway.execute(request.clone()).wait();
+        refused += usize::from(here.is_err());
+        assert_eq!(there, here, "seed {seed}, request {number}: {request:?}");
+    }
+    assert!(
+        (1..200).contains(&refused),
+        "some requests are refused, most are not: {refused}"
+    );
+    for table in ["rows", COUNTS_TABLE] {
+        assert_eq!(
+            rows(&*remote, table),
+            rows(&embedded, table),
+            "seed {seed}, {table}"
+        );
+    }
+    assert_exact(&gateway, "afterwards");
+}

@@ -1,0 +1,164 @@
+//! Bringing derived rows back in line: audits and mends in turn, each mend a commit of its own among those of clients.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use trestle_api::{Error, ErrorKind};
+use trestle_binding::clearing::Leftovers;
+use trestle_binding::stopped;
+use trestle_hook::{Amending, Host, amend};
+use trestle_model::Model;
+use trestle_model::audit::{AuditOptions, Finding, FindingKind};
+
+use crate::audit::{Audited, audit};
+use crate::watcher::{Watcher, go_on};
+
+/// How many mends are under way together, so that they share commits.
+const TOGETHER: usize = 128;
+
+/// After so many audits something undoes what is mended.
+const ROUNDS_MAX: u32 = 1000;
+
+/// A client may take away the row that a mend needs, each time: after so many audits in turn that mended nothing, it is
+/// left at that.
+const IDLE_ROUNDS_MAX: u32 = 10;
+
+/// What came of one round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mended {
+    /// Rows were written.
+    Rows,
+    /// Nothing was written: what was found had changed by the time it was to be mended, for better or worse.
+    Nothing,
+    /// There was nothing that can be mended.
+    NothingMore,
+}
+
+/// A repair of one model's rows.
+pub(crate) struct Repair<'r> {
+    pub(crate) host: &'r dyn Host,
+    pub(crate) model: &'r Arc<Model>,
+    pub(crate) options: AuditOptions,
+    /// Rows that are being removed.
+    pub(crate) leftovers: Vec<Leftovers>,
+    /// What it does, for whoever watches.
+    pub(crate) doing: &'static str,
+}
+
+/// What a repair came to.
+#[derive(Debug, Default)]
+pub(crate) struct Repaired {
+    /// What the first audit found.
+    pub(crate) first: Audited,
+    pub(crate) mended: BTreeMap<FindingKind, u64>,
+    /// What is left, and why.
+    pub(crate) left: Vec<(Finding, String)>,
+}
+
+impl Repair<'_> {
+    /// Audits and mends until an audit finds nothing more that can be mended.
+    pub(crate) fn run(&self, watcher: &mut dyn Watcher) -> Result<Repaired, Error> {
+        let mut repaired = Repaired::default();
+        let (mut idle, mut to_copy) = (0, u64::MAX);
+        for round in 0..ROUNDS_MAX {
+            let audited = self.look(watcher)?;
+            let mut findings = audited.findings.clone();
+            if findings.to_copy >= to_copy {
+                // Clients change originals as fast as their copies follow. The background goes on with those.
+                findings.pending.clear();
+            }
+            to_copy = findings.to_copy;
+            let findings = findings.in_order();
+            if round == 0 {
+                repaired.first = audited;
+            }
+            repaired.left.clear();
+            idle = match self.mend_all(findings, &mut repaired, watcher)? {
+                Mended::Rows => 0,
+                Mended::Nothing => idle + 1,
+                Mended::NothingMore => break,
+            };
+            if idle == IDLE_ROUNDS_MAX {
+                break;
+            }
+        }
+        Ok(repaired)
+    }
+
+    /// One audit of the rows as they are now.
+    pub(crate) fn look(&self, watcher: &mut dyn Watcher) -> Result<Audited, Error> {
+        let (view, now) = (self.host.view(), self.host.clock().now());
+        let name = self.model.name();
+        let (options, leftovers) = (self.options.clone(), self.leftovers.clone());
+        audit(&*view, self.model, now, options, leftovers, &mut |rows| {
+            watcher.rows("checking rows", name, rows);
+            go_on(watcher)
+        })
+    }
+
+    /// Mends findings, and says what came of it.
+    fn mend_all(
+        &self,
+        findings: Vec<Finding>,
+        repaired: &mut Repaired,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Mended, Error> {
+        let (mut outcome, mut done) = (Mended::NothingMore, 0);
+        let mut findings = findings.into_iter().peekable();
+        while findings.peek().is_some() {
+            let started: Vec<_> = findings
+                .by_ref()
+                .take(TOGETHER)
+                .map(|finding| {
+                    let finding = Arc::new(finding);
+                    let amendment = finding
+                        .can_be_mended()
+                        .then(|| mend(self.host, self.model, &finding));
+                    (finding, amendment)
+                })
+                .collect();
+            for (finding, amendment) in started {
+                done += 1;
+                let written = amendment.map(mended).transpose()?;
+                match written {
+                    Some(Ok(0)) if outcome == Mended::NothingMore => outcome = Mended::Nothing,
+                    Some(Ok(0)) => {}
+                    Some(Ok(_)) => {
+                        outcome = Mended::Rows;
+                        *repaired.mended.entry(finding.kind).or_default() += 1;
+                    }
+                    Some(Err(error)) => {
+                        let left = Arc::unwrap_or_clone(finding);
+                        repaired.left.push((left, error.message().to_owned()));
+                    }
+                    None => {
+                        let left = Arc::unwrap_or_clone(finding);
+                        let reason = "no repair can tell what is right".to_owned();
+                        repaired.left.push((left, reason));
+                    }
+                }
+            }
+            watcher.rows(self.doing, self.model.name(), done);
+            go_on(watcher)?;
+        }
+        Ok(outcome)
+    }
+}
+
+/// Starts one mend; it tells how many rows it writes.
+pub(super) fn mend(host: &dyn Host, model: &Arc<Model>, finding: &Arc<Finding>) -> Amending<usize> {
+    let (model, finding) = (Arc::clone(model), Arc::clone(finding));
+    amend(host, move |rows, now| {
+        let companions = model.mend(&finding, rows, now).map_err(stopped)?;
+        let count = companions.len();
+        Ok((companions, count))
+    })
+}
+
+/// Waits for a mend. The outer error is that nothing can be written; the inner one, that this row cannot.
+pub(super) fn mended(amendment: Amending<usize>) -> Result<Result<usize, Error>, Error> {
+    match amendment.wait() {
+        Err(error) if error.kind() != ErrorKind::Validation && error.taken_value().is_none() => Err(error),
+        written => Ok(written),
+    }
+}

@@ -1,0 +1,165 @@
+//! Where migrations stand, and telling one to pause, to go on or to end.
+
+use std::sync::Arc;
+
+use crate::hidden_tables;
+use crate::{BindError, Models, not_held};
+use trestle_binding::held::{Held, Migration, loaded};
+use trestle_binding::migration::{Meter, MigrationState, MigrationStatus, Rate};
+
+impl Models {
+    /// The migrations that are planned or under way, and the last one of each other model, in the order of models.
+    pub fn migrations(&self) -> Vec<MigrationStatus> {
+        let now = self.clock.now();
+        let held = self.held.lock();
+        let migrations = held.iter().filter_map(|held| held.migration.as_ref());
+        migrations.map(|migration| migration.status(now)).collect()
+    }
+
+    /// How one migration is doing: that of the named model, or the only one that is not over.
+    pub fn migration_status(&self, name: Option<&str>) -> Result<MigrationStatus, BindError> {
+        Ok(self.migration(name)?.status(self.clock.now()))
+    }
+
+    /// Lets the sweep stand still. Reads and writes go on as before: a row that is written moves.
+    pub fn pause_migration(&self, name: Option<&str>) -> Result<MigrationStatus, BindError> {
+        let _one_at_a_time = self.applying.lock();
+        let mut migration = self.migration(name)?;
+        self.refuse_unless(
+            migration.document.state.may_hold_rows(),
+            &migration,
+            "there is nothing to pause",
+        )?;
+        migration.document.paused = true;
+        self.stored_status(migration)
+    }
+
+    /// Lets the sweep go on, at another rate if one is given. Rows that could not move are tried again at once.
+    pub fn resume_migration(
+        &self,
+        name: Option<&str>,
+        rate: Option<Rate>,
+    ) -> Result<MigrationStatus, BindError> {
+        let _one_at_a_time = self.applying.lock();
+        let mut migration = self.migration(name)?;
+        self.refuse_unless(
+            migration.document.state.may_hold_rows(),
+            &migration,
+            "there is nothing to go on with",
+        )?;
+        let now = self.clock.now();
+        if migration.document.is_held_up() {
+            migration.document.begin_pass(false, now);
+        }
+        migration.document.paused = false;
+        migration.document.rate = rate.unwrap_or(migration.document.rate);
+        migration.pace.hurry();
+        migration.meter = Some(Meter::start(&migration.document, now));
+        self.stored_status(migration)
+    }
+
+    /// Ends a migration that is verified: keys of the version before are no longer understood, and there is no way back.
+    pub fn finish_migration(&self, name: Option<&str>) -> Result<MigrationStatus, BindError> {
+        let _one_at_a_time = self.applying.lock();
+        let mut migration = self.migration(name)?;
+        self.refuse_unless(
+            migration.document.state == MigrationState::Verified,
+            &migration,
+            "it cannot be finished",
+        )?;
+        migration.end(MigrationState::Done, self.clock.now());
+        self.stored_status(migration)
+    }
+
+    /// The migration of the named model, or the only one that is not over.
+    pub(super) fn migration(&self, name: Option<&str>) -> Result<Migration, BindError> {
+        let held = self.held.lock();
+        let all = held.iter().filter_map(|held| held.migration.as_ref());
+        let mut wanted = all.clone().filter(|migration| match name {
+            Some(name) => migration.document.model == name,
+            None => !migration.is_over(),
+        });
+        match (wanted.next(), wanted.next()) {
+            (Some(only), None) => Ok(only.clone()),
+            _ => {
+                // One that is over is no answer to which one is meant.
+                let known = all.filter(|migration| name.is_some() || !migration.is_over());
+                Err(BindError::NoMigration {
+                    name: name.map(str::to_owned),
+                    known: known.map(|migration| migration.document.model.clone()).collect(),
+                })
+            }
+        }
+    }
+
+    fn refuse_unless(&self, can: bool, migration: &Migration, cannot: &'static str) -> Result<(), BindError> {
+        if can {
+            return Ok(());
+        }
+        Err(BindError::NotNow {
+            model: migration.document.model.clone(),
+            state: migration.document.state,
+            cannot,
+            next: migration.status(self.clock.now()).next,
+        })
+    }
+
+    fn stored_status(&self, migration: Migration) -> Result<MigrationStatus, BindError> {
+        let status = migration.status(self.clock.now());
+        self.store_migration(migration)?;
+        Ok(status)
+    }
+
+    /// Stores what has become of a migration.
+    pub(super) fn store_migration(&self, migration: Migration) -> Result<(), BindError> {
+        let held = self.held.lock().clone();
+        let found = held
+            .into_iter()
+            .find(|held| held.stored.name == migration.document.model);
+        match found {
+            Some(held) => {
+                let changed = Held {
+                    migration: Some(migration),
+                    ..held
+                };
+                self.replace(changed, Vec::new())
+            }
+            None => Err(not_held(&migration.document.model)),
+        }
+    }
+
+    /// Stores a version of a model with its migration, and with what it leaves behind.
+    pub(super) fn store_both(&self, changed: Held) -> Result<(), BindError> {
+        let mut documents = vec![changed.stored.to_document()?];
+        if let Some(clearing) = &changed.clearing {
+            documents.push(clearing.document.to_document()?);
+        }
+        self.replace(changed, documents)
+    }
+
+    /// Takes a model and its migration for what was held before, in one commit with what they mean for reads and writes.
+    /// Whoever calls it has the turn to change models.
+    fn replace(
+        &self,
+        mut changed: Held,
+        mut documents: Vec<(String, Option<Vec<u8>>)>,
+    ) -> Result<(), BindError> {
+        let now = self.clock.now();
+        if let Some(migration) = &mut changed.migration {
+            migration.document.double_reads = migration.status(now).double_reads;
+            migration.stored = (now, 0);
+            documents.push(migration.document.to_document()?);
+        }
+        let mut held = self.held.lock().clone();
+        held.retain(|held| held.stored.name != changed.stored.name);
+        held.push(changed);
+        held.sort_by(|a, b| a.stored.name.cmp(&b.stored.name));
+        let hook = self.hook_of(&held)?;
+        hidden_tables::ensure(&*self.host, loaded(&held))?;
+        self.install(documents, Some(Arc::new(hook)))?;
+        *self.held.lock() = held;
+        // There may be rows to move.
+        self.clock.signal().ring();
+        Ok(())
+    }
+}

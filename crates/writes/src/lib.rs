@@ -1,0 +1,15 @@
+//! One item's write as a request asks for it: parsed, and checked as far as that is possible without its table.
+//!
+//! The engine and a gateway before a remote endpoint both read requests with this crate, so that a mistake is refused in the
+//! same order and in the same words by either. What becomes of the item is decided here, too: [`Write::holds`] is the condition,
+//! [`updated`] the new item, [`shown_of_update`] what the answer shows.
+
+mod condition_parameters;
+mod parse;
+mod shown;
+mod write;
+
+pub use condition_parameters::{ConditionParameters, shows};
+pub use parse::{BATCH_WRITES_MAX, TRANSACTION_ITEMS_MAX};
+pub use shown::{shown_of_removal, shown_of_update};
+pub use write::{Action, Write, check_condition, check_limits, check_size, updated};
