@@ -157,7 +157,10 @@ impl CopyJob {
                 }
             } => Ok(CopyEnd::Stopped),
         };
-        state.save()?;
+        // What was refused before anything began leaves no state behind.
+        if state.look(|state| !state.tables.is_empty()) {
+            state.save()?;
+        }
         let end = ended?;
         let status = self.progress.status();
         Ok(CopyReport {
