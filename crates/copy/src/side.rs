@@ -57,9 +57,9 @@ impl CopySide {
     }
 
     /// Asks its administration.
-    pub(crate) async fn administer<C: Call>(&self, what: &str, call: C) -> Result<C::Answer, CopyError>
+    pub(crate) async fn administer<C>(&self, what: &str, call: C) -> Result<C::Answer, CopyError>
     where
-        C: Send + 'static,
+        C: Call + Send + 'static,
         C::Answer: Send + 'static,
     {
         let Some(administration) = self.administration.clone() else {
