@@ -5,12 +5,11 @@ use std::sync::Arc;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use axum::routing::{MethodRouter, get, patch, post};
+use axum::routing::{get, patch, post};
 use axum::{Json, Router};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
-use trestle::app::{created, shown, site};
-use trestle::typed::Page;
+use trestle::app::{Routes, created, listed, routed, shown, site};
 
 use crate::model::ContactMethodKey;
 use crate::{MethodChange, MethodDraft, Result, SearchFilter, Service, Words, trail};
@@ -27,7 +26,7 @@ type MethodIds = Path<(String, String, String)>;
 type Answer = Result<Response>;
 
 /// Every path of the API and what answers there.
-pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Service>>)> {
+pub fn routes() -> Routes<Arc<Service>> {
     let contacts = get(list_contacts).post(add_contact);
     let methods = get(get_contact).post(add_method);
     let method = patch(change_method).delete(remove_method);
@@ -46,9 +45,7 @@ pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Service>>)> {
 
 /// The API on a service, with its page and its description.
 pub fn router(service: Arc<Service>) -> Router {
-    let add = |router: Router<_>, (path, methods)| router.route(path, methods);
-    let router = routes().into_iter().fold(Router::new(), add);
-    site(router, PAGE, OPENAPI).with_state(service)
+    site(routed(routes()), PAGE, OPENAPI).with_state(service)
 }
 
 #[derive(Deserialize)]
@@ -85,7 +82,7 @@ struct Respond {
 }
 
 async fn list_contacts(State(app): App, Path(domain): Domain, Query(list): Query<After>) -> Answer {
-    page(app.contacts(&domain, list.after).await?)
+    listed(app.contacts(&domain, list.after).await?)
 }
 
 async fn add_contact(State(app): App, Path(domain): Domain, Json(new): Json<Named>) -> Answer {
@@ -116,7 +113,7 @@ async fn remove_method(State(app): App, Path((domain, contact, method)): MethodI
 }
 
 async fn list_searches(State(app): App, Path(domain): Domain, Query(filter): Query<SearchFilter>) -> Answer {
-    page(app.searches(&domain, filter).await?)
+    listed(app.searches(&domain, filter).await?)
 }
 
 async fn begin_search(State(app): App, Path(domain): Domain, Json(begin): Json<Begin>) -> Answer {
@@ -143,8 +140,4 @@ fn method_key(contact_id: String, method_id: String) -> ContactMethodKey {
         contact_id,
         method_id,
     }
-}
-
-fn page(page: Page<impl Serialize>) -> Answer {
-    shown(json!({ "items": page.rows, "next": page.next }))
 }

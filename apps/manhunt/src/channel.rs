@@ -14,7 +14,7 @@ pub use email::Email;
 pub use log::Log;
 pub use webhook::Webhook;
 
-use crate::model::{Contact, Search, SearchAttempt, SearchAttemptType};
+use crate::model::{Contact, ContactMethodType, Search, SearchAttempt};
 
 /// A way to reach people.
 #[async_trait]
@@ -32,7 +32,7 @@ pub struct Notice {
     pub attempt_id: String,
     /// The kind of method, if the attempt knows it.
     #[serde(skip)]
-    pub kind: Option<SearchAttemptType>,
+    pub kind: Option<ContactMethodType>,
     /// The number, address or URL.
     pub destination: String,
     /// What it is about.
@@ -84,7 +84,7 @@ impl Notice {
     pub(crate) fn receiver(&self) -> String {
         let server = |url: &Uri| Some(format!("{}://{}", url.scheme()?, url.authority()?));
         match self.kind {
-            Some(SearchAttemptType::Webhook) => {
+            Some(ContactMethodType::Webhook) => {
                 let url = self.destination.parse::<Uri>();
                 url.ok()
                     .as_ref()
@@ -127,8 +127,8 @@ impl Channels {
 impl Channel for Channels {
     async fn send(&self, notice: &Notice) -> Result<(), String> {
         match (notice.kind, &self.email) {
-            (Some(SearchAttemptType::Email), Some(email)) => email.send(notice).await,
-            (Some(SearchAttemptType::Webhook), _) => self.webhook.send(notice).await,
+            (Some(ContactMethodType::Email), Some(email)) => email.send(notice).await,
+            (Some(ContactMethodType::Webhook), _) => self.webhook.send(notice).await,
             _ => Log.send(notice).await,
         }
     }

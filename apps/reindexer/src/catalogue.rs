@@ -2,19 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::RwLock;
 use trestle::Embedded;
+use trestle::app::Objects;
 use trestle::events::{Events, Router};
 use trestle::queue::{Queues, WorkerSettings, Workers};
 use trestle::reindex::{ReindexBudget, Touch, Units};
 
-use crate::jobs::JOBS;
+use crate::jobs::jobs;
 use crate::model::Reindexer;
-use crate::objects::Objects;
-use crate::pipeline::{Pipeline, narrow};
+use crate::pipeline::{Pipeline, RECEIVES_MAX, narrow};
 use crate::shards::{self, Shards};
 use crate::{Result, segments};
 
@@ -26,6 +25,10 @@ pub struct Catalogue {
     pub queues: Queues,
     /// The reindexes by segments: the database's own.
     pub reindexer: trestle::reindex::Reindexer,
+    /// The reindexers. They are idle when every record was sent or touched, or is a dead letter.
+    pub workers: Workers,
+    /// Brings changes of records to pipelines, once it is started.
+    pub(crate) router: OnceLock<Router>,
     pub(crate) setup: Setup,
     pub(crate) writes: Units,
     pub(crate) pipelines: RwLock<BTreeMap<String, Arc<Pipeline>>>,
@@ -38,56 +41,50 @@ pub struct Setup {
     /// How rows are raised to a version: by the same database, unless a test stands between them.
     pub touch: Arc<dyn Touch>,
     /// Where payloads lie.
-    pub objects: Arc<dyn Objects>,
-    /// Where indexes lie; in memory unless given.
-    pub indexes: Option<PathBuf>,
+    pub objects: Objects,
+    /// Where indexes lie.
+    pub indexes: PathBuf,
     /// The shards of the first design.
     pub shards: Shards,
-    /// Segments that are sent at once; a table has that many at least.
+    /// Segments that are sent at once; a table has that many at least. Each sends one record at a time, and those of all
+    /// share commits.
     pub segments: u32,
-    /// What reindexes may cost: read units of segments, write units of shards.
+    /// What reindexes may cost: read units of segments, write units of shards. What a reindex feeds writes to the same
+    /// database: if it yielded, it would take that for live traffic and rest all the time.
     pub budget: ReindexBudget,
-    /// How long a message or a segment is its worker's after the last sign of life.
-    pub lease: Duration,
-    /// How long a message waits after its first failure.
-    pub first_retry: Duration,
+    /// How messages are worked on.
+    pub workers: WorkerSettings,
 }
 
 impl Setup {
     /// The usual settings on a database.
-    pub fn new(embedded: &Embedded, objects: Arc<dyn Objects>) -> Self {
-        let usual = WorkerSettings::default();
+    pub fn new(embedded: &Embedded, objects: Objects, indexes: PathBuf) -> Self {
         Self {
             embedded: embedded.clone(),
             touch: Arc::new(embedded.clone()),
             objects,
-            indexes: None,
-            shards: Shards::new(shards::SHARD_SIZE),
-            segments: segments::AT_ONCE,
-            budget: segments::budget(),
-            lease: usual.visibility,
-            first_retry: usual.first_retry,
+            indexes,
+            shards: Shards(1_500),
+            segments: 16,
+            budget: ReindexBudget {
+                yields: false,
+                ..ReindexBudget::default()
+            },
+            workers: WorkerSettings::default(),
         }
     }
 }
 
-/// A catalogue with its background work.
-pub struct Running {
-    /// What requests work with.
-    pub app: Arc<Catalogue>,
-    /// Brings changes of records to pipelines.
-    pub router: Router,
-    pub(crate) workers: Workers,
-}
-
 impl Catalogue {
     /// Starts the application: its pipelines, the routes to them, and its reindexers.
-    pub async fn start(setup: Setup) -> std::result::Result<Running, Box<dyn std::error::Error>> {
+    pub async fn start(setup: Setup) -> std::result::Result<Arc<Self>, Box<dyn std::error::Error>> {
         let embedded = setup.embedded.clone();
         let app = Arc::new(Catalogue {
             db: Reindexer::apply_to(&embedded)?,
             queues: embedded.queues().clone(),
-            reindexer: embedded.reindexer().with_lease(setup.lease),
+            reindexer: embedded.reindexer(),
+            workers: Workers::new(embedded.queues()),
+            router: OnceLock::new(),
             writes: Units::new(Arc::clone(embedded.clock()), setup.budget.write_units),
             setup,
             pipelines: RwLock::default(),
@@ -97,52 +94,42 @@ impl Catalogue {
         for row in app.db.pipelines().collect().await? {
             app.open_pipeline(row).await?;
         }
-        let routes = JOBS.iter().fold(Events::of(&embedded), |events, job| {
-            let (app, destination) = (Arc::clone(&app), job.2);
+        let routes = jobs().fold(Events::of(&embedded), |events, job| {
+            let (app, destination) = (Arc::clone(&app), job.destination);
             let publish = move |change| Arc::clone(&app).publish(destination, change);
-            events.on(job.0, |all| narrow(all, job.1), publish)
+            events.on(&job.job_config_id, |all| narrow(all, job.source), publish)
         });
         // Segments are sent to routes, so these are there first.
         let router = routes.start().await?;
-        let workers = app.work().await?;
-        Ok(Running { app, router, workers })
+        app.router.get_or_init(|| router);
+        app.work().await?;
+        Ok(app)
     }
 
-    /// The workers of both reindexers, in the order of the way.
-    async fn work(self: &Arc<Self>) -> Result<Workers> {
-        let workers = Workers::new(&self.queues);
-        let (queue, most, at_once) = segments::QUEUE;
-        let settings = self.at_once(at_once);
-        workers.add(queue, most, settings, self, Self::send_run).await?;
-        let (queue, most, at_once) = shards::SHARD_QUEUE;
-        let settings = self.at_once(at_once);
+    /// The workers of both reindexers, in the order of the way. A table has one reindex by segments at a time.
+    async fn work(self: &Arc<Self>) -> Result<()> {
+        let (workers, settings) = (&self.workers, self.setup.workers);
+        let (runs, shards, rows) = (settings.at_once(1), settings.at_once(3), settings.at_once(100));
         workers
-            .add(queue, most, settings, self, Self::request_rows)
+            .add(segments::QUEUE, RECEIVES_MAX, runs, self, Self::send_run)
             .await?;
-        let (queue, most, at_once) = shards::REQUEST_QUEUE;
         workers
-            .add(queue, most, self.at_once(at_once), self, Self::raise)
+            .add(shards::SHARD_QUEUE, 50, shards, self, Self::request_rows)
             .await?;
-        Ok(workers)
+        workers
+            .add(shards::REQUEST_QUEUE, 3, rows, self, Self::raise)
+            .await?;
+        Ok(())
     }
 
-    pub(crate) fn at_once(&self, concurrency: usize) -> WorkerSettings {
-        WorkerSettings {
-            concurrency,
-            visibility: self.setup.lease,
-            first_retry: self.setup.first_retry,
-            ..WorkerSettings::default()
-        }
-    }
-}
-
-impl Running {
     /// Stops the background work. What is under way is finished; the rest goes on after the next start.
     pub async fn stop(&self) {
-        self.router.stop().await;
+        if let Some(router) = self.router.get() {
+            router.stop().await;
+        }
         self.workers.stop().await;
         // Pipelines know the catalogue, so it lets go of them.
-        for pipeline in std::mem::take(&mut *self.app.pipelines.write().await).values() {
+        for pipeline in std::mem::take(&mut *self.pipelines.write().await).values() {
             pipeline.workers.stop().await;
         }
     }

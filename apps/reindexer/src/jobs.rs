@@ -1,46 +1,53 @@
 //! Jobs by configuration id, and the checks before one is started.
 
-use std::collections::BTreeSet;
-
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{NewRun, Run, RunDesign};
 use crate::segments::{self, Parameters, ReindexJob};
-use crate::source::{SOURCES, Source, check_id};
+use crate::source::{Source, check_id};
 use crate::{Catalogue, Error, Result};
 
-/// The jobs that there are: configuration id, source, destination. Each is a route of the database.
-pub const JOBS: [(&str, Source, &str); 10] = [
-    ("sierra--catalogue", Source::Sierra, "catalogue"),
-    ("mets--catalogue", Source::Mets, "catalogue"),
-    ("calm--catalogue", Source::Calm, "catalogue"),
-    ("tei--catalogue", Source::Tei, "catalogue"),
-    ("miro--catalogue", Source::Miro, "catalogue"),
+/// The destinations that there are, and the sources whose records go there.
+pub(crate) const DESTINATIONS: [(&str, &[Source]); 3] = [
+    ("catalogue", Source::ALL),
+    ("catalogue_miro_updates", &[Source::Miro]),
     (
-        "miro--catalogue_miro_updates",
-        Source::Miro,
-        "catalogue_miro_updates",
+        "reporting",
+        &[Source::Sierra, Source::Mets, Source::Calm, Source::Miro],
     ),
-    ("sierra--reporting", Source::Sierra, "reporting"),
-    ("mets--reporting", Source::Mets, "reporting"),
-    ("calm--reporting", Source::Calm, "reporting"),
-    ("miro--reporting", Source::Miro, "reporting"),
 ];
 
-/// The destinations of a source, or all.
-#[must_use]
-pub fn destinations_of(source: Option<Source>) -> BTreeSet<&'static str> {
-    let jobs = JOBS
-        .iter()
-        .filter(|job| source.is_none_or(|source| job.1 == source));
-    jobs.map(|job| job.2).collect()
+/// A job: records of a source go to a destination. Each is a route of the database.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobConfig {
+    /// Its configuration id.
+    pub job_config_id: String,
+    /// The source.
+    pub source: Source,
+    /// The destination.
+    pub destination: &'static str,
+}
+
+/// The jobs that there are, Miro last of each destination.
+pub fn jobs() -> impl Iterator<Item = JobConfig> {
+    let pairs =
+        |(destination, sources): (_, &'static [Source])| sources.iter().map(move |to| (*to, destination));
+    DESTINATIONS
+        .into_iter()
+        .flat_map(pairs)
+        .map(|(source, destination)| JobConfig {
+            job_config_id: format!("{source}--{destination}"),
+            source,
+            destination,
+        })
 }
 
 /// A job by its configuration id.
-pub(crate) fn job(id: &str) -> Result<(&'static str, Source, &'static str)> {
-    let found = JOBS.into_iter().find(|job| job.0 == id);
-    let names = || JOBS.map(|job| job.0).join(", ");
+pub(crate) fn job(id: &str) -> Result<JobConfig> {
+    let names = || jobs().map(|job| job.job_config_id).collect::<Vec<_>>().join(", ");
+    let found = jobs().find(|job| job.job_config_id == id);
     found.ok_or_else(|| Error::not_found(format!("job {id:?}; there are {}", names())))
 }
 
@@ -56,7 +63,7 @@ pub struct NewReindex {
     pub destination: String,
     /// Only the first that come, so many at most
     #[arg(long)]
-    pub max_records: Option<usize>,
+    pub max_records: Option<u64>,
     /// Only these.
     #[arg(skip)]
     pub ids: Option<Vec<String>>,
@@ -90,9 +97,6 @@ impl Catalogue {
     /// Starts a reindex of one or more sources, after the checks. Miro is always last.
     pub async fn start_reindex(&self, asked: &NewReindex) -> Result<Started> {
         let (jobs, parameters) = (asked.jobs()?, asked.parameters()?);
-        if asked.design == RunDesign::Shards && parameters != Parameters::Complete {
-            return Err(Error::invalid("shards are reindexed as a whole"));
-        }
         let mut started = Started::default();
         if self.listeners(&asked.destination).await.is_empty() {
             let silence = format!("nothing listens to {}", asked.destination);
@@ -103,18 +107,18 @@ impl Catalogue {
             tracing::warn!("{silence}; going on as told");
             started.warnings = vec![format!("{silence}: what is sent there is lost")];
         }
-        for (id, source) in jobs {
-            let run = format!("{id}--{}", trestle::ids::uuid());
+        for job in jobs {
+            let run = format!("{}--{}", job.job_config_id, trestle::ids::uuid());
             let mut row = Run::from(NewRun {
                 run: run.clone(),
-                job_config_id: id.to_owned(),
+                job_config_id: job.job_config_id,
                 design: asked.design,
-                started: self.setup.embedded.clock().now().into(),
+                started: self.db.now(),
             });
             match asked.design {
-                RunDesign::Segments => self.queue_run(id, &run, parameters.clone()).await?,
+                RunDesign::Segments => self.queue_run(&row, parameters.clone()).await?,
                 RunDesign::Shards => {
-                    let version = self.start_shards(source, asked.desired_version).await?;
+                    let version = self.start_shards(job.source, asked.desired_version).await?;
                     row.desired_version = Some(version);
                 }
             }
@@ -125,44 +129,50 @@ impl Catalogue {
     }
 
     /// Lets the worker send the records of a run, or go on with it.
-    pub(crate) async fn queue_run(&self, job: &str, run: &str, parameters: Parameters) -> Result<()> {
+    pub(crate) async fn queue_run(&self, run: &Run, parameters: Parameters) -> Result<()> {
         let message = ReindexJob {
-            job_config_id: job.to_owned(),
+            job_config_id: run.job_config_id.clone(),
             parameters,
-            run: Some(run.to_owned()),
+            run: Some(run.run.clone()),
         };
-        Ok(self.queues.send_jobs(segments::QUEUE.0, [message]).await?)
+        Ok(self.queues.send_jobs(segments::QUEUE, [message]).await?)
     }
 }
 
 impl NewReindex {
-    fn jobs(&self) -> Result<Vec<(&'static str, Source)>> {
-        let sources = match self.source.as_str() {
+    fn jobs(&self) -> Result<Vec<JobConfig>> {
+        let source: Option<Source> = match self.source.as_str() {
             "all" | "notmiro" if self.ids.is_some() => {
                 return Err(Error::invalid("ids are of one source: name it"));
             }
-            "all" => SOURCES.to_vec(),
-            "notmiro" => SOURCES[..SOURCES.len() - 1].to_vec(),
-            name => vec![name.parse().map_err(Error::invalid)?],
+            "all" | "notmiro" => None,
+            name => Some(name.parse().map_err(Error::invalid)?),
         };
-        for (source, id) in sources.iter().zip(&self.ids) {
-            id.iter().try_for_each(|id| check_id(*source, id))?;
+        for (source, ids) in source.iter().zip(&self.ids) {
+            ids.iter().try_for_each(|id| check_id(*source, id))?;
         }
-        let is_asked = |job: &&(_, Source, &str)| sources.contains(&job.1) && job.2 == self.destination;
-        let jobs: Vec<_> = JOBS.iter().filter(is_asked).map(|job| (job.0, job.1)).collect();
+        let is_asked = |of: Source| match source {
+            Some(source) => of == source,
+            None => self.source == "all" || of != Source::Miro,
+        };
+        let jobs: Vec<_> = jobs()
+            .filter(|job| job.destination == self.destination && is_asked(job.source))
+            .collect();
         match jobs.is_empty() {
-            true => job(&format!("{}--{}", self.source, self.destination)).map(|_| Vec::new()),
+            true => Ok(vec![job(&format!("{}--{}", self.source, self.destination))?]),
             false => Ok(jobs),
         }
     }
 
     fn parameters(&self) -> Result<Parameters> {
+        let is_by_shards = self.design == RunDesign::Shards;
         match (self.max_records, &self.ids) {
             (None, None) => Ok(Parameters::Complete),
-            (Some(max_records), None) => Ok(Parameters::Partial { max_records }),
+            _ if is_by_shards => Err(Error::invalid("shards are reindexed as a whole")),
+            (Some(max_records @ 1..), None) => Ok(Parameters::Partial { max_records }),
             (None, Some(ids)) if !ids.is_empty() => Ok(Parameters::Specific { ids: ids.clone() }),
             _ => Err(Error::invalid(
-                "give either maxRecords or ids, and one id at least",
+                "give either maxRecords or ids, and one record at least",
             )),
         }
     }

@@ -8,11 +8,9 @@
 
 pub mod api;
 mod catalogue;
-pub mod demo;
 mod index;
 mod jobs;
 pub mod model;
-mod objects;
 mod pipeline;
 mod records;
 mod segments;
@@ -21,15 +19,14 @@ mod source;
 mod status;
 mod transform;
 
-pub use catalogue::{Catalogue, Running, Setup};
-pub use index::{Found, SearchIndex};
-pub use jobs::{JOBS, NewReindex, Started, destinations_of};
-pub use objects::Objects;
+pub use catalogue::{Catalogue, Setup};
+pub use index::SearchIndex;
+pub use jobs::{JobConfig, NewReindex, Started, jobs};
 pub use pipeline::Pipeline;
 pub use records::RecordFacts;
 pub use segments::{Parameters, ReindexJob};
 pub use shards::{RowRequest, ShardRequest, Shards};
-pub use source::{Location, SOURCES, Source, SourcePayload, check_id};
+pub use source::{Source, SourcePayload, check_id};
 pub use status::{MissingRecord, RunStatus, Stages, Status};
 pub use transform::{Kind, TRANSFORMERS, Work, WorkText, transform};
 pub use trestle::app::{Error, Result};

@@ -8,26 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Parser};
-use reindexer::{Catalogue, NewReindex, Running, Setup, Shards, api, demo};
-use trestle::app::{self, Loopback};
+use reindexer::{Catalogue, NewReindex, Setup, Shards, api};
+use trestle::app::{self, Objects};
 use trestle::{Embedded, Options};
 
 /// A catalogue whose records can be transformed again at any time.
 #[derive(Parser)]
 #[command(name = "reindexer", version)]
 enum Cli {
-    /// Fill a catalogue with sample records, change the transformers, reindex into new indexes while the sources change, switch
-    /// over and count; then serve it. Fails if anything is missing
-    Demo {
-        #[command(flatten)]
-        door: Door,
-        /// Copies of each sample record
-        #[arg(long, default_value_t = 50)]
-        copies: usize,
-        /// End when everything is counted, without serving it
-        #[arg(long)]
-        once: bool,
-    },
     /// Serve the API and the page
     Serve(Door),
     /// Start a reindex on a server: of all records, unless --max-records or --input-file are given
@@ -37,9 +25,8 @@ enum Cli {
         /// Only records with these ids: a file with one in each line
         #[arg(long, conflicts_with = "max_records")]
         input_file: Option<PathBuf>,
-        /// The server
-        #[arg(long, default_value = URL)]
-        url: String,
+        #[command(flatten)]
+        server: Server,
     },
     /// Ask a server how far a pipeline is
     Status {
@@ -51,17 +38,16 @@ enum Cli {
         /// Send it the records that it lacks
         #[arg(long, conflicts_with = "gaps")]
         resend: bool,
-        /// The server
-        #[arg(long, default_value = URL)]
-        url: String,
+        #[command(flatten)]
+        server: Server,
     },
 }
 
 #[derive(Args)]
 struct Door {
-    /// Where the data is; made if it is missing. The demo keeps nothing unless this is given
-    #[arg(long)]
-    data: Option<PathBuf>,
+    /// Where the data is; made if it is missing
+    #[arg(long, default_value = "trestle-data/reindexer")]
+    data: PathBuf,
     /// Where payloads are: a directory, or s3://BUCKET/PREFIX with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION
     /// from the environment [default: DATA/objects]
     #[arg(long)]
@@ -86,8 +72,12 @@ struct Door {
     port: u16,
 }
 
-/// Where a server is, unless told otherwise.
-const URL: &str = "http://127.0.0.1:8070";
+#[derive(Args)]
+struct Server {
+    /// The server
+    #[arg(long, default_value = "http://127.0.0.1:8070")]
+    url: String,
+}
 
 type Done = Result<(), Box<dyn Error>>;
 
@@ -97,28 +87,28 @@ fn main() -> ExitCode {
 
 async fn work(cli: Cli) -> Done {
     match cli {
-        Cli::Demo { door, copies, once } => show(door, copies, once).await,
-        Cli::Serve(door) => serve(door.open("trestle-data/reindexer".into()).await?, door.port).await,
+        Cli::Serve(door) => Ok(api::serve(door.open().await?, door.port).await?),
         Cli::Start {
             mut asked,
             input_file,
-            url,
+            server,
         } => {
             asked.ids = input_file.map(read_ids).transpose()?;
-            call("POST", &url, "reindexes", Some(&asked)).await
+            server.call("POST", "reindexes", Some(&asked)).await
         }
         Cli::Status {
             pipeline,
             gaps,
             resend,
-            url,
+            server,
         } => {
             let (method, what) = match (gaps, resend) {
                 (true, _) => ("GET", "gaps"),
                 (_, true) => ("POST", "resend"),
                 _ => ("GET", "status"),
             };
-            call(method, &url, &format!("pipelines/{pipeline}/{what}"), None).await
+            let path = format!("pipelines/{pipeline}/{what}");
+            server.call(method, &path, None).await
         }
     }
 }
@@ -129,63 +119,46 @@ fn read_ids(file: PathBuf) -> Result<Vec<String>, String> {
     Ok(lines.map(str::to_owned).collect())
 }
 
-async fn show(door: Door, copies: usize, once: bool) -> Done {
-    let folder = tempfile::tempdir()?;
-    let running = door.open(folder.path().to_owned()).await?;
-    demo::run(&running, copies, &mut std::io::stdout()).await?;
-    match once {
-        true => running.stop().await,
-        false => serve(running, door.port).await?,
-    }
-    Ok(())
-}
-
 impl Door {
-    async fn open(&self, unless_given: PathBuf) -> Result<Arc<Running>, Box<dyn Error>> {
-        let data = self.data.clone().unwrap_or(unless_given);
+    async fn open(&self) -> Result<Arc<Catalogue>, Box<dyn Error>> {
+        let data = &self.data;
         let database = Embedded::open(data.join("table"), Options::default())?;
         let objects = match &self.objects {
-            Some(place) => app::Objects::open(place, self.s3_endpoint.as_deref())
-                .map_err(|error| format!("--objects: {error}"))?,
-            None => app::Objects::directory(&data.join("objects"))?,
+            Some(place) => Objects::open(place, self.s3_endpoint.as_deref()),
+            None => Objects::directory(&data.join("objects")),
         };
-        let mut setup = Setup::new(&database, Arc::new(objects));
-        setup.indexes = Some(data.join("indexes"));
-        setup.shards = self.shard_size.map_or(setup.shards, Shards::new);
+        let objects = objects.map_err(|error| format!("--objects: {error}"))?;
+        let mut setup = Setup::new(&database, objects, data.join("indexes"));
+        setup.shards = self.shard_size.map_or(setup.shards, Shards);
         setup.budget.read_units = self.read_units;
         setup.budget.write_units = self.write_units;
-        setup.lease = Duration::from_secs(self.lease);
-        let running = Catalogue::start(setup).await?;
+        setup.workers.visibility = Duration::from_secs(self.lease);
+        let app = Catalogue::start(setup).await?;
         if self.shard_size.is_some() {
-            let moved = running.app.reshard().await?;
+            let moved = app.reshard().await?;
             tracing::info!(moved, "rows are in their new shards");
         }
-        Ok(Arc::new(running))
+        Ok(app)
     }
 }
 
-async fn serve(running: Arc<Running>, port: u16) -> Done {
-    let listener = Loopback::listen(port).await?;
-    writeln!(std::io::stdout(), "reindexer serves {}", listener.url())?;
-    listener.serve(api::router(Arc::clone(&running))).await?;
-    running.stop().await;
-    Ok(())
-}
-
-/// Asks a server, and prints what it answers.
-async fn call(method: &str, url: &str, path: &str, body: Option<&NewReindex>) -> Done {
-    // That there is one already is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut request = reqwest::Client::new().request(method.parse()?, format!("{url}/{path}"));
-    if let Some(body) = body {
-        request = request.json(body);
+impl Server {
+    /// Asks it, and prints what it answers.
+    async fn call(&self, method: &str, path: &str, body: Option<&NewReindex>) -> Done {
+        // That there is one already is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let url = &self.url;
+        let mut request = reqwest::Client::new().request(method.parse()?, format!("{url}/{path}"));
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let silent = |error| format!("no server answers at {url}: {error}; see --url");
+        let answer = request.send().await.map_err(silent)?;
+        let (status, said) = (answer.status(), answer.json::<serde_json::Value>().await?);
+        if !status.is_success() {
+            return Err(said["error"].as_str().unwrap_or("the server failed").into());
+        }
+        writeln!(std::io::stdout(), "{said:#}")?;
+        Ok(())
     }
-    let silent = |error| format!("no server answers at {url}: {error}; see --url");
-    let answer = request.send().await.map_err(silent)?;
-    let (status, said) = (answer.status(), answer.json::<serde_json::Value>().await?);
-    if !status.is_success() {
-        return Err(said["error"].as_str().unwrap_or("the server failed").into());
-    }
-    writeln!(std::io::stdout(), "{said:#}")?;
-    Ok(())
 }

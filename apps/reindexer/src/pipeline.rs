@@ -7,15 +7,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use trestle::events::{ChangeEvent, Changed, Concurrency, Maintenance, Route};
 use trestle::queue::{self, Job, NewMessage, Workers};
 use trestle::typed::Held as _;
 
 use crate::index::SearchIndex;
-use crate::jobs::destinations_of;
-use crate::model::{self, NewPipeline, NewServing, NewWork, PipelineKey, Record, ServingKey, WorkKey};
+use crate::jobs::{DESTINATIONS, jobs};
+use crate::model::{self, NewPipeline, NewServing, NewWork, Record, ServingKey, WorkKey};
 use crate::source::{Source, SourcePayload};
 use crate::transform::{TRANSFORMERS, Work, transform};
 use crate::{Catalogue, Error, Result};
@@ -24,7 +23,7 @@ use crate::{Catalogue, Error, Result};
 pub(crate) const RECEIVES_MAX: u32 = 8;
 /// Records transformed at once.
 const TRANSFORMS_MAX: usize = 100;
-/// Works on their way into the index at once: they share commits.
+/// Works put into the index at once: they share a commit.
 const INGESTS_MAX: usize = 2_000;
 
 /// A pipeline at work.
@@ -35,12 +34,6 @@ pub struct Pipeline {
     pub index: SearchIndex,
     pub(crate) workers: Workers,
     app: Arc<Catalogue>,
-}
-
-/// A message to the ingestor: this work has changed.
-#[derive(Serialize, Deserialize)]
-struct Ingest {
-    id: String,
 }
 
 /// What the route of a job takes: new versions of records of its source, touches of the first design, and rows that the
@@ -68,8 +61,7 @@ impl Pipeline {
 
     /// Whether it gets the records of a source.
     pub(crate) fn listens_for(&self, source: Source) -> bool {
-        let mut destinations = destinations_of(Some(source)).into_iter();
-        destinations.any(|destination| self.row.destinations.contains(destination))
+        jobs().any(|job| job.source == source && self.row.destinations.contains(job.destination))
     }
 
     /// The key of the work that it made of a record.
@@ -79,36 +71,31 @@ impl Pipeline {
     }
 
     async fn transform(self: Arc<Self>, job: Job<SourcePayload>) -> Result<()> {
-        let record = job.body;
-        let payload = self.app.setup.objects.get(&record.location).await?;
+        let (record, app) = (job.body, &self.app);
+        let payload = app.setup.objects.get(&record.location).await?;
         let work = transform(self.row.transformer, &record, &payload)?;
+        let message = NewMessage::job(&work)?;
         let row = NewWork {
             pipeline: self.row.name.clone(),
-            id: work.id.clone(),
+            id: work.id,
             version: work.version,
-            body: serde_json::to_string(&work).map_err(Error::invalid)?,
+            body: message.body.clone(),
         };
-        let message = NewMessage::job(&Ingest { id: work.id })?;
-        let ingest = self.app.queues.enlist(&self.queues()[1], vec![message]).await?;
-        let is_newest = model::Work::VERSION
-            .is_absent()
-            .or(model::Work::VERSION.is_at_most(work.version));
-        let writes = self
-            .app
-            .db
-            .transaction()
-            .with(self.app.db.put(&row).only_if(is_newest));
-        // A later version is there already, and its message, too.
-        queue::commit(writes, ingest).await.held()?;
+        let ingest = app.queues.enlist(&self.queues()[1], vec![message]).await?;
+        let version = model::Work::VERSION;
+        let is_newest = version.is_absent().or(version.is_at_most(work.version));
+        let put = app.db.put(&row).only_if(is_newest);
+        // If a later version is there already, its message is there, too.
+        queue::commit(app.db.transaction().with(put), ingest)
+            .await
+            .held()?;
         Ok(())
     }
 
-    async fn ingest(self: Arc<Self>, job: Job<Ingest>) -> Result<()> {
-        let key = self.key_of(&job.body.id);
-        let row = self.app.db.get(key).consistent().await?;
-        let row = row.ok_or_else(|| Error::not_found("such work"))?;
-        let work: Work = serde_json::from_str(&row.body)?;
-        self.index.put(work).await.map_err(Error::failed)
+    async fn ingest(self: Arc<Self>, jobs: Vec<Job<Work>>) -> Result<()> {
+        let works = jobs.into_iter().map(|job| job.body).collect();
+        let put = tokio::task::spawn_blocking(move || self.index.put(works));
+        put.await.map_err(Error::failed)?.map_err(Error::failed)
     }
 }
 
@@ -120,7 +107,12 @@ impl Catalogue {
         transformer: i64,
         destinations: BTreeSet<String>,
     ) -> Result<()> {
-        check(name, transformer, &destinations)?;
+        let (known, versions) = (DESTINATIONS.map(|to| to.0), TRANSFORMERS);
+        let unknown = destinations.iter().find(|to| !known.contains(&to.as_str()));
+        if unknown.is_some() || !versions.contains(&transformer) {
+            let reason = format!("there are the destinations {known:?} and the transformers {versions:?}");
+            return Err(Error::Invalid(reason));
+        }
         let row = model::Pipeline::from(NewPipeline {
             name: name.to_owned(),
             transformer,
@@ -135,23 +127,23 @@ impl Catalogue {
 
     /// Opens the index of a pipeline and starts its workers.
     pub(crate) async fn open_pipeline(self: &Arc<Self>, row: model::Pipeline) -> Result<()> {
-        let directory = self.setup.indexes.as_ref().map(|root| root.join(&row.name));
-        let index = SearchIndex::open(directory.as_deref()).map_err(Error::failed)?;
         let name = row.name.clone();
+        let directory = self.setup.indexes.join(&name);
         let pipeline = Arc::new(Pipeline {
             row,
-            index,
+            index: SearchIndex::open(&directory).map_err(Error::failed)?,
             workers: Workers::new(&self.queues),
             app: Arc::clone(self),
         });
-        let [records, works] = pipeline.queues();
-        let (workers, settings) = (&pipeline.workers, self.at_once(TRANSFORMS_MAX));
+        let ([records, works], workers) = (pipeline.queues(), &pipeline.workers);
+        let of = |at_once| (RECEIVES_MAX, self.setup.workers.at_once(at_once));
+        let (most, settings) = of(TRANSFORMS_MAX);
         workers
-            .add(&records, RECEIVES_MAX, settings, &pipeline, Pipeline::transform)
+            .add(&records, most, settings, &pipeline, Pipeline::transform)
             .await?;
-        let settings = self.at_once(INGESTS_MAX);
+        let (most, settings) = of(INGESTS_MAX);
         workers
-            .add(&works, RECEIVES_MAX, settings, &pipeline, Pipeline::ingest)
+            .add_in_batches(&works, most, settings, &pipeline, Pipeline::ingest)
             .await?;
         self.pipelines.write().await.insert(name, pipeline);
         Ok(())
@@ -181,10 +173,7 @@ impl Catalogue {
             destination,
             pipeline,
         };
-        let is_there = self.db.check(PipelineKey::new(name));
-        let is_there = is_there.only_if(model::Pipeline::TRANSFORMER.exists());
-        let writes = self.db.transaction().with(is_there).with(self.db.put(&serving));
-        Ok(writes.commit().await?)
+        Ok(self.db.put(&serving).await?)
     }
 
     /// The pipeline that answers the searches of a destination.
@@ -197,27 +186,9 @@ impl Catalogue {
     /// Called with each change of a record, each touch, and each row that is sent: every pipeline that listens gets it.
     pub(crate) async fn publish(self: Arc<Self>, destination: &str, change: Changed<Record>) -> Result<()> {
         for pipeline in self.listeners(destination).await {
-            self.queues
-                .send_jobs(&pipeline.queues()[0], change.new.as_ref())
-                .await?;
+            let (queue, row) = (&pipeline.queues()[0], change.new.as_ref());
+            self.queues.send_jobs(queue, row).await?;
         }
         Ok(())
     }
-}
-
-/// Refuses a pipeline that cannot be.
-fn check(name: &str, transformer: i64, destinations: &BTreeSet<String>) -> Result<()> {
-    let is_named = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let known = destinations_of(None);
-    Err(Error::Invalid(
-        if name.is_empty() || name.len() > 60 || !name.chars().all(is_named) {
-            format!("{name:?} is no name of a pipeline: letters, digits, - and _, up to 60")
-        } else if !TRANSFORMERS.contains(&transformer) {
-            format!("there is no transformer {transformer}; there are {TRANSFORMERS:?}")
-        } else if let Some(other) = destinations.iter().find(|name| !known.contains(name.as_str())) {
-            format!("there is no destination {other}; there are {known:?}")
-        } else {
-            return Ok(());
-        },
-    ))
 }

@@ -3,15 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use trestle::typed::Held as _;
-use trestle::{AttributeValue, Map};
+use trestle::AttributeValue;
 
-use crate::model::{NewRecord, Record};
-use crate::source::{Location, Source, check_id};
+use crate::model::{NewRecord, Record, RecordKey};
+use crate::source::{Source, check_id};
 use crate::{Catalogue, Error, Result};
-
-/// How often a write is tried while others write the same record.
-const TRIES: usize = 20;
 
 /// What a source says about a record, besides its payload. What it leaves out stays as it was.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -60,9 +56,9 @@ impl Catalogue {
     ) -> Result<Record> {
         check_id(source, id)?;
         let key = format!("{source}/{id}/{}", trestle::ids::uuid());
-        let Location { bucket, key } = self.setup.objects.put(&key, payload).await?;
+        let location = self.setup.objects.put(&key, payload).await?;
         let change = |row: &mut Record| {
-            row.location = Some(Map::from([("bucket", bucket.as_str()), ("key", key.as_str())]));
+            row.location = Some((&location).into());
             facts.clone().apply(row);
         };
         self.write_record(source, id, change).await
@@ -75,35 +71,30 @@ impl Catalogue {
         self.write_record(source, id, change).await
     }
 
-    /// Writes the next version of a row, if it still has the version that was seen; otherwise looks again. Its reindex version
-    /// is the database's matter.
+    /// Writes the next version of a row. Its reindex version is the database's matter.
     async fn write_record(&self, source: Source, id: &str, change: impl Fn(&mut Record)) -> Result<Record> {
-        for _ in 0..TRIES {
+        let shard = self.setup.shards.of(source, id);
+        self.track(&shard).await?;
+        let next = |row: Option<Record>| {
+            let (id, source_name, version) = (id.to_owned(), source, 0);
             let new = || NewRecord {
-                id: id.to_owned(),
-                source_name: source,
-                version: 0,
+                id,
+                source_name,
+                version,
             };
-            let mut row = self.db.record(id).await?.unwrap_or_else(|| new().into());
+            let mut row = row.unwrap_or_else(|| new().into());
             if row.source_name != source {
-                let reason = format!("{id} is a record of {}; an id is of one source", row.source_name);
+                let reason = format!(
+                    "{} is a record of {}; an id is of one source",
+                    row.id, row.source_name
+                );
                 return Err(Error::Conflict(reason));
             }
-            let seen = row.version;
             change(&mut row);
-            row.version += 1;
-            row.reindex_shard = Some(self.setup.shards.of(source, id));
-            self.note_shard(&row).await?;
-            let put = match seen {
-                0 => self.db.put(&row).if_not_exists(),
-                seen => self.db.put(&row).only_if(Record::VERSION.equals(seen)),
-            };
-            if put.await.held()?.is_some() {
-                return self.record(source, id).await;
-            }
-        }
-        Err(Error::Conflict(format!(
-            "record {id} changes all the time; try again"
-        )))
+            row.reindex_shard = Some(shard.clone());
+            Ok(row)
+        };
+        self.db.change(RecordKey::new(id), Record::VERSION, next).await?;
+        self.record(source, id).await
     }
 }

@@ -5,32 +5,18 @@
 
 use std::sync::Arc;
 
-use futures_util::TryStreamExt as _;
 use serde::{Deserialize, Serialize};
+use trestle::Item;
 use trestle::queue::Job;
-use trestle::reindex::{ReindexBudget, ReindexError, ReindexScope, ReindexState, StartReindex};
+use trestle::reindex::{ReindexError, ReindexScope, StartReindex};
 
 use crate::jobs::job;
-use crate::pipeline::RECEIVES_MAX;
 use crate::shards::TABLE;
 use crate::source::Source;
-use crate::{Catalogue, Error, Result};
+use crate::{Catalogue, Result};
 
-/// The queue of runs, how often one is tried, and how many are at work at once: a table has one reindex at a time.
-pub(crate) const QUEUE: (&str, u32, usize) = ("reindex-worker-jobs", RECEIVES_MAX, 1);
-
-/// Segments that are sent at once. Each sends one record at a time, and those of all share commits.
-pub(crate) const AT_ONCE: u32 = 16;
-
-/// What a reindex may cost unless told otherwise. What it feeds writes to the same database: it would take that for live
-/// traffic and rest all the time.
-pub(crate) fn budget() -> ReindexBudget {
-    let yields = false;
-    ReindexBudget {
-        yields,
-        ..ReindexBudget::default()
-    }
-}
+/// The queue of runs.
+pub(crate) const QUEUE: &str = "reindex-worker-jobs";
 
 /// A message to the reindex worker, as the original has it; and the run that it is about.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -56,7 +42,7 @@ pub enum Parameters {
     #[serde(rename = "PartialReindexParameters")]
     Partial {
         /// How many at most.
-        max_records: usize,
+        max_records: u64,
     },
     /// These.
     #[serde(rename = "SpecificReindexParameters")]
@@ -66,49 +52,39 @@ pub enum Parameters {
     },
 }
 
+impl Parameters {
+    /// What the database calls it. All rows of the table are read, and the route of the job takes those of its source.
+    fn scope(self, source: Source) -> ReindexScope {
+        match self {
+            Parameters::Complete => ReindexScope::Complete,
+            Parameters::Specific { ids } => ReindexScope::Ids(ids),
+            Parameters::Partial { max_records } => ReindexScope::Access {
+                name: "records_of_source".to_owned(),
+                parameters: Item::from([("source", source.as_str())]),
+                first: Some(max_records),
+            },
+        }
+    }
+}
+
 impl Catalogue {
-    /// Sends the records of a run. One that was cut off goes on at the pages where it was.
+    /// Sends the records of a run. One that was cut off goes on at the pages where it was. If its start was cut off, the
+    /// database finishes it, or has forgotten it when this message comes again.
     pub(crate) async fn send_run(self: Arc<Self>, message: Job<ReindexJob>) -> Result<()> {
         let asked = message.body;
-        let (_, source, _) = job(&asked.job_config_id)?;
+        let source = job(&asked.job_config_id)?.source;
         let run = asked.run.unwrap_or(message.id);
         if let Err(ReindexError::Unknown(_)) = self.reindexer.get(&run).await {
             let start = StartReindex {
                 name: Some(run.clone()),
-                scope: match self.scope(source, asked.parameters).await? {
-                    ReindexScope::Ids(ids) if ids.is_empty() => return Ok(()),
-                    scope => scope,
-                },
+                scope: asked.parameters.scope(source),
                 budget: self.setup.budget,
                 workers: self.setup.segments,
                 ..StartReindex::send(TABLE, asked.job_config_id)
             };
             self.reindexer.start(start).await?;
         }
-        // This finishes a start that was cut off, too, unless it was one by ids: that one is cancelled.
-        match self.reindexer.work(&run).await?.state {
-            ReindexState::Cancelled => {
-                Err(Error::Conflict(format!("run {run} was cancelled; start another")))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// What the database calls it. The first of a source are looked up here: the database knows the first of a table.
-    async fn scope(&self, source: Source, parameters: Parameters) -> Result<ReindexScope> {
-        Ok(match parameters {
-            Parameters::Complete => ReindexScope::Complete,
-            Parameters::Specific { ids } => ReindexScope::Ids(ids),
-            Parameters::Partial { max_records } => {
-                let mut rows = self.db.records_of_source(source).consistent().stream();
-                let mut ids = Vec::new();
-                while ids.len() < max_records
-                    && let Some(row) = rows.try_next().await?
-                {
-                    ids.push(row.id);
-                }
-                ReindexScope::Ids(ids)
-            }
-        })
+        self.reindexer.work(&run).await?;
+        Ok(())
     }
 }

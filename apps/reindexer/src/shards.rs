@@ -11,24 +11,20 @@ use trestle::queue::Job;
 use trestle::typed::Held as _;
 use trestle::{Item, TouchRows, Touched};
 
-use crate::model::{NewShard, Record, RecordKey, Shard};
+use crate::model::{NewShard, Record, RecordKey};
 use crate::source::Source;
 use crate::{Catalogue, Error, Result};
 
 /// The table of records.
 pub(crate) const TABLE: &str = "source-data";
-/// Records in a shard, about.
-pub(crate) const SHARD_SIZE: u64 = 1_500;
-/// The queue of shards, how often a message is tried, and how many are at work at once.
-pub(crate) const SHARD_QUEUE: (&str, u32, usize) = ("reindex-shards", 50, 3);
-/// The queue of rows, how often a message is tried, and how many are at work at once.
-pub(crate) const REQUEST_QUEUE: (&str, u32, usize) = ("reindex-requests", 3, 100);
+/// The queue of shards.
+pub(crate) const SHARD_QUEUE: &str = "reindex-shards";
+/// The queue of rows.
+pub(crate) const REQUEST_QUEUE: &str = "reindex-requests";
 
-/// How many shards a source has, and which of them a record lies in.
+/// Shards of about so many records.
 #[derive(Clone, Copy, Debug)]
-pub struct Shards {
-    shard_size: u64,
-}
+pub struct Shards(pub u64);
 
 /// A shard is to be brought to a version.
 #[derive(Debug, Serialize, Deserialize)]
@@ -51,29 +47,22 @@ pub struct RowRequest {
 }
 
 impl Shards {
-    /// Shards of about so many records.
-    #[must_use]
-    pub fn new(shard_size: u64) -> Self {
-        let shard_size = shard_size.max(1);
-        Self { shard_size }
-    }
-
     /// How many shards a source has. Its size is a setting, so that the shard of a row does not change with every insert.
     #[must_use]
-    pub fn count(&self, source: Source) -> u64 {
+    pub fn count(self, source: Source) -> u64 {
         let records: u64 = match source {
             Source::Sierra => 5_000_000,
             Source::Miro => 250_000,
             Source::Mets | Source::Calm => 500_000,
             Source::Tei => 10_000,
         };
-        records.div_ceil(self.shard_size)
+        records.div_ceil(self.0.max(1))
     }
 
     /// The shard of a record: the code points of its id, written one after another as one decimal number, modulo the
     /// number of shards.
     #[must_use]
-    pub fn of(&self, source: Source, id: &str) -> String {
+    pub fn of(self, source: Source, id: &str) -> String {
         let count = u128::from(self.count(source));
         let digits = id.chars().flat_map(|c| u32::from(c).to_string().into_bytes());
         let number = digits.fold(0, |number, digit| {
@@ -84,13 +73,11 @@ impl Shards {
 }
 
 impl Catalogue {
-    /// Sees to it that the shard of a row is tracked.
-    pub(crate) async fn note_shard(&self, row: &Record) -> Result<()> {
-        if let Some(shard_id) = row.reindex_shard.clone()
-            && self.db.shard(&shard_id).await?.is_none()
-        {
-            let shard = Shard::from(NewShard { shard_id });
-            self.db.put(&shard).if_not_exists().await.held()?;
+    /// Sees to it that a shard is tracked.
+    pub(crate) async fn track(&self, shard: &str) -> Result<()> {
+        if self.db.shard(shard).await?.is_none() {
+            let shard_id = shard.to_owned();
+            self.db.put(&NewShard { shard_id }).if_not_exists().await.held()?;
         }
         Ok(())
     }
@@ -102,11 +89,9 @@ impl Catalogue {
         while let Some(row) = rows.try_next().await? {
             let shard = self.setup.shards.of(row.source_name, &row.id);
             if row.reindex_shard.as_ref() != Some(&shard) {
-                let update = self
-                    .db
-                    .update_record(RecordKey::new(&row.id))
-                    .set_reindex_shard(&shard);
-                self.note_shard(&update.await?).await?;
+                self.track(&shard).await?;
+                let update = self.db.update_record(RecordKey::new(&row.id));
+                update.set_reindex_shard(&shard).await?;
                 moved += 1;
             }
         }
@@ -116,43 +101,32 @@ impl Catalogue {
     /// Asks for every shard of a source to be brought to a version, and says which. Rows that are inserted from now on have
     /// it by themselves.
     pub(crate) async fn start_shards(&self, source: Source, desired: Option<i64>) -> Result<i64> {
-        let now = || self.setup.embedded.clock().now().as_secs().cast_signed();
+        let database = &self.setup.embedded;
+        let now = || database.clock().now().as_secs().cast_signed();
         let desired_version = desired.unwrap_or_else(now);
-        let Some(version) = u64::try_from(desired_version).ok().filter(|version| *version > 0) else {
-            return Err(Error::invalid(
-                "desiredVersion: rows begin at 0, so it is 1 at least",
-            ));
-        };
-        self.setup
-            .embedded
-            .set_reindex_version(TABLE, Some("record"), version)?;
+        if desired_version < 1 {
+            let reason = "desiredVersion: rows begin at 0, so it is 1 at least";
+            return Err(Error::invalid(reason));
+        }
+        database.set_reindex_version(TABLE, Some("record"), desired_version.cast_unsigned())?;
         let prefix = format!("{source}/");
         let mut shards = self.db.shards().collect().await?;
         shards.retain(|shard| shard.shard_id.starts_with(&prefix));
-        let request = |Shard { shard_id, .. }| ShardRequest {
-            shard_id,
+        let requests = shards.into_iter().map(|shard| ShardRequest {
+            shard_id: shard.shard_id,
             desired_version,
-        };
-        self.queues
-            .send_jobs(SHARD_QUEUE.0, shards.into_iter().map(request))
-            .await?;
+        });
+        self.queues.send_jobs(SHARD_QUEUE, requests).await?;
         Ok(desired_version)
     }
 
     /// The creator: asks for each row of a shard that is behind.
     pub(crate) async fn request_rows(self: Arc<Self>, job: Job<ShardRequest>) -> Result<()> {
-        let ShardRequest {
-            shard_id,
-            desired_version,
-        } = job.body;
-        let behind = self
-            .db
-            .records_to_reindex(&shard_id, desired_version)
-            .collect()
-            .await?;
+        let (shard, desired_version) = (job.body.shard_id, job.body.desired_version);
+        let behind = self.db.records_to_reindex(&shard, desired_version);
         let request = |Record { id, .. }| RowRequest { id, desired_version };
-        let requests = behind.into_iter().map(request);
-        Ok(self.queues.send_jobs(REQUEST_QUEUE.0, requests).await?)
+        let requests = behind.collect().await?.into_iter().map(request);
+        Ok(self.queues.send_jobs(REQUEST_QUEUE, requests).await?)
     }
 
     /// The processor: raises one row, if it is still behind. Only the version lock decides: if the row was changed in
@@ -162,9 +136,6 @@ impl Catalogue {
         self.writes.take(1.0).await;
         let gone = || Error::not_found(format!("record {id}"));
         let row = self.db.record(&id).await?.ok_or_else(gone)?;
-        if row.reindex_version >= Some(desired_version) {
-            return Ok(());
-        }
         let touch = self.setup.touch.touch(TouchRows {
             table: TABLE.to_owned(),
             attribute: "reindexVersion".to_owned(),

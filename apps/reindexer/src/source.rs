@@ -1,27 +1,10 @@
 //! The sources, and a record of one as it travels: where its payload lies, never the payload itself.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use trestle::app::ObjectLocation;
 
 pub use crate::model::RecordSourceName as Source;
 use crate::{Error, Result};
-
-/// Every source. Miro is last: the original merges its images into works of the others, which must be there first.
-pub const SOURCES: [Source; 5] = [
-    Source::Sierra,
-    Source::Mets,
-    Source::Calm,
-    Source::Tei,
-    Source::Miro,
-];
-
-/// Where a payload lies.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Location {
-    /// The bucket, or the directory.
-    pub bucket: String,
-    /// The object's key.
-    pub key: String,
-}
 
 /// A record as transformers get it: what they need of its row, which is the message.
 #[derive(Clone, Debug, Deserialize)]
@@ -34,7 +17,7 @@ pub struct SourcePayload {
     /// Which version of the record this is.
     pub version: i64,
     /// Where the payload lies.
-    pub location: Location,
+    pub location: ObjectLocation,
     /// Sierra, CALM and TEI: the record was withdrawn.
     #[serde(default)]
     pub is_deleted: bool,

@@ -58,15 +58,24 @@ pub struct WorkText {
     pub subjects: Vec<String>,
 }
 
+/// What a payload says, and whether its source does not want it shown.
+type Read = std::result::Result<(WorkText, bool), String>;
+
 /// The work that this version of the transformers makes of a payload.
 pub fn transform(transformer: i64, record: &SourcePayload, payload: &[u8]) -> Result<Work> {
-    let unusable = |reason| {
-        Error::invalid(format!(
-            "the payload of {} cannot be transformed: {reason}",
-            record.id
-        ))
+    let (id, source) = (record.id.clone(), record.source_name);
+    let read = match source {
+        Source::Sierra => json::sierra(payload),
+        Source::Miro => json::miro(payload),
+        Source::Calm => json::calm(payload),
+        Source::Mets => xml::mets(payload),
+        Source::Tei => xml::tei(payload),
     };
-    let (mut text, is_suppressed) = read(record.source_name, payload).map_err(unusable)?;
+    let unusable = |reason| Error::Invalid(format!("the payload of {id} cannot be transformed: {reason}"));
+    let (mut text, is_suppressed) = read.map_err(unusable)?;
+    if text.title.trim().is_empty() {
+        return Err(unusable("it has no title".to_owned()));
+    }
     if transformer < 2 {
         text.subjects.clear();
     } else {
@@ -82,8 +91,8 @@ pub fn transform(transformer: i64, record: &SourcePayload, payload: &[u8]) -> Re
         _ => Kind::Visible,
     };
     Ok(Work {
-        id: record.id.clone(),
-        source: record.source_name,
+        id,
+        source,
         version: record.version,
         transformer,
         kind,
@@ -91,25 +100,7 @@ pub fn transform(transformer: i64, record: &SourcePayload, payload: &[u8]) -> Re
     })
 }
 
-/// What a payload says, and whether its source does not want it shown.
-fn read(source: Source, payload: &[u8]) -> std::result::Result<(WorkText, bool), String> {
-    match source {
-        Source::Sierra => json::sierra(payload),
-        Source::Miro => json::miro(payload),
-        Source::Calm => json::calm(payload),
-        Source::Mets => xml::mets(payload),
-        Source::Tei => xml::tei(payload),
-    }
-}
-
 /// MARC and its relatives end a title with ` /` and a name with `,` where another field follows.
 fn without_punctuation(text: &str) -> String {
     text.trim_end_matches([' ', '/', ':', ';', ',']).to_owned()
-}
-
-fn titled(text: WorkText) -> std::result::Result<WorkText, String> {
-    match text.title.trim() {
-        "" => Err("it has no title".to_owned()),
-        _ => Ok(text),
-    }
 }

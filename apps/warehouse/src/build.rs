@@ -3,81 +3,67 @@
 //! The row is written when every file can be fetched. A crash before that leaves files without a row, which the next try
 //! stores again under the same names.
 
-use std::collections::BTreeSet;
 use std::io::{self, Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use sha2::{Digest as _, Sha256};
 use tar::{Archive, EntryType};
+use tempfile::TempDir;
+use trestle::app::{OrNotFound as _, fingerprint, url_below};
 use trestle::typed::Held as _;
 
-use crate::assets::url_of;
 use crate::bundler::files_below;
-use crate::model::{Build, BuildFile, NewBuild, NewBuildFile, StatusEventEventType, StatusPromote};
-use crate::publication::hex;
+use crate::model::{
+    Build, BuildFile, NewBuild, NewBuildFile, StatusEventEventType as EventType, StatusPromote,
+};
 use crate::publish::manifest;
-use crate::{Error, Output, Publication, Result, Service, Source, Spec};
+use crate::{Error, File, Publication, Result, Service, Source, Spec};
 
 /// The most that a tarball may unpack to.
 const UNPACKED_BYTES_MAX: u64 = 256 << 20;
 /// Files of a build that are stored and verified at once.
 const FILES_AT_ONCE: usize = 8;
 
-/// Why there is no build.
-enum Fault {
-    /// The package cannot be built, or its files cannot be fetched: trying again does not help.
-    Package(String),
-    /// Something else failed, and may succeed later.
-    Server(Error),
-}
-
-type Made<T> = std::result::Result<T, Fault>;
-
-impl<E: Into<Error>> From<E> for Fault {
-    fn from(error: E) -> Self {
-        Fault::Server(error.into())
-    }
-}
-
-/// A file as it is stored: plain, or compressed.
-struct Asset {
-    fingerprint: String,
-    path: String,
-    name: String,
-    content: Vec<u8>,
-}
-
 impl Service {
+    /// The builds of a version in all locales.
+    pub(crate) async fn builds(&self, spec: &Spec) -> Result<Vec<Build>> {
+        let Spec { name, env, version } = spec.clone();
+        let builds = self.db.builds_of_version(&name, env, version);
+        Ok(builds.collect().await?)
+    }
+
+    /// The build in the first of these locales that has one.
+    pub(crate) async fn build_in(&self, spec: &Spec, locales: &[&str]) -> Result<Option<Build>> {
+        let builds = self.builds(spec).await?;
+        let build = |locale: &&str| builds.iter().find(|build| build.locale == *locale);
+        Ok(locales.iter().find_map(build).cloned())
+    }
+
     /// Builds a version in a locale, unless it is there, or older than what is in use and not asked for. In every case the
     /// locale is done afterwards, or has failed with a reason.
     pub(crate) async fn build(&self, spec: &Spec, locale: &str) -> Result<()> {
-        let status = self.db.status(spec.status()).gather().await?.status;
-        let status = status.ok_or_else(|| Error::not_found(format!("status of {spec}")))?;
-        let release = self.db.get(spec.env.release(&spec.name)).consistent().await?;
+        let begun = self.begun_of(spec).await?;
+        let begun = begun.or_not_found(format_args!("status of {spec}"))?;
+        let release = self.db.release(&spec.name, spec.env).await?;
         let is_older = release.is_some_and(|release| spec.version < release.version);
-        if self.db.build(spec.build(locale)).consistent().await?.is_some() {
-            self.skip(spec, locale, "built already").await?;
-        } else if is_older && status.promote != StatusPromote::Asked {
-            self.skip(spec, locale, "skipped: a newer version is in use")
-                .await?;
-        } else {
-            let built = async {
-                self.add_build(spec, locale, self.bundle(spec, locale).await?)
-                    .await
+        let is_there = self.build_in(spec, &[locale]).await?.is_some();
+        if is_there || is_older && begun.status.promote != StatusPromote::Asked {
+            let why = match is_there {
+                true => "built already",
+                false => "skipped: a newer version is in use",
             };
-            match built.await {
-                Err(Fault::Package(why)) => return self.fail(spec, locale, &why).await,
-                Err(Fault::Server(error)) => {
-                    self.fail(spec, locale, &format!("{error}; it is tried again"))
-                        .await?;
-                    return Err(error);
-                }
-                Ok(_) => {}
+            if !begun.status.counted.contains(locale) {
+                let event = self.event(spec, Some(locale), EventType::Complete, why);
+                self.db.put(&event).await?;
             }
+        } else if let Err(error) = self.bundle(spec, locale).await {
+            let is_final = matches!(error, Error::Invalid(_) | Error::NotFound(_));
+            let again = if is_final { "" } else { "; it is tried again" };
+            self.fail(spec, locale, format!("{error}{again}")).await?;
+            return if is_final { Ok(()) } else { Err(error) };
         }
         self.finish(spec).await
     }
@@ -85,170 +71,118 @@ impl Service {
     /// Adds a build that was made elsewhere: a tarball with a folder `dist`, or single files. A locale that is there is a
     /// conflict.
     pub async fn add_built(&self, spec: &Spec, locale: &str, publication: &Publication) -> Result<()> {
-        let there = || {
-            Error::Conflict(format!(
-                "{spec} is built in {locale} already; publish another version"
-            ))
-        };
-        if self.db.build(spec.build(locale)).consistent().await?.is_some() {
-            return Err(there());
+        let there = format!("{spec} is built in {locale} already; publish another version");
+        if self.build_in(spec, &[locale]).await?.is_some() {
+            return Err(Error::Conflict(there));
         }
-        let outputs = match publication.files.as_slice() {
-            [(name, tarball)] if name.ends_with(".tgz") => built_files(tarball).map_err(Error::Invalid)?,
-            files => files
-                .iter()
-                .map(|(name, content)| output(name, content))
-                .collect(),
+        let files = match publication.files.as_slice() {
+            [file] if file.name.ends_with(".tgz") => {
+                let (_temporary, folder) = unpack(&file.content).map_err(damaged)?;
+                let no_dist = |error| Error::invalid(format!("the tarball has no folder dist: {error}"));
+                files_below(&folder.join("dist")).map_err(no_dist)?
+            }
+            files => files.to_vec(),
         };
-        self.record_version(publication).await?;
-        match self.add_build(spec, locale, outputs).await {
-            Err(Fault::Package(why)) => return Err(Error::Invalid(why)),
-            Err(Fault::Server(error)) => return Err(error),
-            Ok(is_new) => is_new.then_some(()).ok_or_else(there)?,
+        self.store(publication, &publication.row(), false).await?;
+        if !self.add_build(spec, locale, files).await? {
+            return Err(Error::Conflict(there));
         }
         // The first version is used at once. A later one waits for a promotion, when all its locales are there.
-        let first = self.point(self.db.transaction(), spec, None);
+        let mut first = self.db.transaction();
+        self.point(&mut first, spec, None);
         first.commit().await.held()?;
         Ok(())
     }
 
-    async fn bundle(&self, spec: &Spec, locale: &str) -> Made<Vec<Output>> {
-        let published = self
-            .db
-            .version(&spec.name, spec.version.clone())
-            .consistent()
-            .await?;
-        let published = published.ok_or_else(|| Error::not_found(spec))?;
+    /// Makes the files of a version and adds them. What is wrong with the package is [`Error::Invalid`].
+    async fn bundle(&self, spec: &Spec, locale: &str) -> Result<()> {
+        let published = self.published(&spec.name, &spec.version).await?;
         let tarball = self.tarball_of(&published).await?;
-        let tarball = tarball.ok_or_else(|| Fault::Package(format!("{spec} has no tarball")))?;
-        let folder = tempfile::tempdir()?;
-        unpack(&tarball, folder.path()).map_err(Fault::Package)?;
+        let (_temporary, folder) = unpack(&tarball).map_err(damaged)?;
         let source = Source {
-            folder: folder.path(),
+            folder: &folder,
             manifest: &manifest(&published)?,
             env: spec.env,
             locale,
         };
-        self.setup.bundler.bundle(source).await.map_err(Fault::Package)
+        let files = self.setup.bundler.bundle(source).await;
+        let files = files.map_err(Error::Invalid)?;
+        self.add_build(spec, locale, files).await.map(drop)
     }
 
-    /// Stores and verifies files, then writes the rows that name them. Says whether it was this call that wrote them.
-    async fn add_build(&self, spec: &Spec, locale: &str, outputs: Vec<Output>) -> Made<bool> {
-        if outputs.is_empty() {
-            return Err(Fault::Package(format!("{spec} made no files")));
+    /// Stores and verifies files and their compressed twins, then writes the rows that name them. Says whether it was this call
+    /// that wrote them.
+    async fn add_build(&self, spec: &Spec, locale: &str, files: Vec<File>) -> Result<bool> {
+        let Spec { name, env, version } = spec;
+        if files.is_empty() {
+            return Err(Error::invalid(format!("{spec} made no files")));
         }
-        let assets = outputs
-            .iter()
-            .map(plain_and_compressed)
-            .collect::<io::Result<Vec<_>>>()?;
-        let assets: Vec<Asset> = assets.into_iter().flatten().collect();
-        let stored: Vec<_> = assets.iter().map(|asset| self.store(asset)).collect();
-        let mut stored = stream::iter(stored).buffer_unordered(FILES_AT_ONCE);
-        while stored.try_next().await?.is_some() {}
-        let files: Vec<BuildFile> = assets
-            .iter()
-            .map(|asset| self.file(spec, locale, asset))
-            .collect();
-        self.db.put_many(&files).await?;
-        let plain = || assets.iter().filter(|asset| !asset.fingerprint.ends_with(".gz"));
-        let head = self.head(&spec.name, spec.env).await?.build_head;
-        let previous = head.into_iter().find(|head| head.locale == locale);
-        let build = Build {
-            previous_build_id: previous.map(|head| head.build_id),
-            cdn_url: Some(self.setup.assets.url().to_owned()),
-            fingerprints: plain().map(|asset| asset.fingerprint.clone()).collect(),
-            artifacts: plain().map(|asset| asset.path.clone()).collect(),
-            recommended: BTreeSet::new(),
-            ..NewBuild {
-                name: spec.name.clone(),
-                env: spec.env.to_string(),
-                version: spec.version.clone(),
-                locale: locale.to_owned(),
-                build_id: spec.build_id(locale),
+        let mut build = Build::from(NewBuild {
+            name: name.clone(),
+            env: *env,
+            version: version.clone(),
+            locale: locale.to_owned(),
+            build_id: spec.build_id(locale),
+        });
+        let (assets, mut stores, mut rows) = (&self.setup.assets, Vec::new(), Vec::new());
+        for file in files {
+            let fingerprint = fingerprint(&file.content);
+            let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+            gzip.write_all(&file.content)?;
+            for (suffix, content) in [("", file.content), (".gz", gzip.finish()?)] {
+                let filename = format!("{}{suffix}", file.name);
+                let path = format!("{fingerprint}/{filename}");
+                let extension = Path::new(&filename).extension();
+                let extension = extension.map(|extension| format!(".{}", extension.to_string_lossy()));
+                let new = NewBuildFile {
+                    fingerprint: format!("{fingerprint}{suffix}"),
+                    build_id: build.build_id.clone(),
+                    url: url_below(&assets.url, &path),
+                    env: *env,
+                    locale: locale.to_owned(),
+                    name: name.clone(),
+                    version: version.clone(),
+                };
+                rows.push(BuildFile {
+                    extension,
+                    filename: Some(filename),
+                    ..new.into()
+                });
+                stores.push(assets.store(path, content));
             }
-            .into()
-        };
-        let event = self.event(spec, Some(locale), StatusEventEventType::Complete, "built");
+            build.artifacts.insert(format!("{fingerprint}/{}", file.name));
+            build.fingerprints.insert(fingerprint);
+        }
+        let mut stored = stream::iter(stores).buffer_unordered(FILES_AT_ONCE);
+        while stored.try_next().await?.is_some() {}
+        self.db.put_many(&rows).await?;
+        let mut heads = self.head(name, *env).await?.build_head.into_iter();
+        let previous = heads.find(|head| head.locale == locale);
+        build.previous_build_id = previous.map(|head| head.build_id);
+        build.cdn_url = Some(assets.url.clone());
+        let event = self.event(spec, Some(locale), EventType::Complete, "built");
         let writes = self.db.transaction().with(self.db.put(&build).if_not_exists());
         let written = writes.with(self.db.put(&event)).commit().await.held()?;
         Ok(written.is_some())
     }
-
-    async fn store(&self, asset: &Asset) -> Made<()> {
-        let assets = &self.setup.assets;
-        assets.put(&asset.path, asset.content.clone()).await?;
-        let verified = assets.verify(&asset.path, &asset.content).await;
-        verified.map_err(Fault::Package)
-    }
-
-    fn file(&self, spec: &Spec, locale: &str, asset: &Asset) -> BuildFile {
-        let extension = Path::new(&asset.name).extension();
-        BuildFile {
-            extension: extension.map(|extension| format!(".{}", extension.to_string_lossy())),
-            filename: Some(asset.name.clone()),
-            ..NewBuildFile {
-                fingerprint: asset.fingerprint.clone(),
-                build_id: spec.build_id(locale),
-                url: url_of(self.setup.assets.url(), &asset.path),
-                env: spec.env.to_string(),
-                locale: locale.to_owned(),
-                name: spec.name.clone(),
-                version: spec.version.clone(),
-            }
-            .into()
-        }
-    }
 }
 
-/// A file and its compressed twin.
-fn plain_and_compressed(output: &Output) -> io::Result<[Asset; 2]> {
-    let fingerprint = hex(&Sha256::digest(&output.content));
-    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
-    gzip.write_all(&output.content)?;
-    let asset = |suffix: &str, content| Asset {
-        fingerprint: format!("{fingerprint}{suffix}"),
-        path: format!("{fingerprint}/{}{suffix}", output.name),
-        name: format!("{}{suffix}", output.name),
-        content,
-    };
-    Ok([asset("", output.content.clone()), asset(".gz", gzip.finish()?)])
-}
-
-fn output(name: &str, content: &[u8]) -> Output {
-    Output {
-        name: name.to_owned(),
-        content: content.to_vec(),
-    }
-}
-
-/// The files in `dist` of a package that was built elsewhere.
-fn built_files(tarball: &[u8]) -> std::result::Result<Vec<Output>, String> {
-    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    unpack(tarball, folder.path())?;
-    files_below(&folder.path().join("dist"))
-        .map_err(|error| format!("the tarball has no folder dist: {error}"))
-}
-
-/// Unpacks the files of a package, without the folder that they are in. Links and devices are left out, and so is what would
-/// lie elsewhere.
-fn unpack(tarball: &[u8], to: &Path) -> std::result::Result<(), String> {
-    let damaged = |error: io::Error| format!("the tarball cannot be unpacked: {error}");
+/// Unpacks the files of a package. Links and devices are left out, and so is what would lie elsewhere. Answers with the folder
+/// that they are in, whatever it is called, within a temporary one.
+fn unpack(tarball: &[u8]) -> io::Result<(TempDir, PathBuf)> {
+    let to = tempfile::tempdir()?;
     let limited = GzDecoder::new(tarball).take(UNPACKED_BYTES_MAX);
-    for entry in Archive::new(limited).entries().map_err(damaged)? {
-        let mut entry = entry.map_err(damaged)?;
-        let path = entry.path().map_err(damaged)?.into_owned();
-        let inner: std::path::PathBuf = path.components().skip(1).collect();
-        let is_inside = inner
-            .components()
-            .all(|part| matches!(part, std::path::Component::Normal(_)));
-        if entry.header().entry_type() != EntryType::Regular || !is_inside {
-            continue;
+    for entry in Archive::new(limited).entries()? {
+        let mut entry = entry?;
+        if entry.header().entry_type() == EntryType::Regular {
+            entry.unpack_in(to.path())?;
         }
-        let target = to.join(inner);
-        if let Some(folder) = target.parent() {
-            std::fs::create_dir_all(folder).map_err(damaged)?;
-        }
-        io::copy(&mut entry, &mut std::fs::File::create(&target).map_err(damaged)?).map_err(damaged)?;
     }
-    Ok(())
+    let folder = std::fs::read_dir(to.path())?.next().transpose()?;
+    let folder = folder.map_or(to.path().to_owned(), |folder| folder.path());
+    Ok((to, folder))
+}
+
+fn damaged(error: io::Error) -> Error {
+    Error::invalid(format!("the tarball cannot be unpacked: {error}"))
 }

@@ -1,15 +1,16 @@
 //! What makes files for browsers of a package: esbuild, or a copy of the files that the package brings along.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
+use std::{fs, io};
 
 use async_trait::async_trait;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::process::Command;
+use walkdir::WalkDir;
 
-use crate::Env;
+use crate::{Env, Manifest};
 
 /// The longest that a bundle may take.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -20,16 +21,16 @@ pub struct Source<'s> {
     /// Where its files are.
     pub folder: &'s Path,
     /// Its `package.json`.
-    pub manifest: &'s Map<String, Value>,
+    pub manifest: &'s Manifest,
     /// For which environment.
     pub env: Env,
     /// In which locale.
     pub locale: &'s str,
 }
 
-/// A file that was made.
+/// A file of a package, or of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Output {
+pub struct File {
     /// Its name, with folders.
     pub name: String,
     /// What is in it.
@@ -40,7 +41,7 @@ pub struct Output {
 #[async_trait]
 pub trait Bundler: Send + Sync {
     /// The files for an environment and a locale, or why there are none.
-    async fn bundle(&self, source: Source<'_>) -> Result<Vec<Output>, String>;
+    async fn bundle(&self, source: Source<'_>) -> Result<Vec<File>, String>;
 }
 
 impl Source<'_> {
@@ -65,41 +66,33 @@ impl Esbuild {
     #[must_use]
     pub fn find() -> Option<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = std::env::split_paths(&path).map(|folder| folder.join("esbuild"));
-        let mut programs = [PathBuf::from("node_modules/.bin/esbuild")]
-            .into_iter()
-            .chain(folders);
-        programs.find(|program| program.is_file()).map(Self::at)
+        let npm = PathBuf::from("node_modules/.bin");
+        let mut folders = std::iter::once(npm).chain(std::env::split_paths(&path));
+        let program = |folder: PathBuf| Some(folder.join("esbuild")).filter(|program| program.is_file());
+        folders.find_map(program).map(Self::at)
     }
 }
 
 #[async_trait]
 impl Bundler for Esbuild {
-    async fn bundle(&self, source: Source<'_>) -> Result<Vec<Output>, String> {
-        let out = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let quoted = |text: &str| Value::from(text).to_string();
+    async fn bundle(&self, source: Source<'_>) -> Result<Vec<File>, String> {
+        let said = |error: io::Error| format!("{}: {error}", self.0.display());
+        let out = tempfile::tempdir().map_err(said)?;
+        let define = |name: &str, text: &str| format!("--define:process.env.{name}={}", Value::from(text));
         let mut command = Command::new(&self.0);
         command.current_dir(source.folder).arg(source.entry());
+        command.args(["--bundle", "--minify", "--format=esm", "--log-level=warning"]);
         // Dependencies are packages of their own, with builds of their own.
-        command.args([
-            "--bundle",
-            "--minify",
-            "--format=esm",
-            "--packages=external",
-            "--log-level=warning",
-        ]);
-        command.arg(format!("--define:process.env.LOCALE={}", quoted(source.locale)));
-        command.arg(format!(
-            "--define:process.env.NODE_ENV={}",
-            quoted(source.env.as_str())
-        ));
+        command.arg("--packages=external");
+        command.arg(define("LOCALE", source.locale));
+        command.arg(define("NODE_ENV", source.env.as_str()));
         command.arg(format!("--outdir={}", out.path().display()));
         command.stdin(Stdio::null()).kill_on_drop(true);
         let ended = tokio::time::timeout(TIMEOUT, command.output()).await;
         let ended = ended.map_err(|_| format!("esbuild took longer than {TIMEOUT:?}"))?;
-        let ended = ended.map_err(|error| format!("{}: {error}", self.0.display()))?;
+        let ended = ended.map_err(said)?;
         match ended.status.success() {
-            true => files_below(out.path()),
+            true => files_below(out.path()).map_err(said),
             false => Err(String::from_utf8_lossy(&ended.stderr).into_owned()),
         }
     }
@@ -111,40 +104,30 @@ pub struct Files;
 
 #[async_trait]
 impl Bundler for Files {
-    async fn bundle(&self, source: Source<'_>) -> Result<Vec<Output>, String> {
-        let dist = source.folder.join("dist");
-        for folder in [dist.join(source.locale), dist] {
-            if folder.is_dir() {
-                return files_below(&folder);
-            }
+    async fn bundle(&self, source: Source<'_>) -> Result<Vec<File>, String> {
+        let (dist, entry) = (source.folder.join("dist"), source.entry());
+        let mut folders = [dist.join(source.locale), dist].into_iter();
+        if let Some(folder) = folders.find(|folder| folder.is_dir()) {
+            return files_below(&folder).map_err(|error| error.to_string());
         }
-        let entry = source.entry();
         let content = fs::read(source.folder.join(entry)).map_err(|error| format!("{entry}: {error}"))?;
         let name = Path::new(entry).file_name().unwrap_or_default();
         let name = name.to_string_lossy().into_owned();
-        Ok(vec![Output { name, content }])
+        Ok(vec![File { name, content }])
     }
 }
 
 /// Everything below a folder, in the order of names.
-pub(crate) fn files_below(root: &Path) -> Result<Vec<Output>, String> {
+pub(crate) fn files_below(root: &Path) -> io::Result<Vec<File>> {
     let mut files = Vec::new();
-    collect(root, "", &mut files).map_err(|error| error.to_string())?;
-    files.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(files)
-}
-
-fn collect(folder: &Path, prefix: &str, files: &mut Vec<Output>) -> std::io::Result<()> {
-    for entry in fs::read_dir(folder)? {
+    for entry in WalkDir::new(root).sort_by_file_name() {
         let entry = entry?;
-        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-        match entry.file_type()?.is_dir() {
-            true => collect(&entry.path(), &format!("{name}/"), files)?,
-            false => files.push(Output {
-                name,
-                content: fs::read(entry.path())?,
-            }),
+        if entry.file_type().is_file() {
+            let name = entry.path().strip_prefix(root).map_err(io::Error::other)?;
+            let name = name.to_string_lossy().into_owned();
+            let content = fs::read(entry.path())?;
+            files.push(File { name, content });
         }
     }
-    Ok(())
+    Ok(files)
 }

@@ -1,85 +1,62 @@
 //! Heads: which version an environment uses. One row for each package and environment says so; it is the lock of
 //! promotions, and the heads of all locales follow it in the same commit.
 
-use std::collections::BTreeMap;
+use trestle::app::OrNotFound as _;
+use trestle::typed::Version;
 
-use trestle::Map;
-use trestle::typed::{Held as _, Transaction, Version};
-
+use crate::jobs::Writes;
 use crate::model::{
-    Head, NewRelease, Package, Release, ReleaseHistory, Status, StatusPromote, UpdatePackage, WarehouseModel,
+    Head, Package, Release, ReleaseHistory, ReleaseKey, ReleaseLineDep, Status, StatusPromote, UpdatePackage,
 };
 use crate::status::jobs;
 use crate::{Env, Error, Job, Result, Service, Spec};
 
-/// What became of a promotion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moved {
-    /// The version is in use now.
-    Moved,
-    /// It was in use already.
-    Unchanged,
-    /// It is being built, and will be in use then.
-    Building,
-}
-
 impl Service {
     /// Lets an environment use a version, and then the dependents in its release line. If it is not built, it is built first.
-    /// With `from`, only if that is the version in use. With `tag`, the tag of the environment names it as well.
-    pub async fn promote(&self, spec: &Spec, from: Option<&Version>, tag: bool) -> Result<Moved> {
-        let release = self.db.get(spec.env.release(&spec.name)).consistent().await?;
+    /// With `from`, only if that is the version in use. With `tag`, the tag of the environment names it as well. Says whether it
+    /// is in use now.
+    pub async fn promote(&self, spec: &Spec, from: Option<&Version>, tag: bool) -> Result<bool> {
+        let Spec { name, env, version } = spec;
+        let release = self.db.release(name, *env).await?;
         let current = release.as_ref().map(|release| &release.version);
         if from.is_some() && from != current {
-            let (name, env) = (&spec.name, spec.env);
             let now = current.map_or("none".to_owned(), Version::to_string);
-            return Err(Error::Conflict(format!(
-                "{env} uses {now} of {name} now; look at it again"
-            )));
+            let other = format!("{env} uses {now} of {name} now; look at it again");
+            return Err(Error::Conflict(other));
         }
         let mut writes = self.db.transaction();
         if tag {
-            writes.add(self.tagging(&spec.name, spec.env.as_str(), &spec.version).await?);
-        }
-        let came_first = || {
-            let (name, env) = (&spec.name, spec.env);
-            let what = format!("another promotion of {name} in {env} came first");
-            Error::Conflict(format!("{what}; look at the head and try again"))
-        };
-        if current == Some(&spec.version) {
-            if tag {
-                let still = Release::VERSION.equals(spec.version.clone());
-                let writes = writes.check(spec.env.release(&spec.name), still);
-                writes.commit().await.held()?.ok_or_else(came_first)?;
-            }
-            return Ok(Moved::Unchanged);
+            writes.add(self.tagging(name, env.as_str(), version).await?);
         }
         // A version without a status was imported, or built elsewhere: its builds are all there are.
-        let status = self.db.status(spec.status()).gather().await?.status;
+        let status = self.begun_of(spec).await?.map(|begun| begun.status);
         let wanted = status.as_ref().map(|status| status.locales.clone());
-        if !self.has_all(spec, &wanted.unwrap_or_default()).await? {
-            return self.build_then_promote(writes, spec, status).await;
-        }
-        let writes = self.point(writes, spec, release);
-        let jobs = self.dependents_to_promote(spec, tag).await?;
+        let (is_used, jobs) = if current == Some(version) {
+            let still = Release::VERSION.equals(version.clone());
+            writes = writes.check(ReleaseKey::new(name, *env), still);
+            (true, Vec::new())
+        } else if self.has_all(spec, &wanted.unwrap_or_default()).await? {
+            self.point(&mut writes, spec, release.as_ref());
+            (true, self.dependents_to_promote(spec, tag).await?)
+        } else {
+            (false, self.ask(&mut writes, spec, status).await?)
+        };
         let done = self.commit(writes, &jobs).await?;
-        done.map(|()| Moved::Moved).ok_or_else(came_first)
+        done.map(|()| is_used).ok_or_else(|| {
+            let first = format!("another promotion of {name} in {env} came first");
+            Error::Conflict(format!("{first}; look at the head and try again"))
+        })
     }
 
     /// Goes back to the version that was in use before the present one, or to a given one.
     pub async fn rollback(&self, name: &str, env: Env, to: Option<Version>) -> Result<Version> {
         let moves = self.moves(name, env).await?;
-        let missing = || Error::not_found(format!("head of {name} in {env}"));
-        let current = moves
-            .first()
-            .and_then(|moved| moved.version.clone())
-            .ok_or_else(missing)?;
-        let to = to.or_else(|| {
-            // However often it was left and taken again: what was there when it was first used.
-            let first = moves
-                .iter()
-                .rfind(|moved| moved.version.as_ref() == Some(&current));
-            first.and_then(|moved| moved.from.clone())
-        });
+        let current = moves.first().and_then(|moved| moved.version.clone());
+        let current = current.or_not_found(format_args!("head of {name} in {env}"))?;
+        // However often it was left and taken again: what was there when it was first used.
+        let is_current = |moved: &&ReleaseHistory| moved.version.as_ref() == Some(&current);
+        let before = moves.iter().rfind(is_current);
+        let to = to.or_else(|| before.and_then(|moved| moved.from.clone()));
         let nothing = || Error::Conflict(format!("{name} has no earlier version in {env}"));
         let spec = Spec::new(name, env, to.ok_or_else(nothing)?);
         self.promote(&spec, Some(&current), true).await?;
@@ -95,48 +72,20 @@ impl Service {
 
     /// The version in use, its builds in all locales, and the versions that were.
     pub async fn head(&self, name: &str, env: Env) -> Result<Head> {
-        Ok(self.db.head(env.head(name)).gather().await?)
-    }
-
-    /// When an environment went back, and from which build in a locale.
-    pub async fn rollback_build_ids(
-        &self,
-        name: &str,
-        env: Env,
-        locale: &str,
-    ) -> Result<BTreeMap<String, String>> {
-        let moves = self.moves(name, env).await?.into_iter();
-        let back = moves.filter(|moved| moved.from > moved.version);
-        let left = back.filter_map(|moved| Some((moved.moved.to_string(), moved.from?)));
-        Ok(left
-            .map(|(at, from)| (at, Spec::new(name, env, from).build_id(locale)))
-            .collect())
+        Ok(self.db.head(name, env).gather().await?)
     }
 
     /// Makes a version the one in use, if the release is still as it was read. The heads of all locales follow.
-    pub(crate) fn point<'d>(
-        &'d self,
-        writes: Transaction<'d, WarehouseModel>,
-        spec: &Spec,
-        read: Option<Release>,
-    ) -> Transaction<'d, WarehouseModel> {
-        let mut release = Release::from(NewRelease {
-            name: spec.name.clone(),
-            env: spec.env.to_string(),
-            version: spec.version.clone(),
-        });
-        let Some(read) = read else {
-            return writes.with(self.db.put(&release).if_not_exists());
-        };
-        release.previous_version = Some(read.version.clone());
-        let unchanged = Release::VERSION.equals(read.version);
-        writes.with(self.db.put(&release).only_if(unchanged))
+    pub(crate) fn point(&self, writes: &mut Writes<'_>, spec: &Spec, read: Option<&Release>) {
+        let mut release = Release::new(&spec.name, spec.env, spec.version.clone());
+        release.previous_version = read.map(|read| read.version.clone());
+        writes.add(self.db.put(&release).if_unchanged(read));
     }
 
     /// A promotion for each dependent in the release line of a version.
     pub(crate) async fn dependents_to_promote(&self, spec: &Spec, tag: bool) -> Result<Vec<Job>> {
         let line = self.db.line(&spec.name, spec.version.clone()).gather().await?;
-        let promotion = |dep: crate::model::ReleaseLineDep| Job::Promote {
+        let promotion = |dep: ReleaseLineDep| Job::Promote {
             spec: Spec::new(dep.dependent, spec.env, dep.dependent_version),
             tag,
         };
@@ -145,8 +94,7 @@ impl Service {
 
     /// Gives a tag to a version.
     pub async fn tag(&self, name: &str, tag: &str, version: &Version) -> Result<()> {
-        let published = self.db.version(name, version.clone()).await?;
-        published.ok_or_else(|| Error::not_found(format!("{name}@{version}")))?;
+        self.published(name, version).await?;
         self.tagging(name, tag, version).await?.await?;
         Ok(())
     }
@@ -154,67 +102,38 @@ impl Service {
     /// Takes a tag away.
     pub async fn untag(&self, name: &str, tag: &str) -> Result<()> {
         let package = self.package(name).await?;
-        let has = package
-            .dist_tags
-            .as_ref()
-            .is_some_and(|tags| tags.get(tag).is_some());
-        if !has {
-            return Err(Error::not_found(format!("tag {tag} of {name}")));
-        }
-        self.db
-            .update_package(&package)
-            .remove_from_dist_tags(tag)
-            .await?;
+        let is_there = package.dist_tags.get(tag).map(drop);
+        is_there.or_not_found(format_args!("tag {tag} of {name}"))?;
+        let without = self.db.update_package(&package).remove_from_dist_tags(tag);
+        without.await?;
         Ok(())
     }
 
     /// Sets one tag and leaves the others alone, whatever becomes of them meanwhile.
     async fn tagging(&self, name: &str, tag: &str, version: &Version) -> Result<UpdatePackage<'_>> {
-        let package = self.package(name).await?;
-        let update = self.db.update_package(&package);
-        let version = version.to_string();
-        Ok(match package.dist_tags {
-            Some(_) => update.set_in_dist_tags(tag, version),
-            None => update
-                .set_dist_tags(Map::from([(tag, version)]))
-                .only_if(Package::DIST_TAGS.is_absent()),
-        })
+        let update = self.db.update_package(&self.package(name).await?);
+        Ok(update.set_in_dist_tags(tag, version.to_string()))
     }
 
     /// A package that is published here.
     pub async fn package(&self, name: &str) -> Result<Package> {
-        let found = self.db.package(name).consistent().await?;
-        found.ok_or_else(|| Error::not_found(format!("package {name}")))
+        let found = self.db.package(name).await?;
+        found.or_not_found(format_args!("package '{name}' in the registry"))
     }
 
     /// Has a version built, and used when it is. What is under way goes on; what failed or was skipped is done again.
-    async fn build_then_promote(
-        &self,
-        writes: Transaction<'_, WarehouseModel>,
-        spec: &Spec,
-        status: Option<Status>,
-    ) -> Result<Moved> {
-        let (writes, jobs) = match status {
-            Some(status) => {
-                let again = match status.error || status.complete {
-                    true => self.locales_of(&spec.name, &spec.version).await?,
-                    false => Vec::new(),
-                };
-                let asked = self.db.update_status(&status).set_promote(StatusPromote::Asked);
-                let asked = asked.only_if(Status::COMPLETE.equals(status.complete));
-                (writes.with(asked), jobs(spec, &again))
-            }
-            None => {
-                let locales = self.locales_of(&spec.name, &spec.version).await?;
-                if locales.is_empty() {
-                    let why = "its package.json has no `build`";
-                    return Err(Error::Conflict(format!("{spec} is not to be built: {why}")));
-                }
-                self.begin(writes, spec, &locales, StatusPromote::Asked).await?
-            }
+    async fn ask(&self, writes: &mut Writes<'_>, spec: &Spec, status: Option<Status>) -> Result<Vec<Job>> {
+        let locales = self.locales_of(&spec.name, &spec.version).await?;
+        if locales.is_empty() {
+            let why = "its package.json has no `build`";
+            return Err(Error::Conflict(format!("{spec} is not to be built: {why}")));
+        }
+        let Some(status) = status else {
+            return self.begin(writes, spec, &locales, StatusPromote::Asked).await;
         };
-        let changed = || Error::Conflict(format!("the builds of {spec} changed meanwhile; try again"));
-        let done = self.commit(writes, &jobs).await?;
-        done.map(|()| Moved::Building).ok_or_else(changed)
+        let asked = self.db.update_status(&status).set_promote(StatusPromote::Asked);
+        writes.add(asked.only_if(Status::COMPLETE.equals(status.complete)));
+        let is_over = status.error || status.complete;
+        Ok(jobs(spec, locales.iter().filter(|_| is_over)))
     }
 }

@@ -14,6 +14,9 @@ use crate::{Error, Result, Service, Spec};
 /// The queue of jobs.
 pub const JOBS: &str = "warehouse-jobs";
 
+/// Writes that are made together.
+pub(crate) type Writes<'d> = Transaction<'d, WarehouseModel>;
+
 /// A job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "job", rename_all = "kebab-case")]
@@ -47,16 +50,9 @@ pub enum Job {
 
 impl Service {
     /// Makes a transaction and sends jobs: both, or neither. `None` if a condition did not hold, and nothing was done.
-    pub(crate) async fn commit(
-        &self,
-        writes: Transaction<'_, WarehouseModel>,
-        jobs: &[Job],
-    ) -> Result<Option<()>> {
-        let messages = jobs
-            .iter()
-            .map(NewMessage::job)
-            .collect::<std::result::Result<Vec<_>, _>>()?;
-        let messages = self.queues.enlist(JOBS, messages).await?;
+    pub(crate) async fn commit(&self, writes: Writes<'_>, jobs: &[Job]) -> Result<Option<()>> {
+        let messages: std::result::Result<_, _> = jobs.iter().map(NewMessage::job).collect();
+        let messages = self.queues.enlist(JOBS, messages?).await?;
         Ok(queue::commit(writes, messages).await.held()?)
     }
 

@@ -7,7 +7,6 @@
 //! Start reading at [`Service`], then `publish.rs`, `build.rs` and `heads.rs`.
 
 pub mod api;
-mod assets;
 mod build;
 mod bundler;
 mod catch_up;
@@ -24,15 +23,14 @@ mod spec;
 mod status;
 mod webhooks;
 
-pub use assets::Assets;
-pub use bundler::{Bundler, Esbuild, Files, Output, Source};
+pub use bundler::{Bundler, Esbuild, File, Files, Source};
 pub use catch_up::CaughtUp;
-pub use heads::Moved;
 pub use jobs::{JOBS, Job};
-pub use publication::Publication;
-pub use publish::Outcome;
+pub use lines::Line;
+pub use model::BuildEnv as Env;
+pub use publication::{Manifest, Publication};
 pub use service::{Running, Service, Setup};
-pub use spec::{DEFAULT_LOCALE, ENVS, Env, Spec, locales_to_try};
-pub use status::Progress;
+pub use spec::{DEFAULT_LOCALE, Spec, locales_to_try};
+pub use status::{Begun, Progress};
 pub use trestle::app::{Error, Result};
-pub use webhooks::{Hooks, WEBHOOKS};
+pub use webhooks::WEBHOOKS;

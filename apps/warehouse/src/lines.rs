@@ -5,31 +5,43 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
-use trestle::typed::Version;
+use serde::Serialize;
+use serde_json::Value;
+use trestle::app::OrNotFound as _;
+use trestle::typed::{Version, next_prerelease};
 
-use crate::model::{NewReleaseLineDep, PlaceInLineWhere, ReleaseLine, ReleaseLineDep, Version as VersionRow};
-use crate::publish::{Edition, manifest, range_of, satisfies};
-use crate::{Error, Result, Service};
+use crate::model::{NewReleaseLineDep, PlacesWhere, ReleaseLine, ReleaseLineDep, Version as VersionRow};
+use crate::publish::manifest;
+use crate::{Manifest, Result, Service};
 
 /// A graph shows no more packages than that.
 const GRAPH_PACKAGES_MAX: usize = 500;
 
+/// A release line, and which version of each dependent is released with it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "their types say it")]
+pub struct Line {
+    #[serde(flatten)]
+    pub line: ReleaseLine,
+    pub dependents: BTreeMap<String, Version>,
+}
+
 impl Service {
-    /// A release line and its dependents; without a version, the line that was begun last.
-    pub async fn line(
-        &self,
-        pkg: &str,
-        version: Option<Version>,
-    ) -> Result<(ReleaseLine, Vec<ReleaseLineDep>)> {
+    /// A release line; without a version, the one that was begun last.
+    pub async fn line(&self, pkg: &str, version: Option<Version>) -> Result<Line> {
         let version = match version {
-            Some(version) => Some(version),
             None => self.db.line_head(pkg).await?.map(|head| head.version),
+            given => given,
         };
-        let missing = || Error::not_found(format!("release line of {pkg}"));
-        let found = self.db.line(pkg, version.ok_or_else(missing)?).consistent();
+        let missing = format!("release line of {pkg}");
+        let found = self.db.line(pkg, version.or_not_found(&missing)?);
         let found = found.gather().await?;
-        Ok((found.release_line.ok_or_else(missing)?, found.release_line_dep))
+        let dependents = found.release_line_dep.into_iter();
+        let dependents = dependents
+            .map(|dep| (dep.dependent, dep.dependent_version))
+            .collect();
+        let line = found.release_line.or_not_found(&missing)?;
+        Ok(Line { line, dependents })
     }
 
     /// What a package depends on and what depends on it, directly or not: for each package what it depends on.
@@ -40,190 +52,104 @@ impl Service {
             if graph.contains_key(&name) || graph.len() == GRAPH_PACKAGES_MAX {
                 continue;
             }
-            let parents = self.db.dependent_of(&name).await?.map(|row| row.dependent_of);
-            let parents = parents.unwrap_or_default();
-            let dependents = self.db.dependents(&name).await?.map(|row| row.dependents);
-            to_do.extend(parents.iter().cloned().chain(dependents.unwrap_or_default()));
+            let parents = self.db.dependent_of(&name).await?;
+            let parents = parents.map(|row| row.dependent_of).unwrap_or_default();
+            to_do.extend(parents.iter().cloned().chain(self.dependents(&name).await?));
             graph.insert(name, parents);
         }
         Ok(graph)
     }
 
-    /// Where a version of a dependent belongs: the newest line of the parent that its range includes.
-    pub(crate) async fn place_in_line(
-        &self,
-        parent: &str,
-        dependent: &str,
-        version: &Version,
-        manifest: &Map<String, Value>,
-    ) -> Result<Option<ReleaseLineDep>> {
-        let range = range_of(manifest, parent).unwrap_or_default();
-        let lines = self.db.lines(parent).collect().await?;
-        let line = lines.into_iter().find(|line| satisfies(&line.version, range));
-        Ok(line.map(|line| ReleaseLineDep {
-            previous_version: line.previous_version,
-            ..NewReleaseLineDep {
-                pkg: parent.to_owned(),
-                version: line.version,
-                dependent: dependent.to_owned(),
-                dependent_version: version.clone(),
-            }
-            .into()
-        }))
+    async fn dependents(&self, name: &str) -> Result<BTreeSet<String>> {
+        let row = self.db.dependents(name).await?;
+        Ok(row.map(|row| row.dependents).unwrap_or_default())
     }
 
     /// Publishes the dependents of a new version once more, unless they are the reason why it was published.
     pub(crate) async fn trigger(&self, name: &str, version: &Version, because: &[String]) -> Result<()> {
-        let dependents = self.db.dependents(name).consistent().await?;
-        let dependents = dependents.map(|row| row.dependents).unwrap_or_default();
-        if dependents.is_empty() {
-            return Ok(());
-        }
-        let mut because = because.to_vec();
-        because.push(name.to_owned());
-        for dependent in &dependents {
-            if because.contains(dependent) {
-                continue;
-            }
+        let because: Vec<String> = because.iter().cloned().chain([name.to_owned()]).collect();
+        let Line { line, .. } = self.line(name, Some(version.clone())).await?;
+        let dependents = self.dependents(name).await?;
+        for dependent in dependents.iter().filter(|one| !because.contains(one)) {
             // What another publication did meanwhile is looked at again.
-            while !self.publish_again(dependent, name, version, &because).await? {}
+            while !self.publish_again(dependent, &line, &because).await? {}
         }
         Ok(())
     }
 
-    /// Publishes a dependent of a new version once more. Says whether that is done, or need not be.
-    async fn publish_again(
-        &self,
-        dependent: &str,
-        name: &str,
-        version: &Version,
-        because: &[String],
-    ) -> Result<bool> {
-        if self.place(name, version, dependent).await?.is_some() {
-            return Ok(true);
-        }
-        let lines = self.db.lines(name).collect().await?;
-        let Some(before) = self.version_before(dependent, version, &lines).await? else {
-            return Ok(true);
+    /// Publishes a dependent once more, for a line. Says whether that is done, or need not be.
+    async fn publish_again(&self, dependent: &str, line: &ReleaseLine, because: &[String]) -> Result<bool> {
+        let pkg = &line.pkg;
+        let places = self.db.places(PlacesWhere { pkg, dependent });
+        let places = places.collect().await?;
+        // The version in the highest line below, or what was published last.
+        let below = places.iter().find(|place| place.version < line.version);
+        let before = match below {
+            Some(place) => Some(place.dependent_version.clone()),
+            None => self.db.package(dependent).await?.map(|package| package.version),
         };
-        let Some(row) = self.db.version(dependent, before.clone()).consistent().await? else {
+        let row = match before {
+            Some(version) => self.db.version(dependent, version).await?,
+            None => None,
+        };
+        // What was imported may depend on this package and not be here.
+        let Some(row) = row else {
             return Ok(true);
         };
         let mut manifest = manifest(&row)?;
-        if !range_of(&manifest, name).is_some_and(|range| satisfies(version, range)) {
+        let is_done = places.iter().any(|place| place.version == line.version);
+        if is_done || !wants(&manifest, line) {
             return Ok(true);
         }
-        let next = self.free_version(dependent, &before).await?;
+        let next = self.free_version(dependent, &row.version).await?;
         manifest.insert("version".to_owned(), next.to_string().into());
-        let place = ReleaseLineDep {
-            previous_version: lines
-                .into_iter()
-                .find(|line| line.version == *version)
-                .and_then(|line| line.previous_version),
-            ..NewReleaseLineDep {
-                pkg: name.to_owned(),
-                version: version.clone(),
-                dependent: dependent.to_owned(),
-                dependent_version: next.clone(),
-            }
-            .into()
+        let place = self.db.put(&place_in(line, dependent, &next));
+        let again = VersionRow {
+            version: next,
+            tarball: None,
+            tarball_of: row.tarball_of.or(Some(row.version)),
+            value: Value::Object(manifest).to_string(),
+            created_at: None,
+            ..row
         };
-        let edition = Edition {
-            row: VersionRow {
-                version: next,
-                tarball: None,
-                tarball_of: row.tarball_of.or(Some(before)),
-                value: Value::Object(manifest.clone()).to_string(),
-                created_at: None,
-                ..row
-            },
-            manifest,
-            because: because.to_vec(),
-        };
-        let writes = self.db.transaction().with(self.db.put(&place).if_not_exists());
-        Ok(self.release(&edition, writes).await?.is_some())
-    }
-
-    /// The version of a dependent that a new version of a package takes with it: the one in the line below, or what was
-    /// published last.
-    async fn version_before(
-        &self,
-        dependent: &str,
-        version: &Version,
-        lines: &[ReleaseLine],
-    ) -> Result<Option<Version>> {
-        for line in lines {
-            if line.version >= *version {
-                continue;
-            }
-            if let Some(place) = self.place(&line.pkg, &line.version, dependent).await? {
-                return Ok(Some(place.dependent_version));
-            }
-        }
-        let package = self.db.package(dependent).await?;
-        Ok(package.map(|package| package.version))
-    }
-
-    async fn place(&self, pkg: &str, version: &Version, dependent: &str) -> Result<Option<ReleaseLineDep>> {
-        let place = PlaceInLineWhere {
-            pkg,
-            version: version.clone(),
-            dependent,
-        };
-        Ok(self.db.place_in_line(place).consistent().await?)
+        let writes = self.db.transaction().with(self.db.put(&again).if_not_exists());
+        let writes = writes.with(place.if_not_exists());
+        Ok(self.release(writes, &again, because).await?.is_some())
     }
 
     /// The next prerelease that is not published.
     async fn free_version(&self, name: &str, before: &Version) -> Result<Version> {
         let mut next = next_prerelease(before);
-        while self.db.version(name, next.clone()).consistent().await?.is_some() {
+        while self.db.version(name, next.clone()).await?.is_some() {
             next = next_prerelease(&next);
         }
         Ok(next)
     }
 }
 
-/// `5.0.0` becomes `5.0.1-0`, `5.0.1-0` becomes `5.0.1-1`, `5.0.1-rc` becomes `5.0.1-rc.0`.
-pub(crate) fn next_prerelease(version: &Version) -> Version {
-    let mut next = Version::new(version.major, version.minor, version.patch);
-    let before = version.pre.as_str();
-    let text = match before
-        .rsplit_once('.')
-        .map_or(("", before), |(front, last)| (front, last))
-    {
-        _ if before.is_empty() => {
-            next.patch += 1;
-            "0".to_owned()
-        }
-        (front, last) => match (front, last.parse::<u64>()) {
-            ("", Ok(number)) => (number + 1).to_string(),
-            (front, Ok(number)) => format!("{front}.{}", number + 1),
-            (_, Err(_)) => format!("{before}.0"),
-        },
+pub(crate) fn place_in(line: &ReleaseLine, dependent: &str, version: &Version) -> ReleaseLineDep {
+    let new = NewReleaseLineDep {
+        pkg: line.pkg.clone(),
+        version: line.version.clone(),
+        dependent: dependent.to_owned(),
+        dependent_version: version.clone(),
     };
-    // Made of identifiers that a version had, and of numbers.
-    next.pre = semver::Prerelease::new(&text).unwrap_or_default();
-    next
+    let mut place = ReleaseLineDep::from(new);
+    place.previous_version.clone_from(&line.previous_version);
+    place
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn prereleases_count_as_npm_counts_them() {
-        let counted = [
-            ("5.0.0", "5.0.1-0"),
-            ("5.0.1-0", "5.0.1-1"),
-            ("5.0.1-9", "5.0.1-10"),
-            ("1.2.3-rc.4", "1.2.3-rc.5"),
-            ("1.2.3-rc", "1.2.3-rc.0"),
-        ];
-        for (version, next) in counted {
-            assert_eq!(
-                next_prerelease(&Version::parse(version).unwrap()).to_string(),
-                next
-            );
-        }
-    }
+/// Whether the range that a manifest asks for, of npm, includes the version of a line. A prerelease counts as the release that it
+/// leads to: what is published once more because of a dependency has such a version.
+pub(crate) fn wants(manifest: &Manifest, line: &ReleaseLine) -> bool {
+    let named = manifest.get("dependencies").map(|named| &named[&line.pkg]);
+    let named = named.and_then(Value::as_str);
+    let range = if named == Some("latest") { Some("*") } else { named };
+    let Some(Ok(range)) = range.map(nodejs_semver::Range::parse) else {
+        return false;
+    };
+    let version = &line.version;
+    let whole = nodejs_semver::Version::parse(version.to_string());
+    let release = nodejs_semver::Version::from((version.major, version.minor, version.patch));
+    whole.is_ok_and(|whole| range.satisfies(&whole)) || range.satisfies(&release)
 }

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, Parser};
-use trestle::app::{self, Loopback};
+use trestle::app::{self, Loopback, PublicFiles, Webhooks};
 use trestle::{Embedded, Options};
-use warehouse::{Assets, Bundler, Esbuild, Files, Hooks, Service, Setup, api, demo};
+use warehouse::{Bundler, Esbuild, Files, Service, Setup, api, demo};
 
 /// A registry of npm packages that builds them for environments and locales.
 #[derive(Parser)]
@@ -32,7 +32,7 @@ struct Door {
     /// The port on this machine; 0 takes a free one
     #[arg(long, default_value_t = 8080)]
     port: u16,
-    /// Where tarballs and built files are: a directory, or s3://BUCKET/PREFIX with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
+    /// Where built files are: a directory, or s3://BUCKET/PREFIX with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
     /// and AWS_REGION from the environment [default: DATA/assets]
     #[arg(long)]
     assets: Option<String>,
@@ -61,9 +61,7 @@ fn main() -> ExitCode {
     app::run("info", serve(Cli::parse()))
 }
 
-type Done = Result<(), Box<dyn Error>>;
-
-async fn serve(cli: Cli) -> Done {
+async fn serve(cli: Cli) -> Result<(), Box<dyn Error>> {
     let (is_demo, options) = (matches!(cli, Cli::Demo(_)), Options::default());
     // The demonstration's files go with it.
     let temporary = tempfile::tempdir()?;
@@ -77,18 +75,14 @@ async fn serve(cli: Cli) -> Done {
     let running = Service::start(&database, setup).await?;
     let router = api::router(Arc::clone(&running.service));
     // Builds are verified by this server: it answers before the sample packages are published.
-    let told = async {
+    let begin = async {
         let mut out = std::io::stdout();
         if is_demo {
             demo::run(&running.service, &mut out).await?;
         }
-        writeln!(out, "warehouse serves {url}")?;
-        std::future::pending::<Done>().await
+        Ok::<_, Box<dyn Error>>(writeln!(out, "warehouse serves {url}")?)
     };
-    tokio::select! {
-        served = listener.serve(router) => served?,
-        failed = told => failed?,
-    }
+    listener.serve_while(begin, router).await?;
     running.stop().await;
     Ok(())
 }
@@ -103,11 +97,11 @@ impl Door {
             Some(esbuild) => Arc::new(esbuild),
             None => Arc::new(Files),
         };
+        let assets = PublicFiles::open(assets, self.s3_endpoint.as_deref(), &cdn_url);
         Ok(Setup {
-            assets: Assets::open(assets, self.s3_endpoint.as_deref(), cdn_url)
-                .map_err(|error| format!("--assets: {error}"))?,
+            assets: assets.map_err(|error| format!("--assets: {error}"))?,
             bundler,
-            hooks: Hooks::new(self.webhook.iter().map(String::as_str))?,
+            hooks: Webhooks::new(self.webhook.iter().map(String::as_str))?,
             base_url: self.base_url.clone().unwrap_or_else(|| url.to_owned()),
             builds_at_once: self.builds_at_once,
         })

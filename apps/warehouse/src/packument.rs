@@ -1,26 +1,24 @@
 //! What npm asks for: everything there is of a package.
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
-use crate::model::{Published, Version as VersionRow};
+use serde_json::{Map, Value, json};
+use trestle::app::OrNotFound as _;
+
+use crate::model::{Package, Published, Version as VersionRow};
 use crate::publish::manifest;
-use crate::{Env, Error, Result, Service};
+use crate::{Env, Result, Service};
 
 impl Service {
     /// A package with all its versions, as npm reads it. For an environment, `latest` is the version that its tag names.
     pub async fn packument(&self, name: &str, env: Option<Env>) -> Result<Value> {
-        let Published { package, version } = self.db.published(name).consistent().gather().await?;
-        let package = package.ok_or_else(|| Error::not_found(format!("package {name}")))?;
-        let tags = package.dist_tags.unwrap_or_default();
-        let mut tags: Map<String, Value> = tags
-            .iter()
-            .filter_map(|(tag, version)| Some((tag.to_owned(), version.as_s()?.into())))
-            .collect();
-        if let Some(version) = env.and_then(|env| tags.get(env.as_str()).cloned()) {
-            tags.insert("latest".to_owned(), version);
+        let Published { package, version } = self.db.published(name).gather().await?;
+        let package = package.or_not_found(format_args!("package {name}"))?;
+        let mut tags = tags(&package);
+        if let Some(version) = env.and_then(|env| tags.get(env.as_str()).copied()) {
+            tags.insert("latest", version);
         }
-        let mut versions = Map::new();
-        let mut times = Map::new();
+        let (mut versions, mut times) = (Map::new(), Map::new());
         for row in &version {
             versions.insert(row.version.to_string(), self.described(row)?);
             let created = row.created_at.as_ref().map(ToString::to_string);
@@ -39,41 +37,43 @@ impl Service {
     /// The manifest of a version, with the URL of its tarball here.
     fn described(&self, row: &VersionRow) -> Result<Value> {
         let mut manifest = manifest(row)?;
-        let (name, version) = (&row.name, &row.version);
-        let file = name.rsplit('/').next().unwrap_or(name);
-        let path = name.replace('/', "%2f");
-        let url = format!("{}/{path}/-/{file}-{version}.tgz", self.setup.base_url);
-        let dist = manifest.entry("dist").or_insert_with(|| json!({}));
-        if let Some(dist) = dist.as_object_mut() {
-            dist.insert("tarball".to_owned(), url.into());
-        }
-        Ok(Value::Object(manifest))
+        let (path, file) = (row.name.replace('/', "%2f"), unscoped(&row.name));
+        let url = format!("{}/{path}/-/{file}-{}.tgz", self.setup.base_url, row.version);
+        let dist = manifest.get("dist").and_then(Value::as_object);
+        let mut dist = dist.cloned().unwrap_or_default();
+        dist.insert("tarball".to_owned(), url.into());
+        manifest.insert("dist".to_owned(), dist.into());
+        Ok(manifest.into())
     }
 
     /// The tarball of a version, by the name of its file.
     pub async fn tarball(&self, name: &str, file: &str) -> Result<Vec<u8>> {
-        let missing = || Error::not_found(format!("tarball {file} of {name}"));
-        let unscoped = name.rsplit('/').next().unwrap_or(name);
-        let version = file
-            .strip_prefix(unscoped)
-            .and_then(|rest| rest.strip_prefix('-'));
-        let version = version
-            .and_then(|rest| rest.strip_suffix(".tgz"))
-            .ok_or_else(missing)?;
-        let version = version.parse().map_err(|_| missing())?;
-        let row = self.db.version(name, version).await?.ok_or_else(missing)?;
-        self.tarball_of(&row).await?.ok_or_else(missing)
+        let version = file.strip_prefix(unscoped(name));
+        let version = version.and_then(|rest| rest.strip_prefix('-')?.strip_suffix(".tgz")?.parse().ok());
+        let row = match version {
+            Some(version) => self.db.version(name, version).await?,
+            None => None,
+        };
+        let row = row.or_not_found(format_args!("tarball {file} of {name}"))?;
+        self.tarball_of(&row).await
     }
 
     /// The tarball of a version, its own or the one that it shares.
-    pub(crate) async fn tarball_of(&self, row: &VersionRow) -> Result<Option<Vec<u8>>> {
-        let origin = match &row.tarball_of {
-            Some(origin) => self.db.version(&row.name, origin.clone()).await?,
-            None => None,
-        };
-        match &origin.as_ref().unwrap_or(row).tarball {
-            Some(tarball) => Ok(Some(self.db.read_large(tarball).await?)),
-            None => Ok(None),
-        }
+    pub(crate) async fn tarball_of(&self, row: &VersionRow) -> Result<Vec<u8>> {
+        let (name, version) = (&row.name, row.tarball_of.as_ref().unwrap_or(&row.version));
+        let tarball = self.published(name, version).await?.tarball;
+        let tarball = tarball.or_not_found(format_args!("tarball of {name}@{version}"))?;
+        Ok(self.db.read_large(&tarball).await?)
     }
+}
+
+/// The tags of a package and the versions that they name.
+pub(crate) fn tags(package: &Package) -> BTreeMap<&str, &str> {
+    let tags = package.dist_tags.iter();
+    tags.filter_map(|(tag, version)| Some((tag.as_str(), version.as_s()?)))
+        .collect()
+}
+
+fn unscoped(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
 }

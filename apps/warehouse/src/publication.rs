@@ -4,14 +4,20 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Deserialize;
 use serde_json::{Map, Value};
-use sha2::{Digest as _, Sha256, Sha512};
+use sha2::{Digest as _, Sha512};
+use trestle::app::fingerprint;
 use trestle::typed::Version;
 
-use crate::{DEFAULT_LOCALE, Error, Result};
+use crate::model::{NewVersion, StatusPromote, Version as VersionRow};
+use crate::{Error, File, Result};
 
 /// As npm has it.
 const NAME_CHARS_MAX: usize = 214;
+
+/// A `package.json`.
+pub type Manifest = Map<String, Value>;
 
 /// A version of a package as it is published.
 #[derive(Clone, Debug)]
@@ -21,43 +27,68 @@ pub struct Publication {
     /// The version.
     pub version: Version,
     /// Its `package.json`, with what npm adds.
-    pub manifest: Map<String, Value>,
+    pub manifest: Manifest,
     /// Tags that are to name the version.
     pub tags: BTreeMap<String, Version>,
-    /// Files that came along: their names and contents.
-    pub files: Vec<(String, Vec<u8>)>,
+    /// Files that came along.
+    pub files: Vec<File>,
+}
+
+/// The body of the request.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Body {
+    name: String,
+    versions: BTreeMap<String, Manifest>,
+    #[serde(rename = "dist-tags")]
+    tags: BTreeMap<String, String>,
+    #[serde(rename = "_attachments")]
+    attachments: BTreeMap<String, Attachment>,
+}
+
+#[derive(Deserialize)]
+struct Attachment {
+    data: String,
 }
 
 impl Publication {
+    /// Files with this manifest, tagged as the latest.
+    pub fn new(manifest: Manifest, files: Vec<File>) -> Result<Self> {
+        let text = |key| manifest.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (name, version) = (text("name").to_owned(), parse_version(text("version"))?);
+        Ok(Self {
+            tags: BTreeMap::from([("latest".to_owned(), version.clone())]),
+            name,
+            version,
+            manifest,
+            files,
+        })
+    }
+
     /// Reads the body of a request for this package. What it says of its tarball must be true.
     pub fn read(name: &str, body: &[u8]) -> Result<Self> {
-        let body: Value = serde_json::from_slice(body).map_err(Error::invalid)?;
+        let body: Body = serde_json::from_slice(body).map_err(Error::invalid)?;
         check_name(name)?;
-        if body["name"] != name {
-            let named = &body["name"];
-            return Err(Error::invalid(format!(
-                "{named} is published at the path of {name}"
-            )));
+        if body.name != name {
+            let other = format!("{} is published at the path of {name}", body.name);
+            return Err(Error::Invalid(other));
         }
-        let versions = body["versions"].as_object();
-        let mut versions = versions.into_iter().flatten();
+        let mut versions = body.versions.into_iter();
         let (Some((version, manifest)), None) = (versions.next(), versions.next()) else {
             return Err(Error::invalid("`versions` must have exactly one version"));
         };
-        let version = parse_version(version)?;
-        let manifest = manifest.as_object().cloned().unwrap_or_default();
-        if manifest.get("name") != Some(&Value::from(name))
-            || manifest.get("version") != Some(&version.to_string().into())
-        {
+        let file = |(name, file): (String, Attachment)| match BASE64.decode(file.data) {
+            Ok(content) => Ok(File { name, content }),
+            Err(error) => Err(Error::invalid(format!("attachment {name}: {error}"))),
+        };
+        let files = body.attachments.into_iter().map(file);
+        let mut publication = Self::new(manifest, files.collect::<Result<_>>()?)?;
+        if publication.name != name || publication.version != parse_version(&version)? {
             return Err(Error::invalid("the manifest is of another package or version"));
         }
-        let publication = Self {
-            name: name.to_owned(),
-            version,
-            manifest,
-            tags: tags(&body["dist-tags"])?,
-            files: files(&body["_attachments"])?,
-        };
+        let tags = body.tags.into_iter();
+        let tags = tags.map(|(tag, version)| Ok((tag, parse_version(&version)?)));
+        publication.tags = tags.collect::<Result<_>>()?;
         publication.check_integrity()?;
         Ok(publication)
     }
@@ -65,7 +96,7 @@ impl Publication {
     /// The tarball; a publication has one.
     pub fn tarball(&self) -> Result<&[u8]> {
         match self.files.as_slice() {
-            [(_, tarball)] => Ok(tarball),
+            [tarball] => Ok(&tarball.content),
             _ => Err(Error::invalid("`_attachments` must have exactly one tarball")),
         }
     }
@@ -73,74 +104,54 @@ impl Publication {
     /// The same for the same content, whichever npm packed it and when.
     #[must_use]
     pub fn digest(&self) -> String {
-        let mut digest = Sha256::new();
-        let told = |key: &&String| !is_private(key) && *key != "gitHead";
-        for key in self.manifest.keys().filter(told) {
-            digest.update(format!("{key}={}\n", self.manifest[key]));
+        let mut told = self.manifest.clone();
+        told.retain(|key, _| !is_private(key) && key != "gitHead");
+        let mut content = Value::Object(told).to_string().into_bytes();
+        for file in &self.files {
+            content.extend(format!("\n{}:{}\n", file.name, file.content.len()).bytes());
+            content.extend(&file.content);
         }
-        for (name, content) in &self.files {
-            digest.update(format!("{name}:{}\n", content.len()));
-            digest.update(content);
-        }
-        hex(&digest.finalize())
+        fingerprint(&content)
+    }
+
+    /// The row of the version, without its tarball.
+    pub(crate) fn row(&self) -> VersionRow {
+        let mut told = self.manifest.clone();
+        // It is in the tarball, and may be long.
+        told.retain(|key, _| !key.starts_with("readme"));
+        let new = NewVersion {
+            name: self.name.clone(),
+            version: self.version.clone(),
+            value: Value::Object(told).to_string(),
+        };
+        new.into()
     }
 
     fn check_integrity(&self) -> Result<()> {
-        let said = self
-            .manifest
-            .get("dist")
-            .and_then(|dist| dist["integrity"].as_str());
+        let dist = self.manifest.get("dist");
+        let said = dist.and_then(|dist| dist["integrity"].as_str());
         let said = said.and_then(|text| text.strip_prefix("sha512-"));
-        let (Some(said), [(name, content)]) = (said, self.files.as_slice()) else {
-            return Ok(());
-        };
-        match BASE64.encode(Sha512::digest(content)) == said {
-            true => Ok(()),
-            false => Err(Error::invalid(format!(
-                "{name} is not what its integrity says; publish it again"
-            ))),
+        match (said, self.files.as_slice()) {
+            (Some(said), [file]) if BASE64.encode(Sha512::digest(&file.content)) != said => {
+                let untrue = format!("{} is not what its integrity says", file.name);
+                Err(Error::invalid(format!("{untrue}; publish it again")))
+            }
+            _ => Ok(()),
         }
     }
 }
 
 /// Of a manifest, whether it is to be built. `"build": false`, or none, is a package that others use as it is.
-pub(crate) fn is_built(manifest: &Map<String, Value>) -> bool {
+pub(crate) fn is_built(manifest: &Manifest) -> bool {
     manifest.get("build").is_some_and(|build| build != false)
 }
 
 /// Whether a build of this publication in dev is used at once.
-pub(crate) fn is_promoted(manifest: &Map<String, Value>) -> bool {
-    let told = manifest.get("wrhs").map(|wrhs| &wrhs["autoPromoteOnPublish"]);
-    told != Some(&Value::Bool(false))
-}
-
-/// The locales that a manifest names, if it names any.
-pub(crate) fn locales(manifest: &Map<String, Value>) -> Option<Vec<String>> {
-    let named = manifest.get("locales")?.as_array()?;
-    Some(
-        named
-            .iter()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect(),
-    )
-}
-
-/// The locales of a package: its own, as far as all others have them that name any.
-pub(crate) fn common_locales(
-    own: Option<Vec<String>>,
-    others: impl IntoIterator<Item = Vec<String>>,
-) -> Vec<String> {
-    let mut common = own.unwrap_or_else(|| vec![DEFAULT_LOCALE.to_owned()]);
-    for other in others {
-        common.retain(|locale| other.contains(locale));
+pub(crate) fn promotion(manifest: &Manifest) -> StatusPromote {
+    match manifest.get("wrhs").map(|wrhs| &wrhs["autoPromoteOnPublish"]) {
+        Some(Value::Bool(false)) => StatusPromote::No,
+        _ => StatusPromote::Newer,
     }
-    if common.is_empty() {
-        common.push(DEFAULT_LOCALE.to_owned());
-    }
-    common.sort();
-    common.dedup();
-    common
 }
 
 /// What of a manifest says nothing of the package.
@@ -153,43 +164,21 @@ pub(crate) fn parse_version(text: &str) -> Result<Version> {
     Version::parse(text).map_err(wrong)
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// npm's rules for names, and those of our paths.
 fn check_name(name: &str) -> Result<()> {
-    let unscoped = match name.strip_prefix('@').map(|scoped| scoped.split_once('/')) {
-        None => Some(name),
-        Some(Some((scope, name))) if !scope.is_empty() => Some(name),
-        Some(_) => None,
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.~".contains(c);
+    let is_good =
+        |part: &str| !part.is_empty() && !part.starts_with(['.', '_', '-']) && part.chars().all(is_plain);
+    let (scope, own) = match name.strip_prefix('@') {
+        Some(scoped) => scoped.split_once('/').unwrap_or_default(),
+        None => ("none", name),
     };
-    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.~@/".contains(c);
-    let good =
-        |name: &str| !name.is_empty() && !name.contains(['@', '/']) && !name.starts_with(['.', '_', '-']);
-    if !unscoped.is_some_and(good) || !name.chars().all(is_plain) || name.len() > NAME_CHARS_MAX {
+    if !is_good(scope) || !is_good(own) || name.len() > NAME_CHARS_MAX {
         return Err(Error::invalid(format!("{name:?} is no name of a package")));
     }
+    let taken = format!("{name} is a path of this API; give the package a scope");
     match crate::api::is_taken(name) {
-        true => Err(Error::invalid(format!(
-            "{name} is a path of this API; give the package a scope"
-        ))),
+        true => Err(Error::Invalid(taken)),
         false => Ok(()),
     }
-}
-
-fn tags(tags: &Value) -> Result<BTreeMap<String, Version>> {
-    let tags = tags.as_object().into_iter().flatten();
-    tags.map(|(tag, version)| Ok((tag.clone(), parse_version(version.as_str().unwrap_or_default())?)))
-        .collect()
-}
-
-fn files(attachments: &Value) -> Result<Vec<(String, Vec<u8>)>> {
-    let attachments = attachments.as_object().into_iter().flatten();
-    let read = |(name, file): (&String, &Value)| {
-        let content = BASE64.decode(file["data"].as_str().unwrap_or_default());
-        let content = content.map_err(|error| Error::invalid(format!("attachment {name}: {error}")));
-        Ok((name.clone(), content?))
-    };
-    attachments.map(read).collect()
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trestle::Embedded;
-use trestle::events::{Events, Router};
+use trestle::app::{self, PublicFiles, Webhooks};
+use trestle::events::Events;
 use trestle::queue::{Queues, WorkerSettings, Workers};
 
 use crate::model::Warehouse;
-use crate::{Assets, Bundler, Hooks, JOBS, WEBHOOKS};
+use crate::{Bundler, JOBS, WEBHOOKS};
 
 /// How often a message is tried before it becomes a dead letter. A program that is killed while it works has tried, too.
 const RECEIVES_MAX: u32 = 20;
@@ -21,12 +22,12 @@ const POSTS_AT_ONCE: usize = 16;
 
 /// What the application is made of.
 pub struct Setup {
-    /// Where tarballs and built files are.
-    pub assets: Assets,
+    /// Where built files are.
+    pub assets: PublicFiles,
     /// What builds packages.
     pub bundler: Arc<dyn Bundler>,
     /// Who is told of builds.
-    pub hooks: Hooks,
+    pub hooks: Webhooks,
     /// What URLs of tarballs begin with.
     pub base_url: String,
     /// Builds at once.
@@ -43,13 +44,7 @@ pub struct Service {
 }
 
 /// A service with its background work.
-pub struct Running {
-    /// What requests work with.
-    pub service: Arc<Service>,
-    /// Turns changes of statuses into webhooks.
-    pub router: Router,
-    workers: Workers,
-}
+pub type Running = app::Running<Service>;
 
 impl Service {
     /// Starts the application on a database.
@@ -67,25 +62,15 @@ impl Service {
             longest_retry: Duration::from_secs(30),
         };
         let (builds, posts) = (settings(service.setup.builds_at_once), settings(POSTS_AT_ONCE));
-        workers
-            .add(JOBS, RECEIVES_MAX, builds, &service, Service::work)
-            .await?;
-        workers
-            .add(WEBHOOKS, RECEIVES_MAX, posts, &service, Service::tell)
-            .await?;
+        let added = workers.add(JOBS, RECEIVES_MAX, builds, &service, Service::work);
+        added.await?;
+        let added = workers.add(WEBHOOKS, RECEIVES_MAX, posts, &service, Service::tell);
+        added.await?;
         let router = Events::of(database).routes_of(&service.db).start().await?;
         Ok(Running {
             service,
             router,
             workers,
         })
-    }
-}
-
-impl Running {
-    /// Stops the background work; jobs under way are finished.
-    pub async fn stop(self) {
-        self.router.stop().await;
-        self.workers.stop().await;
     }
 }

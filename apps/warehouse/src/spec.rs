@@ -5,65 +5,16 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use trestle::typed::Version;
 
-use crate::model::{
-    BuildWhere, BuildsOfVersionWhere, HeadWhere, ReleaseKey, StatusHeadWhere, StatusKey, StatusWhere,
-};
+use crate::Env;
 
 /// The locale of packages that name none.
 pub const DEFAULT_LOCALE: &str = "en-US";
 
-/// An environment: what a build is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[allow(missing_docs, reason = "their names say it")]
-pub enum Env {
-    Dev,
-    Test,
-    Prod,
-}
-
-/// All environments, in the order of promotions.
-pub const ENVS: [Env; 3] = [Env::Dev, Env::Test, Env::Prod];
-
-impl Env {
-    /// As it is written in rows and URLs.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Env::Dev => "dev",
-            Env::Test => "test",
-            Env::Prod => "prod",
-        }
-    }
-
-    pub(crate) fn head(self, name: &str) -> HeadWhere<'_> {
-        let env = self.as_str();
-        HeadWhere { name, env }
-    }
-
-    pub(crate) fn release(self, name: &str) -> ReleaseKey {
-        ReleaseKey {
-            name: name.to_owned(),
-            env: self.to_string(),
-        }
-    }
-
-    pub(crate) fn status_head(self, pkg: &str) -> StatusHeadWhere<'_> {
-        let env = self.as_str();
-        StatusHeadWhere { pkg, env }
-    }
-}
-
-impl fmt::Display for Env {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 /// A version of a package for an environment, in all its locales.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// The package.
+    /// The package; in paths of the API it is `pkg`.
+    #[serde(alias = "pkg")]
     pub name: String,
     /// The environment.
     pub env: Env,
@@ -82,39 +33,6 @@ impl Spec {
     #[must_use]
     pub fn build_id(&self, locale: &str) -> String {
         format!("{}!{}!{}!{locale}", self.name, self.env, self.version)
-    }
-
-    pub(crate) fn builds(&self) -> BuildsOfVersionWhere<'_> {
-        BuildsOfVersionWhere {
-            name: &self.name,
-            env: self.env.as_str(),
-            version: self.version.clone(),
-        }
-    }
-
-    pub(crate) fn build<'s>(&'s self, locale: &'s str) -> BuildWhere<'s> {
-        BuildWhere {
-            name: &self.name,
-            env: self.env.as_str(),
-            version: self.version.clone(),
-            locale,
-        }
-    }
-
-    pub(crate) fn status(&self) -> StatusWhere<'_> {
-        StatusWhere {
-            pkg: &self.name,
-            env: self.env.as_str(),
-            version: self.version.clone(),
-        }
-    }
-
-    pub(crate) fn status_key(&self) -> StatusKey {
-        StatusKey {
-            pkg: self.name.clone(),
-            env: self.env.to_string(),
-            version: self.version.clone(),
-        }
     }
 }
 

@@ -104,7 +104,7 @@ pub struct StartReindex {
     /// Send rows to the target of this route instead of touching them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send: Option<String>,
-    /// Only the first so many rows.
+    /// Only the first so many rows, of the table or of what `access` finds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<u64>,
     /// Only rows with these ids.

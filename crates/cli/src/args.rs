@@ -3,6 +3,7 @@
 use crate::bench::{BENCH_HELP, BenchFlags, ConstantFlags};
 use crate::copy::{COPY_HELP, CopyFlags};
 use crate::delete_collection::{self, DeleteCollectionFlags};
+use crate::endpoint::EndpointCommand;
 use crate::exit::EXIT_CODES;
 use crate::import::ImportCommand;
 use crate::migrate::MigrateCommand;
@@ -68,6 +69,9 @@ pub(crate) enum Command {
     /// Where changes go: check and apply route files, see how routes are doing, replay what was given up.
     #[command(subcommand)]
     Routes(RoutesCommand),
+    /// What a remote endpoint can do, and what a gateway before it needs.
+    #[command(subcommand)]
+    Endpoint(EndpointCommand),
     /// Show the changes of a table as they happen, by entity, with what changed.
     Tail(Box<TailFlags>),
     /// Measure this database and the servers it is compared with.

@@ -10,6 +10,7 @@ mod config;
 mod copy;
 mod database;
 mod delete_collection;
+mod endpoint;
 mod exit;
 mod file_sizes;
 mod healthcheck;
@@ -68,6 +69,7 @@ fn run() -> Result<(), Failure> {
         Command::Copy(flags) => copy::copy(*flags),
         Command::DeleteCollection(flags) => delete_collection::delete_collection(&flags),
         Command::Routes(command) => routes::routes(&command),
+        Command::Endpoint(command) => endpoint::endpoint(&command),
         Command::Tail(flags) => tail::tail(&flags),
         Command::Bench(flags) => bench::bench(*flags),
         Command::BenchConstant(flags) => bench::constant(&flags),

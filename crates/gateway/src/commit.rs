@@ -103,6 +103,10 @@ impl Endpoint {
             Err(error) if error.kind() == ErrorKind::TransactionCanceled => {
                 canceled(&error, &positions, &is_ours, commit.items)
             }
+            Err(error) if error.kind() == ErrorKind::UnknownOperation => Err(Error::validation(
+                "The write was refused: other rows follow from it, and the endpoint has no transactions to write them with; \
+                 `trestle endpoint probe` says what it has",
+            )),
             Err(error) => Err(error),
         }
     }

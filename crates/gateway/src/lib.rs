@@ -20,11 +20,13 @@ mod host;
 mod known_rows;
 mod own_table;
 mod part;
+mod probe;
 mod table_shape;
 mod token;
 mod write;
 
 pub use gateway::Gateway;
+pub use probe::Capabilities;
 
 /// Why an endpoint could not be opened with its models.
 #[derive(Debug, thiserror::Error)]

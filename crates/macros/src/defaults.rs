@@ -76,6 +76,7 @@ fn inner(value: &AttributeValue) -> TokenStream {
         AttributeValue::B(bytes) => quote!(::std::vec![#(#bytes),*]),
         AttributeValue::Bool(truth) => quote!(#truth),
         AttributeValue::Null => quote!(#typed::AttributeValue::Null),
+        AttributeValue::M(map) if map.is_empty() => quote!(#typed::Map::new()),
         AttributeValue::M(map) => {
             let pairs = map.iter().map(|(name, value)| {
                 let value = any(value);

@@ -205,6 +205,7 @@ fn written(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
         .iter()
         .filter(|field| names.is_required(field))
         .collect();
+    let made_of = made_of(names, &required);
     let new_fields = required.iter().map(|field| field_of(names, field));
     let new_inserts = required.iter().map(|field| insert(names, field));
     let made = names.fields.iter().map(|field| made(names, field));
@@ -221,6 +222,8 @@ fn written(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
         }
 
         #row_json
+
+        #made_of
 
         #[doc = #doc]
         #[derive(Clone, Debug, PartialEq)]
@@ -251,6 +254,29 @@ fn written(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
             }
         }
     }
+}
+
+/// A row of what must be said of it, where none of that can be taken for another. Otherwise `NewOrder` has the names.
+fn made_of(names: &EntityNames<'_>, required: &[&Field<'_>]) -> Option<TokenStream> {
+    if types::can_be_swapped(required.iter().copied()) {
+        return None;
+    }
+    let others = required.iter().filter(|field| !names.is_identity(field));
+    let ordered = identity(names).chain(others.copied());
+    let (row, new) = (&names.row, &names.new);
+    let doc = format!(
+        "A new row of `{}`: what identifies it, and what else must be said of it. The rest is as the model says.",
+        names.entity.name()
+    );
+    let (arguments, fields) = types::arguments(ordered);
+    Some(quote! {
+        impl #row {
+            #[doc = #doc]
+            pub fn new(#(#arguments),*) -> Self {
+                ::core::convert::From::from(#new { #(#fields),* })
+            }
+        }
+    })
 }
 
 /// What clients remove: what they write, and heads.

@@ -40,24 +40,22 @@ pub(crate) fn expand(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
     }
 }
 
-/// A key of one attribute is as good as its value. Several have names, so that none is taken for another.
+/// A key is as good as its values where none can be taken for another. Otherwise they have names.
 fn new(names: &EntityNames<'_>) -> Option<TokenStream> {
-    let mut fields = identity(names);
-    let (Some(field), None) = (fields.next(), fields.next()) else {
+    if types::can_be_swapped(identity(names)) {
         return None;
-    };
-    let (key, name) = (&names.key, &field.name);
+    }
+    let key = &names.key;
     let doc = format!(
-        "The row of `{}` with this `{}`.",
-        names.entity.name(),
-        field.attribute.name
+        "What identifies a row of `{}`, in the order of its key.",
+        names.entity.name()
     );
-    let (taken, given) = types::taken(field);
+    let (arguments, fields) = types::arguments(identity(names));
     Some(quote! {
         impl #key {
             #[doc = #doc]
-            pub fn new(#name: #taken) -> Self {
-                Self { #name: #given }
+            pub fn new(#(#arguments),*) -> Self {
+                Self { #(#fields),* }
             }
         }
     })

@@ -75,7 +75,7 @@ pub(crate) struct Field<'m> {
     pub(crate) name: Ident,
     /// The enum of its values, if it has few.
     pub(crate) one_of: Option<Ident>,
-    /// Whether that enum is made for this field, and is not the one of the entity that it comes from.
+    /// Whether that enum is made for this field, and is not the one of another entity.
     pub(crate) owns_enum: bool,
 }
 
@@ -132,13 +132,17 @@ impl<'m> Plan<'m> {
         }
     }
 
-    /// Heads, unique rows and entries share the enums of the entity they come from.
+    /// An attribute shares the enum of another one with the same name and the same values: heads, unique rows and entries that
+    /// of the entity they come from, others that of the entity which the model names first.
     fn shared_enum(&self, entity: &Entity, attribute: &Attribute) -> Option<Ident> {
         let origin = entity.role().follows().and_then(|of| self.entities.get(of));
-        let mut fields = origin?.fields.iter();
-        let field = fields.find(|field| field.attribute.name == attribute.name)?;
-        let is_same = field.attribute.one_of == attribute.one_of;
-        field.one_of.clone().filter(|_| is_same)
+        let entities = origin.into_iter().chain(self.entities.values());
+        let is_same = |field: &&Field<'_>| {
+            let known = field.attribute;
+            known.name == attribute.name && known.kind == attribute.kind && known.one_of == attribute.one_of
+        };
+        let mut same = entities.flat_map(|names| &names.fields).filter(is_same);
+        same.find_map(|field| field.one_of.clone())
     }
 
     fn own_enum(&mut self, attribute: &Attribute, row: &str) -> Option<Ident> {

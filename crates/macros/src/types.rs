@@ -51,6 +51,24 @@ pub(crate) fn taken(field: &Field<'_>) -> (TokenStream, TokenStream) {
     }
 }
 
+/// The arguments of a function that takes these fields, and the fields that it makes of them.
+pub(crate) fn arguments<'f>(
+    fields: impl Iterator<Item = &'f Field<'f>>,
+) -> (Vec<TokenStream>, Vec<TokenStream>) {
+    let one = |field: &'f Field<'f>| {
+        let (name, (taken, given)) = (&field.name, taken(field));
+        (quote!(#name: #taken), quote!(#name: #given))
+    };
+    fields.map(one).unzip()
+}
+
+/// Whether two of these fields have the same type, so that one could be given for the other.
+pub(crate) fn can_be_swapped<'f>(fields: impl Iterator<Item = &'f Field<'f>>) -> bool {
+    let mut types: Vec<String> = fields.map(|field| value(field).to_string()).collect();
+    types.sort_unstable();
+    types.windows(2).any(|two| two.first() == two.last())
+}
+
 /// The type of a set's elements.
 pub(crate) fn element(kind: AttributeKind) -> Option<TokenStream> {
     let typed = typed();

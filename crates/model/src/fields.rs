@@ -38,8 +38,9 @@ pub(crate) enum Shape {
     OneAttribute,
     /// Attribute name to a value.
     ValueMap,
-    /// A text, a number or a truth value.
-    Scalar,
+    /// A text, a number or a truth value; an empty map or list.
+    Default,
+    /// Texts, numbers or truth values.
     ScalarList,
     /// A number, or `"2..36"`.
     Length,
@@ -347,7 +348,7 @@ pub(crate) fn kinds() -> Vec<&'static str> {
 pub(crate) const ATTRIBUTE: &[Field] = &[
     required("type", Shape::Text, "The type."),
     field("optional", Shape::Flag, "Whether a row may lack it."),
-    field("default", Shape::Scalar, "What it is when a row lacks it."),
+    field("default", Shape::Default, "What it is when a row lacks it."),
     field("one_of", Shape::ScalarList, "The only values it may have."),
     field(
         "immutable",

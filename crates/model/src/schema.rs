@@ -60,7 +60,11 @@ fn shape(shape: &Shape) -> Value {
         Shape::Attributes => attributes(),
         Shape::OneAttribute => one_attribute(),
         Shape::ValueMap => json!({ "type": "object", "additionalProperties": scalar() }),
-        Shape::Scalar => scalar(),
+        Shape::Default => json!({
+            "type": ["string", "number", "boolean", "object", "array"],
+            "maxProperties": 0,
+            "maxItems": 0,
+        }),
         Shape::ScalarList => json!({ "type": "array", "items": scalar(), "minItems": 1 }),
         Shape::Length => json!({ "anyOf": [
             { "type": "integer", "minimum": 1 },

@@ -10,6 +10,7 @@
 
 mod attempts;
 mod attributes;
+mod batches;
 mod definition;
 pub mod digest;
 mod duplicates;

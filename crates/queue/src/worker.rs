@@ -48,6 +48,12 @@ impl Default for WorkerSettings {
 }
 
 impl WorkerSettings {
+    /// The same with another number of jobs at once.
+    #[must_use]
+    pub fn at_once(self, concurrency: usize) -> Self {
+        Self { concurrency, ..self }
+    }
+
     fn retry_after(&self, failures: u32) -> Duration {
         let doublings = failures.saturating_sub(1).min(31);
         self.first_retry
@@ -73,8 +79,8 @@ pub struct Job<J> {
 #[derive(Debug)]
 #[must_use = "a worker stops when it is dropped"]
 pub struct Worker {
-    stop: watch::Sender<bool>,
-    task: JoinHandle<()>,
+    pub(crate) stop: watch::Sender<bool>,
+    pub(crate) task: JoinHandle<()>,
 }
 
 impl Worker {

@@ -11,9 +11,10 @@ use trestle_item::Item;
 use crate::gaps::{is_at_version, wants};
 use crate::job::{ReindexMode, ReindexScope};
 use crate::page;
+use crate::plan::id_of_key;
 use crate::retry::RetryPause;
 use crate::work_item::{WorkItem, WorkUnit};
-use crate::{Against, Reindex, ReindexError, Reindexer};
+use crate::{Against, Reindex, ReindexError, Reindexer, RowLetter};
 
 /// Rows that a call looks at, about, where each row tells by itself whether it is a gap.
 const ROWS_MAX: u64 = 100_000;
@@ -202,14 +203,14 @@ impl Search<'_> {
             first: setup.first_pause,
             longest: setup.longest_pause,
         };
-        let read = page::read(&*setup.database, self.job, &item, &pause).await?;
+        let read = page::read(&*setup.database, self.job, self.typer.as_ref(), &item, &pause).await?;
         let mut ids = Vec::new();
         for row in &read.rows {
             if wants(self.job, self.typer.as_ref(), row) && self.is_gap(row) {
                 let key = self.job.key_in(row);
                 let missing =
                     || Error::defect(format!("a row of table {} came without its key", self.job.table));
-                ids.push(self.job.id_of_key(&key.ok_or_else(missing)?));
+                ids.push(id_of_key(&key.ok_or_else(missing)?));
             }
         }
         let next = match read.next {
@@ -239,7 +240,7 @@ impl Search<'_> {
             .iter()
             .filter(|letter| self.is_sent() || letter.row.is_none());
         Ok(Found {
-            ids: letters.map(|letter| self.job.id_of_key(&letter.key)).collect(),
+            ids: letters.map(RowLetter::id).collect(),
             looked_at,
             next: next.map(|after| GapPlace::Letters { after: Some(after) }),
         })

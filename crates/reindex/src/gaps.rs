@@ -13,6 +13,7 @@ use trestle_item::{AttributeValue, Item, Number, key as key_bytes};
 
 use crate::job::{ReindexMode, ReindexScope};
 use crate::page;
+use crate::plan::id_of_key;
 use crate::retry::RetryPause;
 use crate::work_item::{WorkItem, WorkUnit};
 use crate::{Reindex, ReindexError, Reindexer};
@@ -155,7 +156,7 @@ impl Reindexer {
     ) -> Result<(), ReindexError> {
         self.each_row(job, |row| {
             let key = job.key_in(row).unwrap_or_default();
-            let id = job.id_of_key(&key);
+            let id = id_of_key(&key);
             match part.has(&id) && !known.contains(&id) {
                 true => found.tell(&id),
                 false => Ok(()),
@@ -250,7 +251,7 @@ impl Reindexer {
                 longest: self.setup.longest_pause,
             };
             loop {
-                let read = page::read(&*self.setup.database, job, &item, &pause).await?;
+                let read = page::read(&*self.setup.database, job, typer.as_ref(), &item, &pause).await?;
                 item.counts.read += read.looked_at;
                 for row in read.rows.iter().filter(|row| wants(job, typer.as_ref(), row)) {
                     each(row)?;
@@ -294,7 +295,7 @@ impl Found<'_> {
     fn gap(&mut self, job: &Reindex, row: &Item) -> Result<(), ReindexError> {
         let missing = || Error::defect(format!("a row of table {} came without its key", job.table));
         let key = job.key_in(row).ok_or_else(missing)?;
-        self.tell(&job.id_of_key(&key))
+        self.tell(&id_of_key(&key))
     }
 
     fn tell(&mut self, id: &str) -> Result<(), ReindexError> {

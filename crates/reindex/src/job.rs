@@ -83,6 +83,9 @@ pub enum ReindexScope {
         name: String,
         /// Its parameters.
         parameters: Item,
+        /// Only the first so many of them, in the order in which they are read.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        first: Option<u64>,
     },
 }
 

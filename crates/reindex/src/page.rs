@@ -1,18 +1,40 @@
 //! A page of rows: the next ones of a work item.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use trestle_api::{
-    BatchGetItem, Database, DatabaseExt, Error, KeysAndAttributes, Query, ReturnConsumedCapacity, Scan,
-    Select,
+    BatchGetItem, ConsumedCapacity, Database, DatabaseExt, Error, KeysAndAttributes, Query,
+    ReturnConsumedCapacity, Scan, Select,
 };
+use trestle_events::Typer;
 use trestle_item::{AttributeValue, Item, Items};
 
 use crate::Reindex;
+use crate::gaps::wants;
 use crate::job::{KeyPart, ReindexMode};
 use crate::retry::RetryPause;
 use crate::sort_range::SortRange;
 use crate::work_item::{KEYS_MAX, WorkItem, WorkUnit};
+
+/// The request of an access pattern, a `Query` or a `Scan`, as far as it finds rows. Whole rows are read by their keys: an
+/// index may not have all of a row.
+macro_rules! keys_only {
+    ($Request:ident, $job:expr, $request:expr) => {{
+        let request: &$Request = $request;
+        let (projection, names) = keys_projection($job, request.expression_attribute_names.as_ref());
+        $Request {
+            limit: Some(KEYS_MAX as u32),
+            select: Some(Select::SpecificAttributes),
+            projection_expression: Some(projection),
+            expression_attribute_names: Some(names),
+            return_consumed_capacity: Some(ReturnConsumedCapacity::Total),
+            // A global index has no strongly consistent reads.
+            consistent_read: Some(request.index_name.is_none()),
+            ..request.clone()
+        }
+    }};
+}
 
 /// Rows that were read.
 #[derive(Debug, Default)]
@@ -33,6 +55,7 @@ pub(crate) struct RowsRead {
 pub(crate) async fn read(
     database: &dyn Database,
     job: &Reindex,
+    typer: Option<&Arc<dyn Typer>>,
     item: &WorkItem,
     backoff: &RetryPause,
 ) -> Result<RowsRead, Error> {
@@ -58,24 +81,42 @@ pub(crate) async fn read(
         WorkUnit::Partition { partition, range } => {
             queried(database, partition_query(job, partition, range, after)).await
         }
-        WorkUnit::Query { query } => {
+        WorkUnit::Query { query, first } => {
             let query = Query {
                 exclusive_start_key: after,
-                ..keys_query(job, query)
+                ..keys_only!(Query, job, query)
             };
-            let found = queried(database, query).await?;
+            let found = first_of(*first, job, typer, item, queried(database, query).await?);
             as_needed(database, job, found, backoff).await
         }
-        WorkUnit::Scan { scan } => {
+        WorkUnit::Scan { scan, first } => {
             let scan = Scan {
                 exclusive_start_key: after,
-                ..keys_scan(job, scan)
+                ..keys_only!(Scan, job, scan)
             };
-            let found = scanned(database, scan).await?;
+            let found = first_of(*first, job, typer, item, scanned(database, scan).await?);
             as_needed(database, job, found, backoff).await
         }
         WorkUnit::Keys { keys } => by_keys(database, job, keys.clone(), backoff).await,
     }
+}
+
+/// Leaves out what lies behind the first so many rows, which are counted as they are found. Rows of other entities are none.
+fn first_of(
+    first: Option<u64>,
+    job: &Reindex,
+    typer: Option<&Arc<dyn Typer>>,
+    item: &WorkItem,
+    mut found: RowsRead,
+) -> RowsRead {
+    if let Some(first) = first {
+        let left = usize::try_from(first.saturating_sub(item.counts.read)).unwrap_or(usize::MAX);
+        found.rows.retain(|row| wants(job, typer, row));
+        found.rows.truncate(left);
+        found.looked_at = found.rows.len() as u64;
+        found.next = found.next.filter(|_| found.rows.len() < left);
+    }
+    found
 }
 
 /// What the mode needs of rows whose keys were found.
@@ -205,35 +246,6 @@ pub(crate) fn partition_query(
     }
 }
 
-/// A query of an access pattern, as far as it finds rows. Whole rows are read by their keys: an index may not have all of a row.
-fn keys_query(job: &Reindex, query: &Query) -> Query {
-    let (projection, names) = keys_projection(job, query.expression_attribute_names.as_ref());
-    Query {
-        limit: Some(KEYS_MAX as u32),
-        select: Some(Select::SpecificAttributes),
-        projection_expression: Some(projection),
-        expression_attribute_names: Some(names),
-        return_consumed_capacity: Some(ReturnConsumedCapacity::Total),
-        // A global index has no strongly consistent reads.
-        consistent_read: Some(query.index_name.is_none()),
-        ..query.clone()
-    }
-}
-
-/// A segment of an access pattern's scan, as far as it finds rows.
-fn keys_scan(job: &Reindex, scan: &Scan) -> Scan {
-    let (projection, names) = keys_projection(job, scan.expression_attribute_names.as_ref());
-    Scan {
-        limit: Some(KEYS_MAX as u32),
-        select: Some(Select::SpecificAttributes),
-        projection_expression: Some(projection),
-        expression_attribute_names: Some(names),
-        return_consumed_capacity: Some(ReturnConsumedCapacity::Total),
-        consistent_read: Some(scan.index_name.is_none()),
-        ..scan.clone()
-    }
-}
-
 /// The key and the entity of each row, beside the names that a request has already.
 fn keys_projection(
     job: &Reindex,
@@ -272,36 +284,29 @@ fn projection(job: &Reindex) -> Projection {
 
 async fn scanned(database: &dyn Database, scan: Scan) -> Result<RowsRead, Error> {
     let page = database.scan(scan).await?;
-    let units = page
-        .consumed_capacity
-        .and_then(|consumed| consumed.capacity_units);
-    Ok(rows_read(
-        page.items,
-        page.scanned_count,
-        page.last_evaluated_key,
-        units,
-    ))
+    let (rows, next) = (page.items, page.last_evaluated_key);
+    Ok(rows_read(rows, page.scanned_count, next, page.consumed_capacity))
 }
 
 async fn queried(database: &dyn Database, query: Query) -> Result<RowsRead, Error> {
     let page = database.query(query).await?;
-    let units = page
-        .consumed_capacity
-        .and_then(|consumed| consumed.capacity_units);
-    Ok(rows_read(
-        page.items,
-        page.scanned_count,
-        page.last_evaluated_key,
-        units,
-    ))
+    let (rows, next) = (page.items, page.last_evaluated_key);
+    Ok(rows_read(rows, page.scanned_count, next, page.consumed_capacity))
 }
 
-fn rows_read(items: Option<Items>, looked_at: u32, next: Option<Item>, units: Option<f64>) -> RowsRead {
+fn rows_read(
+    items: Option<Items>,
+    looked_at: u32,
+    next: Option<Item>,
+    consumed: Option<ConsumedCapacity>,
+) -> RowsRead {
     RowsRead {
         rows: items.map(|items| items.to_vec()).unwrap_or_default(),
         next,
         looked_at: u64::from(looked_at),
-        read_units: units.unwrap_or(0.0),
+        read_units: consumed
+            .and_then(|consumed| consumed.capacity_units)
+            .unwrap_or(0.0),
         ..RowsRead::default()
     }
 }

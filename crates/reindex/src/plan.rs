@@ -74,9 +74,13 @@ pub(crate) fn plan(job: &Reindex, model: Option<&(Arc<Model>, String)>) -> Resul
                 entities: Some(filter(job, model, text, vec![name.clone()])),
             }
         }
-        ReindexScope::Access { name, parameters } => {
+        ReindexScope::Access {
+            name,
+            parameters,
+            first,
+        } => {
             let (model, text) = needed(model, "an access pattern")?;
-            by_access(job, model, text, name, parameters)?
+            by_access(job, model, text, (name, parameters), *first)?
         }
     })
 }
@@ -117,14 +121,20 @@ fn segments(job: &Reindex) -> Vec<WorkItem> {
     in_segments(job, |segment, total| WorkUnit::Segment { segment, total })
 }
 
-/// Segments of a scan that an access pattern makes, whose condition holds for each of them.
-fn scans(job: &Reindex, scan: &Scan) -> Vec<WorkItem> {
+/// Segments of a scan that an access pattern makes, whose condition holds for each of them. The first rows of it are read by
+/// one worker, which counts them.
+fn scans(job: &Reindex, scan: Scan, first: Option<u64>) -> Vec<WorkItem> {
+    if first.is_some() {
+        let scan = Box::new(scan);
+        return vec![WorkItem::new("access", WorkUnit::Scan { scan, first })];
+    }
     in_segments(job, |segment, total| WorkUnit::Scan {
         scan: Box::new(Scan {
             segment: (total > 1).then_some(segment),
             total_segments: (total > 1).then_some(total),
             ..scan.clone()
         }),
+        first,
     })
 }
 
@@ -140,8 +150,8 @@ fn by_access(
     job: &Reindex,
     model: &Model,
     text: &str,
-    name: &str,
-    given: &Item,
+    (name, given): (&str, &Item),
+    first: Option<u64>,
 ) -> Result<Planned, ReindexError> {
     let pattern = model.access(name).ok_or_else(|| {
         let known: Vec<&str> = model
@@ -170,10 +180,11 @@ fn by_access(
             "access",
             WorkUnit::Query {
                 query: Box::new(query),
+                first,
             },
         )],
         Request::GetItem(get) => keys("access", vec![get.key]),
-        Request::Scan(scan) => scans(job, &scan),
+        Request::Scan(scan) => scans(job, scan, first),
         other => {
             let operation = other.operation();
             return Err(Error::defect(format!("access pattern {name} became {operation}")).into());
@@ -261,15 +272,14 @@ impl Reindex {
             None => Ok(key),
         }
     }
+}
 
-    /// The id of a row by its key, as [`Reindex::key_of_id`] reads it.
-    #[must_use]
-    pub fn id_of_key(&self, key: &Item) -> String {
-        match (&self.key[..], key.values().next()) {
-            ([_], Some(AttributeValue::S(text))) if !text.trim_start().starts_with('{') => text.clone(),
-            ([_], Some(AttributeValue::N(number))) => number.to_string(),
-            _ => trestle_events::plain_json(key).to_string(),
-        }
+/// The id of a row by its key, as [`Reindex::key_of_id`] reads it.
+pub(crate) fn id_of_key(key: &Item) -> String {
+    match (key.len(), key.values().next()) {
+        (1, Some(AttributeValue::S(text))) if !text.trim_start().starts_with('{') => text.clone(),
+        (1, Some(AttributeValue::N(number))) => number.to_string(),
+        _ => trestle_events::plain_json(key).to_string(),
     }
 }
 

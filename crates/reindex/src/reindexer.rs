@@ -103,17 +103,6 @@ impl Reindexer {
         self.setup.clock.signal().ring();
     }
 
-    /// The same reindexes, worked on with leases of another length: after a crash, the work of a process is taken over when
-    /// its leases end.
-    #[must_use]
-    pub fn with_lease(&self, lease: Duration) -> Self {
-        let setup = ReindexSetup::clone(&self.setup);
-        Self {
-            setup: Arc::new(ReindexSetup { lease, ..setup }),
-            ..self.clone()
-        }
-    }
-
     /// Works on a reindex in this process until it is done, paused or cancelled. Any number of processes can do so at the same
     /// time. Dropping the future stops the workers; what they had begun is taken over when their leases end.
     pub async fn work(&self, name: &str) -> Result<Reindex, ReindexError> {

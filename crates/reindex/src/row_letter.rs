@@ -5,6 +5,7 @@ use trestle_api::Error;
 use trestle_env::Timestamp;
 use trestle_item::{AttributeValue, Item, codec, key as key_bytes, size};
 
+use crate::plan::id_of_key;
 use crate::state_table::{StateTable, key, number, text};
 
 /// A row that was given up.
@@ -41,6 +42,12 @@ pub(crate) fn row_id(row_key: &Item) -> String {
 }
 
 impl RowLetter {
+    /// The id of the row, as [`Reindex::key_of_id`](crate::Reindex::key_of_id) reads it.
+    #[must_use]
+    pub fn id(&self) -> String {
+        id_of_key(&self.key)
+    }
+
     pub(crate) fn new(key: Item, row: Option<Item>, reason: &str, attempts: u32, at: Timestamp) -> Self {
         Self {
             key,

@@ -249,6 +249,10 @@ impl Reindexer {
             self.state.remove_job(name).await?;
             return Err(error);
         }
+        // A start of this name by other ids may have been forgotten while its process went on with it.
+        if matches!(job.scope, ReindexScope::Ids(_)) {
+            self.state.remove_work(name).await?;
+        }
         self.prepare(job, planned).await.map(drop)
     }
 
@@ -263,16 +267,23 @@ impl Reindexer {
             Some((Arc::new(model), filter.model.clone()))
         });
         if matches!(job.scope, ReindexScope::Ids(_)) {
-            // Only the process that started it had all ids.
-            self.cancel(name).await?;
+            // Only the process that started it had all ids, and it was not told that they are stored.
+            self.forget_start(&job).await?;
             return Err(ReindexError::refused(format!(
-                "the start of reindex {name} was cut off before its ids were stored, so it is cancelled; start it again with another name"
+                "the start of reindex {name} was cut off before its ids were stored, so there is no such reindex; start it again"
             )));
         }
         let planned = plan(&job, model.as_ref())?;
         let table = self.described(&job.table).await?;
         self.take_table(&job, table.table_id.as_deref()).await?;
         self.prepare(&job, &planned).await
+    }
+
+    /// Removes what a start has stored, its row last: whenever this is cut off, it can be done again.
+    async fn forget_start(&self, job: &Reindex) -> Result<(), ReindexError> {
+        self.state.remove_work(&job.name).await?;
+        self.state.give_table_back(job).await?;
+        Ok(self.state.remove_job(&job.name).await?)
     }
 
     /// Stores work items, and lets the work begin. Any number of processes can do so at the same time: the items follow from the
@@ -379,7 +390,13 @@ fn check_numbers(asked: &StartReindex) -> Result<(), ReindexError> {
     within("the number of workers", asked.workers, WORKERS_MAX)?;
     within("the number of rows on a page", asked.page_rows, PAGE_ROWS_MAX)?;
     within("the number of attempts", asked.attempts, u32::from(u16::MAX))?;
-    if asked.scope == ReindexScope::First(0) || asked.scope == ReindexScope::Ids(Vec::new()) {
+    let is_none = match &asked.scope {
+        ReindexScope::First(rows) => *rows == 0,
+        ReindexScope::Ids(ids) => ids.is_empty(),
+        ReindexScope::Access { first, .. } => *first == Some(0),
+        ReindexScope::Complete | ReindexScope::Entity(_) => false,
+    };
+    if is_none {
         return Err(ReindexError::refused("no row was asked for"));
     }
     let units = [asked.budget.read_units, asked.budget.write_units];

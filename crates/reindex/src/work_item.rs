@@ -31,10 +31,18 @@ pub(crate) enum WorkUnit {
         #[serde(default)]
         range: SortRange,
     },
-    /// What a query finds.
-    Query { query: Box<Query> },
-    /// What a scan finds in its segment.
-    Scan { scan: Box<Scan> },
+    /// What a query finds, or the first so many of it.
+    Query {
+        query: Box<Query>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        first: Option<u64>,
+    },
+    /// What a scan finds in its segment, or the first so many of it.
+    Scan {
+        scan: Box<Scan>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        first: Option<u64>,
+    },
     /// Rows with these keys.
     Keys { keys: Vec<Item> },
 }
@@ -153,6 +161,14 @@ impl StateTable {
     /// Stores a work item unless there is one with its id, which may be further already.
     pub(crate) async fn add_work(&self, job: &str, item: &WorkItem) -> Result<bool, Error> {
         self.insert(item.row(job)?).await
+    }
+
+    /// Removes the work items of a reindex that never began.
+    pub(crate) async fn remove_work(&self, job: &str) -> Result<(), Error> {
+        for item in self.work(job).await? {
+            self.delete(&work_of(job), &item.id).await?;
+        }
+        Ok(())
     }
 
     /// The work items of a reindex.

@@ -186,7 +186,13 @@ impl Worker {
         process.reads.take(1.0).await;
         let read = process
             .insist(&mut counts, || {
-                page::read(&*process.database, job, item, &process.pause)
+                page::read(
+                    &*process.database,
+                    job,
+                    process.typer.as_ref(),
+                    item,
+                    &process.pause,
+                )
             })
             .await?;
         process.reads.owe((read.read_units - 1.0).max(0.0));

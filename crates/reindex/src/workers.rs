@@ -62,21 +62,24 @@ impl ReindexWorkers {
         &self.shared.reindexer
     }
 
-    /// Goes on with all reindexes that were running when the process before ended, and says which. One whose start was cut off is
-    /// given up. Only for a process that nothing else works beside: call it before others can start one.
+    /// Goes on with all reindexes that were running when the process before ended, and says which. A start that was cut off is
+    /// finished; one by ids, which was not acknowledged, is forgotten. Only for a process that nothing else works beside: call
+    /// it before others can start one.
     pub async fn resume(&self) -> Result<Vec<Reindex>, ReindexError> {
         let (mut resumed, mut after) = (Vec::new(), None);
         loop {
             let (jobs, next) = self.reindexer().list_page(after.as_deref(), PAGE).await?;
             for job in jobs {
                 match job.state {
-                    ReindexState::Preparing => {
-                        tracing::warn!("reindex {} is cancelled: its start was cut off", job.name);
-                        self.reindexer().cancel(&job.name).await?;
-                    }
-                    ReindexState::Running => {
-                        self.work_on(&job.name);
-                        resumed.push(job);
+                    ReindexState::Preparing | ReindexState::Running => {
+                        match self.reindexer().ready(&job.name).await {
+                            Ok(job) => {
+                                self.work_on(&job.name);
+                                resumed.push(job);
+                            }
+                            Err(ReindexError::Refused(why)) => tracing::warn!("{why}"),
+                            Err(error) => return Err(error),
+                        }
                     }
                     ReindexState::Paused | ReindexState::Cancelled | ReindexState::Done => {}
                 }

@@ -5,8 +5,15 @@
 //! | [`run`] | a program's `main`: runtime, log on standard error, exit status |
 //! | [`Loopback`] | a port of this machine, served until Ctrl-C or SIGTERM |
 //! | [`site`] | routes with a page at `/`, a description at `/openapi.json`, and errors in JSON |
+//! | [`routed`] | a router of a list of routes, whose paths may have an end that can be left out |
 //! | [`shown`], [`created`] | answers in JSON |
-//! | `Objects` | files in a directory or in a bucket of S3; with the feature `objects` |
+//! | [`shown_unless_known`] | an answer in JSON with an `ETag`, sent only to clients that do not have it |
+//! | [`ListPart`], [`listed`] | a list, a page at a time |
+//! | [`OrNotFound`] | what is there, or a 404 |
+//! | `Objects`, `ObjectLocation` | files in a directory or in a bucket of S3, also given out over HTTP, and how a row names one; with the feature `objects` |
+//! | `PublicFiles` | files with URLs, which are there when a GET of the URL gives their bytes; with the feature `objects` |
+//! | `Webhooks` | documents in a queue, posted to every URL that wants them; with the feature `objects` |
+//! | [`Running`] | an application with its background work |
 //! | [`Error`] | why a request failed, with its HTTP status; errors of the database become one with `?` |
 //!
 //! ```no_run
@@ -16,7 +23,7 @@
 //! use axum::response::Response;
 //! use axum::{Router, routing::get};
 //! use serde::Deserialize;
-//! use trestle::app::{self, Error, Loopback};
+//! use trestle::app::{self, Loopback, OrNotFound as _};
 //! use trestle::{Embedded, Options};
 //!
 //! mod shop {
@@ -33,7 +40,7 @@
 //!
 //! async fn read(State(db): State<Shop<Embedded>>, Path(id): Path<String>) -> app::Result<Response> {
 //!     let found = db.get(CustomerKey::new(&id)).await?;
-//!     app::shown(found.ok_or_else(|| Error::not_found(format!("customer {id}")))?)
+//!     app::shown(found.or_not_found(format_args!("customer {id}"))?)
 //! }
 //!
 //! async fn add(
@@ -64,15 +71,39 @@
 //! ```
 
 mod error;
+#[cfg(feature = "objects")]
+mod files;
+mod found;
+mod known;
+mod listed;
 mod loopback;
 #[cfg(feature = "objects")]
+mod object_location;
+#[cfg(feature = "objects")]
 mod objects;
+#[cfg(feature = "objects")]
+mod public_files;
+mod routed;
 mod run;
+mod running;
 mod site;
+#[cfg(feature = "objects")]
+mod webhooks;
 
 pub use error::{Error, Result};
+pub use found::OrNotFound;
+pub use known::{fingerprint, shown_unless_known};
+pub use listed::{ListPart, listed};
 pub use loopback::{GRACE, Loopback};
 #[cfg(feature = "objects")]
+pub use object_location::ObjectLocation;
+#[cfg(feature = "objects")]
 pub use objects::Objects;
+#[cfg(feature = "objects")]
+pub use public_files::{PublicFiles, url_below};
+pub use routed::{Routes, paths_of, routed};
 pub use run::run;
+pub use running::Running;
 pub use site::{created, shown, site};
+#[cfg(feature = "objects")]
+pub use webhooks::{Notice, Webhooks};

@@ -6,6 +6,7 @@ use trestle_api::Request;
 use trestle_item::Item;
 use trestle_model::Bound;
 
+use crate::count::count;
 use crate::get::{access, bind};
 use crate::handle::Handle;
 use crate::{Bookmark, Error, FromRow, Page, RowStream};
@@ -94,6 +95,22 @@ impl<'d, T: FromRow, How> AccessRows<'d, T, How> {
             rows.push(row?);
         }
         Ok(rows)
+    }
+
+    /// How many rows there are. They are read, as a scan or a query reads them; where the pattern finds no rows of other
+    /// entities, they stay in the database.
+    pub async fn count(self) -> Result<u64, Error> {
+        let request = self.request(self.page_size)?;
+        if access(self.handle, self.access)?.strays().is_empty() {
+            return count(self.handle, request).await;
+        }
+        let mut rows = RowStream::<T>::new(self.handle, self.access, request);
+        let mut found = 0;
+        while let Some(row) = rows.next().await {
+            row?;
+            found += 1;
+        }
+        Ok(found)
     }
 
     /// The first row.

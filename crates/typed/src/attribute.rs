@@ -19,7 +19,7 @@ pub struct If<E> {
 }
 
 impl<E> If<E> {
-    fn new(condition: Condition) -> Self {
+    pub(crate) fn new(condition: Condition) -> Self {
         If {
             condition,
             entity: PhantomData,

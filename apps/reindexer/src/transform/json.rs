@@ -2,9 +2,7 @@
 
 use serde_json::Value;
 
-use super::{WorkText, titled};
-
-type Read = Result<(WorkText, bool), String>;
+use super::{Read, WorkText};
 
 fn from_json(payload: &[u8]) -> Result<Value, String> {
     serde_json::from_slice(payload).map_err(|error| error.to_string())
@@ -28,7 +26,7 @@ pub(super) fn sierra(payload: &[u8]) -> Read {
         contributors: marc(&bib, &["100", "110", "700", "710"], &["a"]),
         subjects: marc(&bib, &["650"], &["a"]),
     };
-    Ok((titled(text)?, bib["suppressed"] == true))
+    Ok((text, bib["suppressed"] == true))
 }
 
 /// The fields with one of these tags, each as the text of these subfields.
@@ -54,7 +52,7 @@ pub(super) fn miro(payload: &[u8]) -> Read {
         contributors: texts(&image["image_creator"]),
         subjects: texts(&image["image_keywords"]),
     };
-    Ok((titled(text)?, false))
+    Ok((text, false))
 }
 
 /// A record of the archive: every field is a list.
@@ -68,5 +66,5 @@ pub(super) fn calm(payload: &[u8]) -> Read {
         contributors: texts(&record["CreatorName"]),
         subjects: texts(&record["Subject"]),
     };
-    Ok((titled(text)?, !statuses.iter().any(is_shown)))
+    Ok((text, !statuses.iter().any(is_shown)))
 }

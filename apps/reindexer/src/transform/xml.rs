@@ -2,44 +2,50 @@
 
 use roxmltree::{Document, Node};
 
-use super::{WorkText, titled};
-
-type Read = Result<(WorkText, bool), String>;
+use super::{Read, WorkText};
 
 /// A digitised book. It is shown as part of the Sierra record whose pages it has, so it is invisible by itself.
 pub(super) fn mets(payload: &[u8]) -> Read {
-    let text = with_document(payload, |document| WorkText {
-        title: texts(document, "titleInfo", "title").join(" "),
-        description: texts(document, "mods", "note").join(" "),
-        contributors: texts(document, "name", "displayForm"),
-        subjects: texts(document, "subject", "topic"),
-    })?;
-    Ok((titled(text)?, true))
+    let elements = [
+        "titleInfo/title",
+        "mods/note",
+        "name/displayForm",
+        "subject/topic",
+    ];
+    Ok((read(payload, elements)?, true))
 }
 
 /// A description of a manuscript.
 pub(super) fn tei(payload: &[u8]) -> Read {
-    let text = with_document(payload, |document| WorkText {
-        title: texts(document, "titleStmt", "title").join(" "),
-        description: texts(document, "msContents", "summary").join(" "),
-        contributors: texts(document, "msItem", "author"),
-        subjects: texts(document, "list", "item"),
-    })?;
-    Ok((titled(text)?, false))
+    let elements = [
+        "titleStmt/title",
+        "msContents/summary",
+        "msItem/author",
+        "list/item",
+    ];
+    Ok((read(payload, elements)?, false))
 }
 
-fn with_document<T>(payload: &[u8], read: impl FnOnce(&Document<'_>) -> T) -> Result<T, String> {
+/// A work by the elements that have its title, its description, its contributors and its subjects.
+fn read(payload: &[u8], elements: [&str; 4]) -> Result<WorkText, String> {
     let text = str::from_utf8(payload).map_err(|error| error.to_string())?;
     let document = Document::parse(text).map_err(|error| error.to_string())?;
-    Ok(read(&document))
+    let [title, description, contributors, subjects] = elements.map(|element| texts(&document, element));
+    Ok(WorkText {
+        title: title.join(" "),
+        description: description.join(" "),
+        contributors,
+        subjects,
+    })
 }
 
-/// The texts of all elements of this name that lie directly in one of the other name.
-fn texts(document: &Document<'_>, parent: &str, name: &str) -> Vec<String> {
-    let is_in = |node: &Node<'_, '_>| node.parent().is_some_and(|node| node.tag_name().name() == parent);
-    let nodes = document.descendants();
-    let nodes = nodes.filter(|node| node.tag_name().name() == name && is_in(node));
-    nodes.map(text).collect()
+/// The texts of all elements with the second name that lie directly in one with the first.
+fn texts(document: &Document<'_>, names: &str) -> Vec<String> {
+    let is_named = |node: &Node<'_, '_>| match node.parent() {
+        Some(parent) => format!("{}/{}", parent.tag_name().name(), node.tag_name().name()) == names,
+        None => false,
+    };
+    document.descendants().filter(is_named).map(text).collect()
 }
 
 /// All text within an element, with single spaces.

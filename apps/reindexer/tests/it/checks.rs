@@ -1,7 +1,7 @@
 //! What the script checks before it starts anything.
 
 use reindexer::Parameters as Mode;
-use reindexer::{Error, JOBS, SOURCES, Source, check_id};
+use reindexer::{Error, Source, check_id, jobs};
 
 use crate::support::{World, reindex};
 
@@ -68,7 +68,7 @@ async fn sierra_ids_have_seven_digits() {
 
 #[tokio::test]
 async fn miro_is_always_last() {
-    assert_eq!(SOURCES.last(), Some(&Source::Miro));
+    assert_eq!(Source::ALL.last(), Some(&Source::Miro));
     let world = World::new().await;
     world.add_pipeline("one").await;
     let all = world
@@ -99,7 +99,10 @@ async fn an_unknown_job_names_those_that_there_are() {
     asked.destination = "reporting".to_owned();
     let refused = world.app().start_reindex(&asked).await.unwrap_err().to_string();
     assert!(refused.contains("\"tei--reporting\""), "{refused}");
-    assert!(JOBS.iter().all(|job| refused.contains(job.0)), "{refused}");
+    assert!(
+        jobs().all(|job| refused.contains(&job.job_config_id)),
+        "{refused}"
+    );
     let refused = world
         .app()
         .start_reindex(&reindex("opac", Mode::Complete))

@@ -24,7 +24,7 @@ impl Door {
         let world = World::new().await;
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let router = api::router(Arc::clone(&world.running));
+        let router = api::router(Arc::clone(world.app()));
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         let client = reqwest::Client::new();
         Self { world, base, client }
@@ -93,6 +93,10 @@ async fn every_path_is_described_and_every_description_answers() {
             );
             let status = request.json(&json!({})).send().await.unwrap().status().as_u16();
             assert_eq!(status == 405, item[method].is_null(), "{method} {path}: {status}");
+            // Whatever asks the database may find it busy.
+            let is_fixed = ["/", "/openapi.json", "/jobs"].contains(&path.as_str());
+            let busy = &item[method]["responses"]["503"];
+            assert_eq!(busy.is_null(), is_fixed || status == 405, "{method} {path}");
         }
     }
 }
@@ -175,7 +179,10 @@ async fn a_catalogue_is_filled_reindexed_searched_and_mended_over_http() {
     );
     let (_, status) = door.call("get", "/pipelines/two/status", &nothing).await;
     assert_eq!(
-        (&status["sources"][0]["indexed"], &status["sources"][4]["rows"]),
+        (
+            &status["sources"]["sierra"]["indexed"],
+            &status["sources"]["miro"]["rows"]
+        ),
         (&json!(3), &json!(1))
     );
     assert_eq!(door.call("post", "/pipelines/two/serve", &nothing).await.0, 204);

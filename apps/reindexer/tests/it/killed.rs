@@ -5,8 +5,9 @@ use std::process::{Child, Command, Stdio};
 
 use futures_util::stream::{self, StreamExt as _};
 use reindexer::Source;
-use reindexer::demo::id;
 use serde_json::{Value, json};
+
+use crate::demo::id;
 
 /// The program, ended with the test.
 struct Program {
@@ -107,12 +108,7 @@ async fn point_11_a_reindex_goes_on_after_kills_and_no_row_is_missed() {
         let is_busy = queues
             .iter()
             .any(|(name, counts)| !is_dead(name) && !is_empty(counts));
-        let miro = status["sources"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(|one| one["source"] == "miro")
-            .unwrap();
+        let miro = &status["sources"]["miro"];
         if !is_busy {
             assert_eq!(
                 (&miro["rows"], &miro["gaps"]),
@@ -135,8 +131,10 @@ async fn point_11_a_reindex_goes_on_after_kills_and_no_row_is_missed() {
 
 #[test]
 fn the_demo_ends_well_and_keeps_nothing() {
-    let demo = Command::new(env!("CARGO_BIN_EXE_reindexer"))
-        .args(["demo", "--once", "--copies", "3"])
+    // Examples are built beside the program.
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_reindexer"));
+    let demo = Command::new(program.with_file_name("examples").join("demo"))
+        .args(["--once", "--copies", "3"])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&demo.stdout);

@@ -8,6 +8,9 @@
 )]
 
 mod checks;
+#[allow(dead_code, reason = "the program itself is not run here")]
+#[path = "../../examples/demo.rs"]
+mod demo;
 mod http;
 mod indexing;
 mod killed;

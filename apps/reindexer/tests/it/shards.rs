@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reindexer::Parameters as Mode;
-use reindexer::demo::Samples;
 use reindexer::model::RunDesign;
 use reindexer::{RowRequest, Shards, Source};
 use trestle::api::{PutItem, UpdateItem};
 use trestle::queue::NewMessage;
 use trestle::{AttributeValue, Clock as _, DatabaseExt as _, Item, Timestamp, VirtualClock};
 
+use crate::demo::Samples;
 use crate::support::{World, reindex, sierra};
 
 impl World {
@@ -53,10 +53,10 @@ fn point_1_the_shard_function_gives_the_golden_values() {
         (Source::Miro, "V0000123", 1000, "miro/51"),
     ];
     for (source, id, size, shard) in golden {
-        assert_eq!(Shards::new(size).of(source, id), shard);
+        assert_eq!(Shards(size).of(source, id), shard);
     }
-    assert_eq!(Shards::new(1500).count(Source::Sierra), 3334);
-    assert_eq!(Shards::new(1500).count(Source::Miro), 167);
+    assert_eq!(Shards(1500).count(Source::Sierra), 3334);
+    assert_eq!(Shards(1500).count(Source::Miro), 167);
 }
 
 #[tokio::test]
@@ -66,9 +66,7 @@ async fn point_1_every_row_is_in_exactly_one_shard_also_after_the_size_changes()
     in_one_shard(&world, 1_500, &ids).await;
     world.settle().await;
     let published = world.stream().await.len();
-    let world = world
-        .restarted_with(|setup| setup.shards = Shards::new(500_000))
-        .await;
+    let world = world.restarted_with(|setup| setup.shards = Shards(500_000)).await;
     assert!(world.app().reshard().await.unwrap() > 0);
     in_one_shard(&world, 500_000, &ids).await;
     assert_eq!(world.app().reshard().await.unwrap(), 0);
@@ -82,7 +80,7 @@ async fn in_one_shard(world: &World, size: u64, ids: &[String]) {
     let mut found = BTreeMap::new();
     for shard in db.shards().collect().await.unwrap() {
         for row in db.records_of_shard(&shard.shard_id).collect().await.unwrap() {
-            assert_eq!(Shards::new(size).of(Source::Sierra, &row.id), shard.shard_id);
+            assert_eq!(Shards(size).of(Source::Sierra, &row.id), shard.shard_id);
             *found.entry(row.id).or_insert(0) += 1;
         }
     }
@@ -278,7 +276,7 @@ async fn point_5_redriving_the_dead_letters_completes_the_reindex() {
     let run = world.reindex_shards(2).await;
     assert_eq!(world.app().run(&run).await.unwrap().at_version, Some((20, 18)));
     world.touches.repair();
-    world.running.redrive("reindex-requests").await.unwrap();
+    world.app().redrive("reindex-requests").await.unwrap();
     let complete = async {
         while world.app().run(&run).await.unwrap().at_version != Some((20, 20)) {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -303,7 +301,7 @@ async fn point_12_no_more_rows_are_written_than_the_budget_allows() {
     asked.design = RunDesign::Shards;
     asked.desired_version = Some(4);
     world.app().start_reindex(&asked).await.unwrap();
-    let is_over = async || world.running.is_sent().await.unwrap();
+    let is_over = async || world.app().workers.are_idle().await.unwrap();
     let on = || {
         clock.advance(Duration::from_millis(20));
     };

@@ -1,8 +1,9 @@
 //! What is true, what is missing, and how it is mended.
 
 use reindexer::Parameters as Mode;
-use reindexer::{Source, demo};
+use reindexer::Source;
 
+use crate::demo;
 use crate::support::{World, reindex, sierra};
 
 #[tokio::test]
@@ -13,22 +14,14 @@ async fn point_10_status_counts_each_stage_and_names_what_is_missing() {
     world.load(Source::Sierra, 8).await;
     world.load(Source::Tei, 2).await;
     world.settle().await;
-    let (status, gaps) = world.running.status("one").await.unwrap();
-    let stages = status
-        .sources
-        .iter()
-        .find(|stages| stages.source == Source::Sierra)
-        .unwrap();
+    let (status, gaps) = world.app().status("one").await.unwrap();
+    let stages = &status.sources[&Source::Sierra];
     assert_eq!(
         (stages.rows, stages.transformed, stages.indexed, stages.gaps),
         (8, 7, 7, 1)
     );
     assert_eq!(stages.percent, 87.5);
-    let tei = status
-        .sources
-        .iter()
-        .find(|stages| stages.source == Source::Tei)
-        .unwrap();
+    let tei = &status.sources[&Source::Tei];
     assert_eq!((tei.rows, tei.indexed, tei.percent), (2, 2, 100.0));
     let [gap] = &gaps[..] else {
         panic!("{gaps:?}");
@@ -59,7 +52,7 @@ async fn point_10_status_counts_each_stage_and_names_what_is_missing() {
     );
 
     world.objects.find();
-    world.running.redrive("one-transformer").await.unwrap();
+    world.app().redrive("one-transformer").await.unwrap();
     world.until_full("one").await;
     assert_eq!(world.dead_letters("one-transformer").await.len(), 0);
 }
@@ -90,7 +83,7 @@ async fn point_10_a_record_that_changed_is_a_gap_until_its_new_version_is_indexe
     world.objects.lose(&sierra(1));
     world.app().withdraw(Source::Sierra, &sierra(1)).await.unwrap();
     world.settle().await;
-    let (_, gaps) = world.running.status("one").await.unwrap();
+    let (_, gaps) = world.app().status("one").await.unwrap();
     assert_eq!((gaps[0].version, gaps[0].indexed), (2, Some(1)));
     world.objects.find();
     world.app().resend("one").await.unwrap();
@@ -102,7 +95,7 @@ async fn point_10_a_record_that_changed_is_a_gap_until_its_new_version_is_indexe
 async fn the_demo_says_that_nothing_is_missing_and_fails_if_something_is() {
     let world = World::new().await;
     let mut said = Vec::new();
-    demo::run(&world.running, 4, &mut said).await.unwrap();
+    demo::run(world.app(), 4, &mut said).await.unwrap();
     let said = String::from_utf8(said).unwrap();
     assert!(said.contains("Nothing is missing."), "{said}");
     assert!(said.contains(": 0 rows have a new version,"), "{said}");
@@ -110,7 +103,7 @@ async fn the_demo_says_that_nothing_is_missing_and_fails_if_something_is() {
     let world = World::new().await;
     world.objects.lose(&sierra(1));
     let mut said = Vec::new();
-    let failed = demo::run(&world.running, 4, &mut said).await.unwrap_err();
+    let failed = demo::run(world.app(), 4, &mut said).await.unwrap_err();
     assert!(failed.to_string().contains("missing"), "{failed}");
     let said = String::from_utf8(said).unwrap();
     assert!(said.contains(&format!("missing: sierra {}", sierra(1))), "{said}");

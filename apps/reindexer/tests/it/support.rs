@@ -1,20 +1,25 @@
 //! A catalogue in memory, with faults that can be had where it touches rows, and in its object store.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
-use reindexer::demo::{Samples, id, settle};
+use futures_util::stream::BoxStream;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult,
+};
 use reindexer::model::Record;
-use reindexer::{Catalogue, Location, NewReindex, Objects, Parameters, Running, Setup, Source};
+use reindexer::{Catalogue, NewReindex, Parameters, Setup, Source};
 use tempfile::TempDir;
 use trestle::api::{
     DescribeStream, GetRecords, GetShardIterator, ListStreams, ShardIteratorType, StreamRecord,
 };
-use trestle::app;
+use trestle::app::Objects;
 use trestle::queue::Message;
 use trestle::reindex::{RowCounts, Touch, TouchFuture, TouchResult};
 use trestle::{
@@ -22,12 +27,14 @@ use trestle::{
     Touched, VirtualClock,
 };
 
+use crate::demo::{Samples, id};
+
 /// Everything a test needs.
 pub(crate) struct World {
     pub(crate) embedded: Embedded,
     pub(crate) touches: Arc<Touches>,
     pub(crate) objects: Arc<Shelf>,
-    pub(crate) running: Arc<Running>,
+    app: Arc<Catalogue>,
     folder: TempDir,
 }
 
@@ -56,34 +63,39 @@ impl World {
             throttled: Mutex::default(),
             interruptions: Mutex::default(),
         });
+        let Objects { name, store } = Objects::directory(&folder.path().join("objects")).unwrap();
         let objects = Arc::new(Shelf {
-            bucket: app::Objects::directory(folder.path()).unwrap(),
+            store,
             lost: Mutex::default(),
         });
+        let shelf = Objects {
+            name,
+            store: objects.clone(),
+        };
         let mut setup = Setup {
             touch: touches.clone(),
-            first_retry: Duration::from_millis(2),
-            ..Setup::new(&embedded, objects.clone())
+            ..Setup::new(&embedded, shelf, folder.path().join("indexes"))
         };
+        setup.workers.first_retry = Duration::from_millis(2);
         change(&mut setup);
-        let running = Arc::new(Catalogue::start(setup).await.unwrap());
+        let app = Catalogue::start(setup).await.unwrap();
         Self {
             embedded,
             touches,
             objects,
-            running,
+            app,
             folder,
         }
     }
 
     /// The same database with other settings.
     pub(crate) async fn restarted_with(self, change: impl FnOnce(&mut Setup)) -> Self {
-        self.running.stop().await;
+        self.app.stop().await;
         Self::on(self.embedded, self.folder, change).await
     }
 
     pub(crate) fn app(&self) -> &Arc<Catalogue> {
-        &self.running.app
+        &self.app
     }
 
     /// Writes so many records of a source.
@@ -104,7 +116,7 @@ impl World {
 
     /// Waits until nothing is under way.
     pub(crate) async fn settle(&self) {
-        let settled = tokio::time::timeout(Duration::from_secs(120), settle(&self.running));
+        let settled = tokio::time::timeout(Duration::from_secs(120), self.app.settle());
         settled.await.expect("the pipelines do not come to rest").unwrap();
     }
 
@@ -136,7 +148,7 @@ impl World {
 
     /// The ids that a pipeline lacks.
     pub(crate) async fn gaps(&self, pipeline: &str) -> Vec<String> {
-        let (_, gaps) = self.running.status(pipeline).await.unwrap();
+        let (_, gaps) = self.app.status(pipeline).await.unwrap();
         gaps.into_iter().map(|gap| gap.id).collect()
     }
 
@@ -290,8 +302,9 @@ impl Touch for Touches {
 }
 
 /// The object store, with payloads that cannot be read.
+#[derive(Debug)]
 pub(crate) struct Shelf {
-    bucket: app::Objects,
+    store: Arc<dyn ObjectStore>,
     lost: Mutex<BTreeSet<String>>,
 }
 
@@ -304,24 +317,64 @@ impl Shelf {
     pub(crate) fn find(&self) {
         self.lost.lock().unwrap().clear();
     }
+
+    fn is_lost(&self, key: &Path) -> bool {
+        let lost = self.lost.lock().unwrap();
+        lost.iter().any(|id| key.as_ref().contains(id.as_str()))
+    }
+}
+
+impl fmt::Display for Shelf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("shelf")
+    }
 }
 
 #[async_trait]
-impl Objects for Shelf {
-    async fn put(&self, key: &str, payload: Vec<u8>) -> io::Result<Location> {
-        self.bucket.put(key, payload).await
+impl ObjectStore for Shelf {
+    async fn get_opts(&self, key: &Path, options: GetOptions) -> object_store::Result<GetResult> {
+        match self.is_lost(key) {
+            true => Err(object_store::Error::Generic {
+                store: "shelf",
+                source: "the shelf is empty".into(),
+            }),
+            false => self.store.get_opts(key, options).await,
+        }
     }
 
-    async fn get(&self, location: &Location) -> io::Result<Vec<u8>> {
-        let is_lost = self
-            .lost
-            .lock()
-            .unwrap()
-            .iter()
-            .any(|id| location.key.contains(id.as_str()));
-        match is_lost {
-            true => Err(io::Error::other("the shelf is empty")),
-            false => self.bucket.get(location).await,
-        }
+    async fn put_opts(
+        &self,
+        key: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> object_store::Result<PutResult> {
+        self.store.put_opts(key, payload, options).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        key: &Path,
+        options: PutMultipartOptions,
+    ) -> object_store::Result<Box<dyn MultipartUpload>> {
+        self.store.put_multipart_opts(key, options).await
+    }
+
+    fn delete_stream(
+        &self,
+        keys: BoxStream<'static, object_store::Result<Path>>,
+    ) -> BoxStream<'static, object_store::Result<Path>> {
+        self.store.delete_stream(keys)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
+        self.store.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> object_store::Result<ListResult> {
+        self.store.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> object_store::Result<()> {
+        self.store.copy_opts(from, to, options).await
     }
 }

@@ -1,9 +1,10 @@
 //! From payloads to works.
 
-use reindexer::{Error, Kind, Location, Source, SourcePayload, Work, transform};
+use reindexer::{Error, Kind, Source, SourcePayload, Work, transform};
+use trestle::app::ObjectLocation;
 
 fn record(source: Source) -> SourcePayload {
-    let location = Location {
+    let location = ObjectLocation {
         bucket: "b".into(),
         key: "k".into(),
     };

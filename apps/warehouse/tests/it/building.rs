@@ -9,7 +9,7 @@ use axum::routing::post;
 use axum::{Json, Router};
 use reqwest::Method;
 use serde_json::{Value, json};
-use warehouse::{Bundler, Env, Files, JOBS, Job, Output, Source, Spec};
+use warehouse::{Bundler, Env, File, Files, JOBS, Job, Source, Spec};
 
 use crate::support::{Pkg, Wishes, World};
 
@@ -52,7 +52,7 @@ struct Moody {
 
 #[async_trait]
 impl Bundler for Moody {
-    async fn bundle(&self, source: Source<'_>) -> Result<Vec<Output>, String> {
+    async fn bundle(&self, source: Source<'_>) -> Result<Vec<File>, String> {
         self.bundles.fetch_add(1, Ordering::SeqCst);
         let is_meant = self.in_locale.is_none_or(|locale| locale == source.locale);
         let fewer = |left: usize| left.checked_sub(1);
@@ -138,23 +138,10 @@ async fn point_3_jobs_that_come_again_count_once() {
     );
     let events = world.read("/status-events/p/dev").await;
     assert_eq!(events.as_array().unwrap().len(), 4, "{events}");
-    let counter = world
-        .service()
-        .db
-        .status(trestle_where(&spec))
-        .gather()
-        .await
-        .unwrap();
-    assert_eq!(counter.status_counter.unwrap().count, 3);
+    let status = world.service().db.status("p", Env::Dev, spec.version.clone());
+    let status = status.gather().await.unwrap().status;
+    assert_eq!(status.unwrap().count, 3);
     assert_eq!(receiver.count("build_completed"), 1);
-}
-
-fn trestle_where(spec: &Spec) -> warehouse::model::StatusWhere<'_> {
-    warehouse::model::StatusWhere {
-        pkg: &spec.name,
-        env: spec.env.as_str(),
-        version: spec.version.clone(),
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

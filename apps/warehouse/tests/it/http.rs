@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use trestle::app::paths_of;
 
 use crate::support::{Pkg, World};
 
@@ -116,8 +117,11 @@ async fn names_of_paths_are_no_packages_and_the_description_has_every_path() {
         .keys()
         .map(String::as_str)
         .collect();
-    let mut paths: Vec<&str> = warehouse::api::routes().iter().map(|(path, _)| *path).collect();
-    paths.extend(["/", "/openapi.json"]);
+    let routes = warehouse::api::routes();
+    let paths = routes.iter().flat_map(|(path, _)| paths_of(path));
+    let paths: Vec<String> = paths
+        .chain(["/".to_owned(), "/openapi.json".to_owned()])
+        .collect();
     let named = paths.iter().map(|path| path.replace("{*path}", "{path}"));
     let missing: Vec<String> = named.filter(|path| !described.contains(path.as_str())).collect();
     assert_eq!(missing, Vec::<String>::new());

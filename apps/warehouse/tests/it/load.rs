@@ -1,4 +1,5 @@
-//! Many packages published by many clients while the program is killed, and a check of everything afterwards.
+//! Many packages published by many clients, built, promoted and rolled back while the program is killed, and a check of everything
+//! afterwards.
 //!
 //! Small unless `WAREHOUSE_PACKAGES`, `WAREHOUSE_CLIENTS` and `WAREHOUSE_KILLS` say otherwise.
 
@@ -11,7 +12,7 @@ use axum::http::HeaderMap;
 use axum::routing::post;
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use reqwest::Client;
+use reqwest::{Client, Method};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use trestle_binding::WrongFact;
@@ -69,6 +70,11 @@ impl Plan {
 
     fn bases(&self) -> impl Iterator<Item = usize> {
         (0..self.packages).step_by(FAMILY)
+    }
+
+    /// The bases that get a second version.
+    fn renewed(&self) -> Vec<usize> {
+        self.bases().filter(|base| Self::is_renewed(*base)).collect()
     }
 
     fn is_renewed(number: usize) -> bool {
@@ -155,23 +161,54 @@ impl Registry {
 }
 
 /// Publishes until the server says that it did, or that it had done so before.
-async fn publish(Registry { url, client }: &Registry, package: &Pkg) {
-    let path = format!("{url}/{}", package.name.replace('/', "%2f"));
+async fn publish(registry: &Registry, package: &Pkg) {
+    let path = format!("/{}", package.name.replace('/', "%2f"));
+    insist(registry, Method::PUT, &path, &package.payload()).await;
+}
+
+/// Sends a request until the server says that it was carried out.
+async fn insist(Registry { url, client }: &Registry, method: Method, path: &str, body: &Value) {
     let begun = Instant::now();
-    let payload = package.payload();
     loop {
+        let request = client.request(method.clone(), format!("{url}{path}"));
         // A server that is gone is there again soon.
-        if let Ok(answer) = client.put(&path).json(&payload).send().await {
+        if let Ok(answer) = request.json(body).send().await {
             let status = answer.status();
-            assert!(
-                status == 201 || status == 200,
-                "{path}: {status} {:?}",
-                answer.text().await
-            );
+            assert!(status.is_success(), "{path}: {status} {:?}", answer.text().await);
             return;
         }
-        assert!(begun.elapsed() < PATIENCE, "{path} cannot be published");
+        assert!(begun.elapsed() < PATIENCE, "{method} {path} is not answered");
         tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// The program, which is killed and started again.
+struct Victim<'a> {
+    program: Program,
+    arguments: &'a [&'a str],
+    kills: usize,
+}
+
+impl<'a> Victim<'a> {
+    fn start(arguments: &'a [&'a str]) -> Self {
+        let program = Program::start(arguments);
+        Self {
+            program,
+            arguments,
+            kills: 0,
+        }
+    }
+
+    fn end(&mut self) {
+        self.program.child.kill().unwrap();
+        self.program.child.wait().unwrap();
+    }
+
+    fn kill(&mut self) {
+        self.end();
+        self.kills += 1;
+        self.program = Program::start(self.arguments);
+        self.program.serves();
     }
 }
 
@@ -198,20 +235,15 @@ async fn everything_that_clients_published_is_built_and_right_although_the_progr
     let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
     let data = folder.path().to_str().unwrap();
     let arguments = ["serve", "--data", data, "--port", &port, "--webhook", &hook];
-    let mut program = Program::start(&arguments);
-    let url = program.serves().1;
+    let mut victim = Victim::start(&arguments);
+    let url = victim.program.serves().1;
     let client = Client::builder().timeout(Duration::from_secs(30));
     let client = client.build().unwrap();
     let registry = Registry { url, client };
 
     // Bases first, so that what depends on them finds them.
     let (bases, members): (Vec<usize>, Vec<usize>) = (0..packages).partition(|number| number % FAMILY == 0);
-    let renewed: Vec<usize> = bases
-        .iter()
-        .copied()
-        .filter(|base| Plan::is_renewed(*base))
-        .collect();
-    let waves = [(bases, "1.0.0"), (members, "1.0.0"), (renewed, "1.1.0")];
+    let waves = [(bases, "1.0.0"), (members, "1.0.0"), (plan.renewed(), "1.1.0")];
     let all: usize = waves.iter().map(|(wave, _)| wave.len()).sum();
     let done = AtomicUsize::new(0);
     let begun = Instant::now();
@@ -229,17 +261,28 @@ async fn everything_that_clients_published_is_built_and_right_although_the_progr
             while done.load(Ordering::Relaxed) < all * kill / (kills + 1) {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
-            program.child.kill().unwrap();
-            program.child.wait().unwrap();
-            program = Program::start(&arguments);
-            program.serves();
+            victim.kill();
         }
     };
     tokio::join!(publishing, killing);
     let published = begun.elapsed();
 
+    // What depends on the last versions is yet to be published once more, and built.
+    let last = plan
+        .renewed()
+        .last()
+        .and_then(|base| plan.dependents(*base).last());
+    let last = last.expect("a base with dependents is renewed");
+    let mut while_building = 0;
+    for _ in 0..kills {
+        if !is_in_use(&registry, &Plan::name(last), "dev", plan.version(last)).await {
+            while_building += 1;
+            victim.kill();
+        }
+    }
+    assert!(while_building > 0, "everything was built before the first kill");
     for number in 0..packages {
-        wait_for_use(&plan, number, &registry).await;
+        wait_for_use(&plan, number, "dev", plan.version(number), &registry).await;
     }
     let built = begun.elapsed();
     let mut versions = 0;
@@ -249,6 +292,8 @@ async fn everything_that_clients_published_is_built_and_right_although_the_progr
     for number in plan.bases() {
         check_dependencies(&plan, number, &registry).await;
     }
+    versions += promote_and_roll_back(&plan, clients, &registry, &mut victim).await;
+    let moved = begun.elapsed();
     // Webhooks come after builds.
     let waited = Instant::now();
     while posted
@@ -265,8 +310,8 @@ async fn everything_that_clients_published_is_built_and_right_although_the_progr
         );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    program.child.kill().unwrap();
-    program.child.wait().unwrap();
+    victim.end();
+    let kills = victim.kills;
     check_posted(&posted.lock().unwrap(), versions, kills);
     let mut found = Found(Vec::new());
     let table = folder.path().join("table");
@@ -278,23 +323,89 @@ async fn everything_that_clients_published_is_built_and_right_although_the_progr
     );
     assert_eq!(verified.unwrap().disagreements(), 0, "{:#?}", found.0);
     println!(
-        "{packages} packages, {versions} versions in {} locales, {clients} clients, {kills} kills: published in {published:.1?}, \
-         built in {built:.1?}, all with the check {:.1?}",
+        "{packages} packages, {versions} builds in {} locales, {clients} clients, {kills} kills, {while_building} of them while the \
+         last versions were built: published in {published:.1?}, built in {built:.1?}, promoted and rolled back in {moved:.1?}, all with \
+         the check {:.1?}",
         LOCALES.len(),
         begun.elapsed(),
     );
 }
 
-/// Waits until the last version of a package is in use.
-async fn wait_for_use(plan: &Plan, number: usize, registry: &Registry) {
-    let (name, version) = (Plan::name(number), plan.version(number));
-    let path = format!("/builds/{}/dev", name.replace('/', "%2f"));
-    let begun = Instant::now();
-    while registry.read(&path).await["version"] != version {
-        assert!(
-            begun.elapsed() < plan.patience(),
-            "{name}@{version} is not in use"
+/// Lets `test` use the first version of every base with two, then the second, then the first again, and kills the program each time
+/// before the dependents have followed. Answers with how many versions were built for it.
+async fn promote_and_roll_back(
+    plan: &Plan,
+    clients: usize,
+    registry: &Registry,
+    victim: &mut Victim<'_>,
+) -> usize {
+    let bases = plan.renewed();
+    let steps = [
+        (Method::PATCH, "promote", "/1.0.0", "1.0.0", "1.0.0"),
+        (Method::PATCH, "promote", "/1.1.0", "1.1.0", "1.0.1-0"),
+        (Method::POST, "rollback", "?to=1.0.0", "1.0.0", "1.0.0"),
+    ];
+    for (method, verb, to, own, of_dependents) in &steps {
+        let asking = stream::iter(&bases).for_each_concurrent(clients, async |base| {
+            let path = format!("/{verb}/{}/test{to}", Plan::name(*base).replace('/', "%2f"));
+            insist(registry, method.clone(), &path, &Value::Null).await;
+        });
+        asking.await;
+        victim.kill();
+        for base in &bases {
+            wait_for_use(plan, *base, "test", own, registry).await;
+            for dependent in plan.dependents(*base) {
+                wait_for_use(plan, dependent, "test", of_dependents, registry).await;
+            }
+        }
+    }
+    let mut built = 0;
+    for base in &bases {
+        check_moves(*base, "1.1.0", registry).await;
+        for dependent in plan.dependents(*base) {
+            check_moves(dependent, "1.0.1-0", registry).await;
+        }
+        built += 2 * (1 + plan.dependents(*base).count());
+    }
+    built
+}
+
+/// The environment took the second version and left it again, in all locales, once each.
+async fn check_moves(number: usize, second: &str, registry: &Registry) {
+    let path = Plan::name(number).replace('/', "%2f");
+    let history = registry.read(&format!("/builds/{path}/test/-/history")).await;
+    let moves = history.as_array().unwrap().iter();
+    let versions: Vec<&Value> = moves.map(|moved| &moved["version"]).collect();
+    assert_eq!(versions, ["1.0.0", second, "1.0.0"], "{path}");
+    let heads = registry
+        .read(&format!("/builds/-/head?name={path}&env=test"))
+        .await;
+    let heads = heads.as_array().unwrap().iter();
+    let versions: Vec<&Value> = heads.map(|head| &head["version"]).collect();
+    assert_eq!(versions, ["1.0.0"; 3], "{path}");
+    for version in ["1.0.0", second] {
+        let progress = registry.read(&format!("/progress/{path}/test/{version}")).await;
+        let done = json!({ "progress": 100, "count": 3, "total": 3 });
+        assert_eq!(progress, done, "{path}@{version}");
+        check_events(
+            &registry
+                .read(&format!("/status-events/{path}/test/{version}"))
+                .await,
         );
+    }
+}
+
+async fn is_in_use(registry: &Registry, name: &str, env: &str, version: &str) -> bool {
+    let path = format!("/builds/{}/{env}", name.replace('/', "%2f"));
+    registry.read(&path).await["version"] == version
+}
+
+/// Waits until an environment uses a version of a package.
+async fn wait_for_use(plan: &Plan, number: usize, env: &str, version: &str, registry: &Registry) {
+    let (name, begun) = (Plan::name(number), Instant::now());
+    while !is_in_use(registry, &name, env, version).await {
+        let late = begun.elapsed() > plan.patience();
+        assert!(!late, "{env} does not use {name}@{version}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use trestle::app::{PublicFiles, Webhooks};
 use trestle::{Embedded, Options};
-use warehouse::{Assets, Bundler, Files, Hooks, Running, Service, Setup, api};
+use warehouse::{Bundler, Files, Running, Service, Setup, api};
 
 /// How long anything may take before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -63,9 +64,9 @@ impl World {
         let cdn_url = wishes.cdn_url.unwrap_or_else(|| format!("{url}/cdn"));
         let place = folder.path().join("assets");
         let setup = Setup {
-            assets: Assets::open(place.to_str().unwrap(), None, cdn_url).unwrap(),
+            assets: PublicFiles::open(place.to_str().unwrap(), None, &cdn_url).unwrap(),
             bundler: wishes.bundler,
-            hooks: Hooks::new(wishes.hooks.iter().map(String::as_str)).unwrap(),
+            hooks: Webhooks::new(wishes.hooks.iter().map(String::as_str)).unwrap(),
             base_url: url.clone(),
             builds_at_once: 4,
         };

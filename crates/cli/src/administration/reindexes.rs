@@ -130,9 +130,9 @@ impl Reindexes<'_> {
             (Some(rows), None, None, None) => Ok(ReindexScope::First(rows)),
             (None, Some(ids), None, None) => Ok(ReindexScope::Ids(ids.clone())),
             (None, None, Some(entity), None) => Ok(ReindexScope::Entity(entity.clone())),
-            (None, None, None, Some(access)) => self.access(call, access),
+            (_, None, None, Some(access)) => self.access(call, access),
             _ => Err(AdminError::invalid(
-                "say which rows by one of `first`, `ids`, `entity` and `access` at most",
+                "say which rows by one of `first`, `ids`, `entity` and `access` at most; only `first` and `access` go together",
             )),
         }
     }
@@ -148,6 +148,7 @@ impl Reindexes<'_> {
         Ok(ReindexScope::Access {
             name: access.to_owned(),
             parameters: parameters.map_err(|error| AdminError::invalid(error.message()))?,
+            first: call.first,
         })
     }
 
@@ -183,7 +184,6 @@ impl Reindexes<'_> {
     }
 
     async fn dead_letters(self, call: &ListReindexDeadLetters) -> Result<ReindexLetterList, AdminError> {
-        let job = self.reindexer.get(&call.name).await?;
         let limit = call.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
         let after = call.after.as_deref();
         let (letters, next) = self
@@ -191,7 +191,7 @@ impl Reindexes<'_> {
             .dead_letters_page(&call.name, after, Some(limit))
             .await?;
         let letters = letters.into_iter().map(|letter| ReindexLetter {
-            id: job.id_of_key(&letter.key),
+            id: letter.id(),
             letter,
         });
         Ok(ReindexLetterList {

@@ -31,8 +31,8 @@ pub(crate) struct StartFlags {
     /// Send the rows to the target of this route, and write nothing
     #[arg(long, value_name = "ROUTE")]
     send: Option<String>,
-    /// Only the first so many rows
-    #[arg(long, value_name = "ROWS", group = "scope")]
+    /// Only the first so many rows, of the table or of what --access finds
+    #[arg(long, value_name = "ROWS", conflicts_with_all = ["ids", "entity"])]
     first: Option<u64>,
     /// Only rows with these ids: a file with one in a line, `-` for standard input. An id is the text of the partition key, or
     /// a JSON object with all key attributes

@@ -93,7 +93,7 @@ impl Administration for ServerAdministration {
             | AdminCall::ResendReindex(_)) => self.reindexes.answer(call),
             other => match clock_and_faults(other, self.clock.as_deref(), self.faults.as_ref()) {
                 Ok(answered) => answered,
-                Err(other) => self.of_models(other),
+                Err(other) => self.of_models(*other),
             },
         }
     }
@@ -104,13 +104,13 @@ pub(super) fn clock_and_faults(
     call: AdminCall,
     clock: Option<&VirtualClock>,
     faults: Option<&Arc<Faults>>,
-) -> Result<Result<AdminAnswer, AdminError>, AdminCall> {
+) -> Result<Result<AdminAnswer, AdminError>, Box<AdminCall>> {
     Ok(match call {
         AdminCall::ReadClock(_) => read_clock(clock).map(AdminAnswer::ReadClock),
         AdminCall::MoveClock(call) => move_clock(clock, call).map(AdminAnswer::MoveClock),
         AdminCall::ListFaults(_) => faults::list(faults).map(AdminAnswer::ListFaults),
         AdminCall::SetFaults(call) => faults::set(faults, &call).map(AdminAnswer::SetFaults),
-        other => return Err(other),
+        other => return Err(Box::new(other)),
     })
 }
 

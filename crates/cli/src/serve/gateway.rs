@@ -97,7 +97,7 @@ impl Administration for GatewayAdministration {
                      reindex` with --endpoint",
                     call.info().name
                 ))),
-                false => answer(self.gateway.models(), call, &mut Log),
+                false => answer(self.gateway.models(), *call, &mut Log),
             },
         }
     }

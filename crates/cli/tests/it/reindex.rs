@@ -22,6 +22,11 @@ attributes = { id = "string", reindexVersion = { type = "integer", optional = tr
 table = "works"
 key = { pk = "image#{id}" }
 attributes = { id = "string", reindexVersion = { type = "integer", optional = true } }
+
+[access.images]
+query = "works"
+returns = "image"
+scan = true
 "#;
 
 /// The same, with the version as an attribute that only a reindex writes.
@@ -157,8 +162,22 @@ fn at_an_endpoint_rows_are_touched_named_and_sent_again() {
     ];
     let entity = reindex(directory, &[&entity[..], &at[..]].concat());
     assert_eq!(status(&entity)["counts"]["done"], json!(60), "{}", err(&entity));
+    let first =
+        "start works --name first --version 10 --force --model model.toml --access images --first 7 --json";
+    let first: Vec<&str> = first.split(' ').chain(at).collect();
+    let first = reindex(directory, &first);
+    let counts = status(&first)["counts"].clone();
+    assert_eq!(
+        (&counts["read"], &counts["done"]),
+        (&json!(7), &json!(7)),
+        "{}",
+        err(&first)
+    );
+    let both = ["start", "works", "--first", "7", "--entity", "image"];
+    let both = reindex(directory, &[&both[..], &at[..]].concat());
+    assert!(err(&both).contains("cannot be used with"), "{}", err(&both));
     let list = out(&reindex(directory, &[&["list"], &at[..]].concat()));
-    assert_eq!(list.lines().count(), 3, "{list}");
+    assert_eq!(list.lines().count(), 4, "{list}");
 }
 
 #[test]

@@ -7,6 +7,7 @@
     reason = "a helper of a test may stop it"
 )]
 
+mod probing;
 mod real_endpoint;
 mod requests;
 mod same_as_embedded;

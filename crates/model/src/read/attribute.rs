@@ -1,6 +1,6 @@
 //! `attributes = { rgn = "string", dplySts = { type = "string", optional = true } }`.
 
-use trestle_item::AttributeValue;
+use trestle_item::{AttributeValue, Map};
 
 use super::section::{Section, Value, described, integer, scalar, text};
 use crate::attribute::{Attribute, AttributeKind, Precision};
@@ -182,10 +182,11 @@ fn checked(
     value: &Value<'_>,
     problems: &mut Problems<'_>,
 ) -> Option<AttributeValue> {
-    let reason = match scalar(value) {
+    let found = scalar(value).map(|found| found.value);
+    let reason = match found.or_else(|| empty(value)) {
         None => format!("is {}", described(value)),
-        Some(found) => match attribute.check(&found.value) {
-            Ok(()) => return Some(found.value),
+        Some(found) => match attribute.check(&found) {
+            Ok(()) => return Some(found),
             Err(reason) => reason,
         },
     };
@@ -195,4 +196,14 @@ fn checked(
         format!("write a value of type {}", attribute.kind.name()),
     );
     None
+}
+
+/// `{}` and `[]`: a map that entries can be set in, and a list that can be added to.
+fn empty(value: &Value<'_>) -> Option<AttributeValue> {
+    let value = value.get_ref();
+    match (value.as_table(), value.as_array()) {
+        (Some(table), _) if table.is_empty() => Some(AttributeValue::M(Map::new())),
+        (_, Some(list)) if list.is_empty() => Some(AttributeValue::L(Vec::new())),
+        _ => None,
+    }
 }

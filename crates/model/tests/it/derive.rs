@@ -67,6 +67,40 @@ fn keys_defaults_and_times_are_filled_in() {
 }
 
 #[test]
+fn an_empty_map_or_list_can_be_a_default_and_nothing_else_can() {
+    let text = |tags: &str, steps: &str| {
+        r#"
+model = "m"
+[table.t]
+key = ["pk"]
+entity_attribute = "kind"
+[entity.e]
+table = "t"
+key = { pk = "{id}" }
+[entity.e.attributes]
+id = "string"
+tags = { type = "map", default = TAGS }
+steps = { type = "list", default = STEPS }
+"#
+        .replace("TAGS", tags)
+        .replace("STEPS", steps)
+    };
+    let model = model(&text("{}", "[]"));
+    let stored = written(&model, "t", None, &row(&[("kind", "e"), ("id", "7")])).unwrap();
+    assert_eq!(
+        stored.get("tags"),
+        Some(&AttributeValue::M(trestle_item::Map::new()))
+    );
+    assert_eq!(stored.get("steps"), Some(&AttributeValue::L(Vec::new())));
+    for (tags, steps) in [("{ a = 1 }", "[]"), ("[]", "[]"), ("{}", "[1]"), ("{}", "{}")] {
+        assert!(
+            trestle_model::load(&text(tags, steps)).model.is_none(),
+            "{tags} {steps}"
+        );
+    }
+}
+
+#[test]
 fn a_row_without_tag_is_known_by_its_key_and_gets_what_the_key_says() {
     let given = row(&[("pk", "order#7"), ("sk", "line#0012")]);
     let stored = written(&shop(), TABLE, None, &given).unwrap();

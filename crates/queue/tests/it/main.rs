@@ -7,6 +7,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod batches;
 mod damaged_rows;
 mod dead_letters;
 mod enlisting;

@@ -19,7 +19,7 @@ struct Task {
 }
 
 /// With a queue `work` that gives a message up after three receptions.
-async fn fixture() -> Fixture {
+pub(crate) async fn fixture() -> Fixture {
     let fixture = Fixture::new();
     let dead = fixture.queues.create_with_dead_letters("work", 3).await.unwrap();
     assert_eq!(dead, "work-dead");
@@ -40,7 +40,7 @@ fn reporting(fixture: &Fixture, answer: Result<(), &'static str>) -> (Worker, Un
     (worker, reports)
 }
 
-async fn counts(fixture: &Fixture, queue: &str) -> (usize, usize, usize) {
+pub(crate) async fn counts(fixture: &Fixture, queue: &str) -> (usize, usize, usize) {
     let counts = fixture.queues.counts(queue).await.unwrap();
     (counts.visible, counts.in_flight, counts.delayed)
 }
@@ -59,7 +59,7 @@ fn due_rows(fixture: &Fixture) -> Vec<u64> {
 }
 
 /// Lets other tasks run until something holds.
-async fn until<F: Future<Output = bool>>(holds: impl Fn() -> F) {
+pub(crate) async fn until<F: Future<Output = bool>>(holds: impl Fn() -> F) {
     let patience = async {
         while !holds().await {
             tokio::time::sleep(Duration::from_millis(1)).await;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use trestle_reindex::{ReindexError, ReindexScope, ReindexState, StartReindex};
+use tokio::runtime::Handle;
+use trestle_reindex::{ReindexError, ReindexScope, ReindexState, ReindexWorkers, StartReindex};
 
 use crate::leases::Dying;
 use crate::support::{World, to_version};
@@ -43,7 +44,7 @@ async fn whenever_a_start_is_killed_the_reindex_is_unknown_or_can_be_worked_on()
 
 #[tokio::test]
 async fn a_start_by_ids_that_is_killed_never_ends_with_less_than_all_ids() {
-    let mut cancelled = 0;
+    let mut cut_off = 0;
     for answers in 0..24 {
         let world = World::new();
         world.fill(50);
@@ -60,10 +61,58 @@ async fn a_start_by_ids_that_is_killed_never_ends_with_less_than_all_ids() {
             Err(error) => {
                 assert!(error.to_string().contains("cut off"), "{error}");
                 assert_eq!(world.at_version(7), 0);
-                reindexer.start(by_ids("two")).await.unwrap();
-                cancelled += 1;
+                // Nothing of it is left: neither its name nor its table is taken.
+                assert_eq!(reindexer.list().await.unwrap(), []);
+                let fewer = StartReindex {
+                    scope: ReindexScope::Ids(vec!["w00003".to_owned()]),
+                    ..asked("one", 7)
+                };
+                reindexer.start(fewer).await.unwrap();
+                reindexer.work("one").await.unwrap();
+                assert_eq!(world.at_version(7), 1, "after {answers} answers");
+                cut_off += 1;
             }
         }
     }
-    assert!(cancelled > 0);
+    assert!(cut_off > 0);
+}
+
+/// Starts that were ended after some answers, and what the next process makes of them when it opens the database.
+async fn resumed_after(scope: ReindexScope) -> u32 {
+    let mut prepared = 0;
+    for answers in 0..24 {
+        let world = World::new();
+        world.fill(50);
+        let killed = world.reindexer_at(Arc::new(Dying::new(world.engine.clone(), answers)));
+        let asked = StartReindex {
+            scope: scope.clone(),
+            ..asked("one", 7)
+        };
+        let _ = tokio::time::timeout(Duration::from_millis(40), killed.start(asked)).await;
+        let reindexer = world.reindexer();
+        let Ok(job) = reindexer.get("one").await else {
+            continue;
+        };
+        let workers = ReindexWorkers::new(reindexer.clone(), Handle::current());
+        let resumed = workers.resume().await.unwrap();
+        let is_forgotten = job.state == ReindexState::Preparing && matches!(scope, ReindexScope::Ids(_));
+        assert_eq!(resumed.is_empty(), is_forgotten, "after {answers} answers");
+        while let Ok(job) = reindexer.get("one").await
+            && job.state != ReindexState::Done
+        {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let rows = if is_forgotten { 0 } else { 50 };
+        assert_eq!(world.at_version(7), rows, "after {answers} answers");
+        prepared += u32::from(job.state == ReindexState::Preparing);
+        workers.stop().await;
+    }
+    prepared
+}
+
+#[tokio::test]
+async fn a_server_finishes_a_start_that_was_cut_off_and_forgets_one_by_ids() {
+    assert!(resumed_after(ReindexScope::Complete).await > 0);
+    let ids = (0..50).map(|number| format!("w{number:05}")).collect();
+    assert!(resumed_after(ReindexScope::Ids(ids)).await > 0);
 }

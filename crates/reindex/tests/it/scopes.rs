@@ -24,6 +24,10 @@ const MODEL: &str = r#"
     query = "works"
     returns = ["image"]
     where = { work = "{work}" }
+    [access.images]
+    query = "works"
+    scan = true
+    returns = ["image"]
     [access.named]
     query = "works"
     scan = true
@@ -32,10 +36,14 @@ const MODEL: &str = r#"
 "#;
 
 fn with_model(world: &World) -> Reindexer {
-    let loaded = trestle_model::load(MODEL);
+    with_text(world, MODEL)
+}
+
+fn with_text(world: &World, text: &str) -> Reindexer {
+    let loaded = trestle_model::load(text);
     let model = loaded.model.unwrap_or_else(|| panic!("{:?}", loaded.problems));
     let host = EndpointHost {
-        model: Some((Arc::new(model), MODEL.to_owned())),
+        model: Some((Arc::new(model), text.to_owned())),
     };
     let engine: Arc<dyn trestle_api::Database> = Arc::new(world.engine.clone());
     world.reindexer_with(
@@ -136,6 +144,7 @@ async fn an_access_pattern_finds_its_rows() {
     let scope = ReindexScope::Access {
         name: "images_of_work".to_owned(),
         parameters: Item::from([("work", AttributeValue::from("b3"))]),
+        first: None,
     };
     reindexed(&reindexer, scope).await;
     assert_eq!(touched(&world), ["work#b3/image#i1", "work#b3/image#i2"]);
@@ -148,10 +157,72 @@ async fn the_condition_of_a_scan_holds() {
     let scope = ReindexScope::Access {
         name: "named".to_owned(),
         parameters: Item::from([("id", AttributeValue::from("i2"))]),
+        first: None,
     };
     reindexed(&reindexer, scope).await;
     let second = ["b1", "b2", "b3"].map(|work| format!("work#{work}/image#i2"));
     assert_eq!(touched(&world), second);
+}
+
+#[tokio::test]
+async fn the_first_rows_that_an_access_pattern_finds_are_counted_as_they_are_found() {
+    let named = Item::from([("id", AttributeValue::from("i2"))]);
+    let of_work = Item::from([("work", AttributeValue::from("b3"))]);
+    for (name, parameters, first, expected) in [
+        ("named", named.clone(), 2, 2),
+        ("named", named.clone(), 3, 3),
+        ("named", named, 100, 3),
+        ("images_of_work", of_work, 1, 1),
+        // Rows of works lie among them.
+        ("images", Item::new(), 4, 4),
+    ] {
+        let world = catalogue();
+        let reindexer = with_model(&world);
+        let scope = ReindexScope::Access {
+            name: name.to_owned(),
+            parameters,
+            first: Some(first),
+        };
+        reindexed(&reindexer, scope).await;
+        let touched = touched(&world);
+        assert_eq!(
+            touched.len(),
+            expected,
+            "the first {first} of {name}: {touched:?}"
+        );
+        assert!(touched.iter().all(|row| row.contains("/image#")), "{touched:?}");
+        let status = reindexer.status("one").await.unwrap();
+        assert_eq!(
+            (status.rows, status.counts.done),
+            (expected as u64, expected as u64)
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_first_rows_of_an_access_pattern_may_be_many_pages() {
+    let world = World::new();
+    world.fill(450);
+    let model = r#"
+        model = "works"
+        [table.works]
+        key = ["pk", "sk"]
+        [entity.work]
+        table = "works"
+        attributes = { pk = "string", sk = "string" }
+        [access.all]
+        query = "works"
+        returns = "work"
+        scan = true
+    "#;
+    let reindexer = with_text(&world, model);
+    let scope = ReindexScope::Access {
+        name: "all".to_owned(),
+        parameters: Item::new(),
+        first: Some(250),
+    };
+    reindexed(&reindexer, scope).await;
+    assert_eq!(world.at_version(7), 250);
 }
 
 #[tokio::test]
@@ -164,8 +235,9 @@ async fn unknown_names_are_refused_with_those_there_are() {
             ReindexScope::Access {
                 name: "books".to_owned(),
                 parameters: Item::new(),
+                first: None,
             },
-            "there is images_of_work, named",
+            "there is images_of_work, images, named",
         ),
         (ReindexScope::First(0), "no row was asked for"),
     ] {

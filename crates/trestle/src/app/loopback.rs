@@ -46,6 +46,24 @@ impl Loopback {
         self.serve_until(interrupted()?, router).await
     }
 
+    /// Serves as [`serve`](Self::serve) does, and does `first` meanwhile: work that needs this server. If it fails, so does this.
+    pub async fn serve_while<E: From<io::Error>>(
+        self,
+        first: impl Future<Output = Result<(), E>>,
+        router: Router,
+    ) -> Result<(), E> {
+        let first = async {
+            match first.await {
+                Ok(()) => std::future::pending().await,
+                Err(error) => error,
+            }
+        };
+        tokio::select! {
+            served = self.serve(router) => Ok(served?),
+            error = first => Err(error),
+        }
+    }
+
     /// Serves until `end` is ready. Then no connection is accepted any more, and requests under way have [`GRACE`] to be
     /// answered: a client that never finishes its request does not hold up the end.
     pub async fn serve_until(self, end: impl Future<Output = ()>, router: Router) -> io::Result<()> {

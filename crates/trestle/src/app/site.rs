@@ -76,7 +76,9 @@ async fn finished(response: Response) -> Response {
 /// What axum refuses by itself, in the shape of every other error.
 async fn in_json(response: Response) -> Response {
     let kind = response.headers().get(CONTENT_TYPE);
-    if response.status().is_success() || kind.is_some_and(|kind| kind == "application/json") {
+    let status = response.status();
+    let is_error = status.is_client_error() || status.is_server_error();
+    if !is_error || kind.is_some_and(|kind| kind == "application/json") {
         return response;
     }
     let (mut parts, body) = response.into_parts();

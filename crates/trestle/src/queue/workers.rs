@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use trestle_queue::{Counts, Job, QueueError, Queues, Worker, WorkerSettings};
+
+/// How often to look whether workers are idle.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Workers that begin and end together, each with a queue and its dead letters.
 ///
@@ -31,9 +35,7 @@ use trestle_queue::{Counts, Job, QueueError, Queues, Worker, WorkerSettings};
 /// let (shop, workers) = (Arc::new(Shop), Workers::new(queues));
 /// workers.add("welcome", 5, WorkerSettings::default(), &shop, Shop::welcome).await?;
 /// queues.send_jobs("welcome", ["Ada"]).await?;
-/// while !workers.are_idle().await? {
-///     tokio::task::yield_now().await;
-/// }
+/// workers.until_idle().await?;
 /// workers.stop().await;
 /// # Ok(())
 /// # }
@@ -71,10 +73,41 @@ impl Workers {
         F: Future<Output = Result<(), E>> + Send + 'static,
         E: Display + Send + 'static,
     {
-        self.queues.create_with_dead_letters(queue, receives_max).await?;
         let state = Arc::clone(state);
         let handler = move |job| handler(Arc::clone(&state), job);
-        let worker = self.queues.work(queue, settings, handler);
+        let work = || self.queues.work(queue, settings, handler);
+        self.start(queue, receives_max, work).await
+    }
+
+    /// The same with a function that takes all messages at once that wait. See [`Queues::work_in_batches`].
+    pub async fn add_in_batches<S, J, F, E>(
+        &self,
+        queue: &str,
+        receives_max: u32,
+        settings: WorkerSettings,
+        state: &Arc<S>,
+        handler: impl Fn(Arc<S>, Vec<Job<J>>) -> F + Send + Sync + 'static,
+    ) -> Result<(), QueueError>
+    where
+        S: Send + Sync + 'static,
+        J: DeserializeOwned + Clone + Send + 'static,
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: Display + Send + 'static,
+    {
+        let state = Arc::clone(state);
+        let handler = move |jobs| handler(Arc::clone(&state), jobs);
+        let work = || self.queues.work_in_batches(queue, settings, handler);
+        self.start(queue, receives_max, work).await
+    }
+
+    async fn start(
+        &self,
+        queue: &str,
+        receives_max: u32,
+        work: impl FnOnce() -> Worker,
+    ) -> Result<(), QueueError> {
+        self.queues.create_with_dead_letters(queue, receives_max).await?;
+        let worker = work();
         self.with(|started| started.push((queue.to_owned(), Some(worker))));
         Ok(())
     }
@@ -100,6 +133,14 @@ impl Workers {
             }
         }
         Ok(true)
+    }
+
+    /// Waits until they are idle.
+    pub async fn until_idle(&self) -> Result<(), QueueError> {
+        while !self.are_idle().await? {
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(())
     }
 
     /// Stops them. What is under way is finished; the rest waits for the next start.

@@ -21,7 +21,7 @@ use trestle::{Embedded, ErrorKind};
 
 use crate::support::embedded;
 
-mod shop {
+pub(crate) mod shop {
     trestle::model!("examples/shop.toml");
 }
 use shop::{CustomerKey, NewCustomer, Shop};

@@ -51,6 +51,38 @@ fn a_put_that_replaces_needs_something_to_replace() {
 }
 
 #[test]
+fn a_put_of_a_row_that_was_read_holds_only_while_the_row_is_the_same() {
+    let db = manhunt();
+    let nobody = contact("0000000", "6f7ad1b", "Nobody");
+    db.put(&nobody).if_unchanged(None).wait().unwrap();
+    assert_eq!(db.put(&nobody).if_unchanged(None).wait().held().unwrap(), None);
+    let method = ContactMethodKey {
+        contact_id: ZAVIER.into(),
+        method_id: "538235b".into(),
+    };
+    let read = db.get(&method).wait().unwrap().unwrap();
+    let changed = ContactMethod {
+        destination: "+1 other".into(),
+        ..read.clone()
+    };
+    // An attribute that is changed meanwhile, and one that comes, and a row that goes.
+    let update = || db.update_contact_method(method.clone());
+    assert!(read.order.is_none());
+    for other in [update().set_destination("+1 moved"), update().set_order(7)] {
+        other.wait().unwrap();
+        let put = db.put(&changed).if_unchanged(Some(&read));
+        assert_eq!(put.wait().held().unwrap(), None);
+        db.put(&read).wait().unwrap();
+    }
+    let put = db.put(&changed).if_unchanged(Some(&read));
+    assert_eq!(put.wait().held().unwrap(), Some(()));
+    assert_eq!(db.get(&method).wait().unwrap(), Some(changed.clone()));
+    db.delete(&method).wait().unwrap();
+    let put = db.put(&read).if_unchanged(Some(&changed));
+    assert_eq!(put.wait().held().unwrap(), None);
+}
+
+#[test]
 fn an_update_changes_no_row_that_is_not_there() {
     let db = manhunt();
     let error = db

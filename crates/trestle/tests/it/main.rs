@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 
 mod app;
+mod app_answers;
+mod app_files;
 mod batches;
+mod changes;
 mod collections;
 mod compile_fail;
 mod conditions;
@@ -20,6 +23,7 @@ mod manhunt;
 mod migrate;
 mod models;
 mod named_routes;
+mod objects;
 mod paging;
 mod queues;
 mod reindexer;

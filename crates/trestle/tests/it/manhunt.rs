@@ -234,7 +234,7 @@ fn an_attempt_keeps_what_the_method_was_when_it_was_tried() {
     let found = db.search_with_attempts("a271244").gather().wait().unwrap();
     let attempt = found.search_attempt.first().unwrap();
     assert_eq!(attempt.destination.as_deref(), Some("+1 538235b"));
-    assert_eq!(attempt.r#type, Some(SearchAttemptType::Text));
+    assert_eq!(attempt.r#type, Some(ContactMethodType::Text));
 }
 
 #[test]

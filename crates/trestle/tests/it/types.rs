@@ -204,3 +204,24 @@ fn members_are_found_by_the_version_of_their_client() {
         .collect();
     assert_eq!(of_one, [1, 3, 2], "10.0.0 does not begin with 1");
 }
+
+#[test]
+fn rows_and_keys_are_made_of_their_values_where_none_can_be_taken_for_another() {
+    assert_eq!(Member::new(1, "1@example"), member(1).into());
+    assert_eq!(MemberKey::new(1), member(1).key());
+    use crate::models::shop::OrderKey;
+    let named = OrderKey {
+        customer: "ada".into(),
+        number: 1,
+    };
+    assert_eq!(OrderKey::new("ada", 1), named);
+}
+
+#[test]
+fn attributes_with_the_same_name_and_values_have_one_type() {
+    use crate::models::manhunt::{ContactMethod, ContactMethodType, SearchAttempt};
+    let _same: fn(&ContactMethod, &mut SearchAttempt) = |method, attempt| {
+        attempt.r#type = Some(method.r#type);
+    };
+    assert_eq!("email".parse(), Ok(ContactMethodType::Email));
+}

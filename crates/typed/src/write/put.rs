@@ -3,13 +3,14 @@
 use std::future::IntoFuture;
 use std::marker::PhantomData;
 
+use trestle_expr::{Comparator, Condition, Operand, Path};
 use trestle_item::Item;
 
 use crate::draft::{Draft, Presence, What};
 use crate::handle::Handle;
 use crate::send::send;
 use crate::transaction::Part;
-use crate::{Entity, FromRow, Future, If};
+use crate::{Entity, FromRow, Future, If, Write};
 
 /// Writes a row, replacing one with the same key. Await it, or make it a part of a transaction.
 #[derive(Debug)]
@@ -39,6 +40,36 @@ impl<'d, E: Entity> Put<'d, E> {
     pub fn if_exists(mut self) -> Self {
         self.draft.presence = Presence::Present;
         self
+    }
+
+    /// Only if the row is still as it was read, in all its attributes: not there, if it was not there.
+    pub fn if_unchanged(self, read: Option<&E>) -> Self
+    where
+        E: Write<<E as FromRow>::Model>,
+    {
+        let Some(read) = read else {
+            return self.if_not_exists();
+        };
+        let read = read.to_item();
+        // A model that cannot be loaded is told when the write is sent.
+        let entity = self
+            .handle
+            .definition
+            .entity(E::NAME)
+            .map(|(_, _, entity)| entity);
+        let names = entity.map(|entity| entity.attributes().iter().map(|attribute| &attribute.name));
+        let lacking = names
+            .into_iter()
+            .flatten()
+            .filter(|name| read.get(name).is_none());
+        let lacking = lacking.map(|name| Condition::NotExists(Path::top(name)));
+        let equal = read.iter().map(|(name, value)| Condition::Compare {
+            left: Operand::Path(Path::top(name)),
+            comparator: Comparator::Equal,
+            right: Operand::Value(value.clone()),
+        });
+        let unchanged = If::new(Condition::And(equal.chain(lacking).collect()));
+        self.only_if(unchanged)
     }
 
     /// Only if this holds for the row that is there; given twice, both must hold.

@@ -1,0 +1,1 @@
+export default { 'de-DE': 'Kaufen', 'en-US': 'Buy', 'fr-FR': 'Acheter' };

@@ -1,0 +1,1 @@
+export const accent = '#2b6cb0';

@@ -1,0 +1,1 @@
+export const accent = '#2f855a';

@@ -1,0 +1,45 @@
+//! A list over HTTP, a page at a time.
+
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use trestle_typed::{AccessRows, FromRow, Page};
+
+use super::{Result, shown};
+
+/// How many rows a page has unless the client says.
+const ROWS: u32 = 100;
+/// How many rows a client can have at once.
+const ROWS_MAX: u32 = 1_000;
+
+/// Which part of a list a client wants: `?limit=20&after=…` of a request. The first hundred rows, unless it says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListPart {
+    /// At most so many rows; between 1 and 1,000.
+    pub limit: Option<u32>,
+    /// `next` of the part before.
+    pub after: Option<String>,
+}
+
+impl ListPart {
+    /// The part that a request asks for beside other things.
+    #[must_use]
+    pub fn new(limit: Option<u32>, after: Option<String>) -> Self {
+        Self { limit, after }
+    }
+
+    /// Answers with that part of these rows, as [`listed`] does. A bookmark that the list did not give is a 400.
+    pub async fn of<T, How>(self, rows: AccessRows<'_, T, How>) -> Result<Response>
+    where
+        T: FromRow + Serialize,
+    {
+        let rows = rows.page_size(self.limit.unwrap_or(ROWS).clamp(1, ROWS_MAX));
+        listed(rows.continued(self.after).page().await?)
+    }
+}
+
+/// Answers 200 with a page of rows: `{"items": […], "next": …}`; `next` is null after the last row.
+pub fn listed(page: Page<impl Serialize>) -> Result<Response> {
+    shown(json!({ "items": page.rows, "next": page.next }))
+}
