@@ -120,6 +120,9 @@ calls! {
     FinishMigration -> MigrationStatus, "finish-migration", "Ends a migration that is verified.";
     RollBackMigration -> RolledBack, "roll-back-migration", "Goes back to the version before.";
     DeleteCollection -> DeletedRows, "delete-collection", "Deletes rows of a partition, of a key prefix or of an access pattern, in one bounded step.";
+    PauseWrites -> PausedTableList, "pause-writes", "Lets the rows of tables be read and not written.";
+    ResumeWrites -> PausedTableList, "resume-writes", "Lets the rows of tables be written again.";
+    WriteKeptRows -> Value, "write-kept-rows", "Creates, changes or writes a table of Trestle's own that holds what models keep about rows.";
     ListRoutes -> RouteList, "list-routes", "How the routes are doing.";
     ReadRoutes -> RouteFileText, "read-routes", "The route file that was applied.";
     ApplyRoutes -> RouteList, "apply-routes", "Lets a route file take the place of the one applied before.";

@@ -1,4 +1,4 @@
-//! The administration of a database: models, migrations, collections of rows, routes, dead letters, reindexes, and the clock and the
+//! The administration of a database: models, migrations, collections of rows, copies, routes, dead letters, reindexes, and the clock and the
 //! faults of tests, as plain requests and answers.
 //!
 //! A call is a struct such as [`ApplyModel`]; [`AdminCall::ALL`] lists them. Over HTTP it is
@@ -11,6 +11,7 @@ mod call;
 mod client;
 mod clock;
 mod collections;
+mod copies;
 mod error;
 mod faults;
 mod http;
@@ -24,6 +25,7 @@ pub use call::{AdminAnswer, AdminCall, Call, CallInfo};
 pub use client::AdminClient;
 pub use clock::{ClockTime, MoveClock, ReadClock, move_clock, read_clock};
 pub use collections::{DeleteCollection, DeletedRows, StayingRow};
+pub use copies::{PauseWrites, PausedTableList, PausedTableStatus, ResumeWrites, WriteKeptRows};
 pub use error::{AdminError, AdminErrorCode};
 pub use faults::{FaultList, FaultStatus, ListFaults, SetFaults};
 pub use http::{BACKUP, HEADER, PREFIX};

@@ -47,6 +47,10 @@ pub struct ApplyModel {
     /// Delete global indexes that the model does not have, and build anew those that differ.
     #[serde(default)]
     pub delete_indexes: bool,
+    /// The rows were copied, with everything that follows from them, from a database in which the model is in force: they are not
+    /// looked at, and are whole.
+    #[serde(default)]
+    pub adopt: bool,
 }
 
 /// Brings derived rows back in line with the rows they are derived from.

@@ -100,7 +100,9 @@ impl ModelHook {
 
 impl Hook for ModelHook {
     fn covers(&self, table: &str) -> bool {
-        self.by_table.contains_key(table) || table == PARTS_TABLE
+        // Without a model that has large values no client puts parts: only a copy does, whose model takes effect afterwards.
+        let has_values = || self.by_table.values().any(|model| model.has_large_values());
+        self.by_table.contains_key(table) || table == PARTS_TABLE && has_values()
     }
 
     fn former(&self, table: &str) -> Option<Arc<dyn Former>> {

@@ -1,6 +1,7 @@
 //! The administration as commands use it: of a running server, or of a directory that no server has open.
 
 pub(crate) mod collections;
+pub(crate) mod copies;
 mod directory;
 pub(crate) mod models;
 mod place;

@@ -1,6 +1,7 @@
 //! What can be typed. Every flag is optional: what is not typed comes from the environment or the file.
 
 use crate::bench::{BENCH_HELP, BenchFlags, ConstantFlags};
+use crate::copy::{COPY_HELP, CopyFlags};
 use crate::delete_collection::{self, DeleteCollectionFlags};
 use crate::endpoint::EndpointCommand;
 use crate::exit::EXIT_CODES;
@@ -52,6 +53,12 @@ pub(crate) enum Command {
     /// Rows of another database become rows of a model: check them, write them, compare them.
     #[command(subcommand)]
     Import(ImportCommand),
+    /// Copy tables, rows and models to another database while they are written, and let it take over.
+    ///
+    /// Rows are copied in parallel and changes are followed until `trestle copy cut-over`. A command that is stopped or killed goes
+    /// on where it was when it is run again.
+    #[command(after_help = COPY_HELP)]
+    Copy(Box<CopyFlags>),
     /// Delete all rows of a partition, of a key prefix or of an access pattern, in bounded steps.
     ///
     /// Each row is deleted as a client would delete it: what a model derives from it goes with it, and streams tell of it. A

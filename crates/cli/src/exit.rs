@@ -11,10 +11,10 @@ pub(crate) const EXIT_CODES: &str = "Exit codes:
   2  the command line or the configuration is wrong
   3  another process has the data directory open
   4  cannot listen on the address: port in use, not allowed, or unprotected
-  5  the data does not agree with itself: `verify` found disagreements, or `model repair` left some
+  5  the data does not agree with itself: `verify` found disagreements, `model repair` left some, or `copy` found rows that differ
   6  the backup is damaged, incomplete or of another version; nothing was restored
   7  a model file or a route file has errors
-  8  a model or a migration was refused: something in the database is in its way, or rows do not fit";
+  8  a model, a migration or a copy was refused: something in the database is in its way, or rows do not fit";
 
 /// A class of failure that a script can tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

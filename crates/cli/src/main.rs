@@ -7,6 +7,7 @@ mod backup;
 mod bar;
 mod bench;
 mod config;
+mod copy;
 mod database;
 mod delete_collection;
 mod endpoint;
@@ -65,6 +66,7 @@ fn run() -> Result<(), Failure> {
         Command::Migrate(command) => migrate::migrate(&command),
         Command::Reindex(command) => reindex::reindex(&command),
         Command::Import(command) => import::import(&command),
+        Command::Copy(flags) => copy::copy(*flags),
         Command::DeleteCollection(flags) => delete_collection::delete_collection(&flags),
         Command::Routes(command) => routes::routes(&command),
         Command::Endpoint(command) => endpoint::endpoint(&command),

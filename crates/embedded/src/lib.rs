@@ -20,6 +20,7 @@
 //! A directory that no process has open is verified, backed up and restored without a database: [`verify_directory`],
 //! [`backup_directory`] and [`restore_directory`].
 
+mod copying;
 mod directory;
 mod embedded;
 mod held_space;
@@ -46,8 +47,8 @@ pub use reindex::EmbeddedHost;
 pub use routes::{RemoteStreams, RouteSetup, RoutesAtWork};
 pub use trestle_engine::{
     ArchiveError, BackupTotals, BlockSize, CloseError, Completion, Disagreement, Durability, HeldChanges,
-    HeldTable, OperationReads, Options as EngineOptions, StorageReads, StoreSettings, TOUCHED_MAX,
-    Watcher as StorageWatcher,
+    HeldTable, OperationReads, Options as EngineOptions, PausedTable, StorageReads, StoreSettings,
+    TOUCHED_MAX, Watcher as StorageWatcher,
 };
 pub use trestle_models::{
     ApplyOptions, Models, Nobody, PlanOptions, RepairOptions, Standing, StartOptions, Watcher,

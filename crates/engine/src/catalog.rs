@@ -15,6 +15,7 @@ use trestle_item::{AttributeValue, Item};
 use crate::former::{Swept, Windows};
 use crate::image::Image;
 use crate::layout::{IndexId, ItemKey, StreamId, TableId};
+use crate::pause_writes::WritePause;
 use crate::schema::{KeySchema, empty_kind};
 use crate::shards::{Child, Written};
 
@@ -126,6 +127,9 @@ pub(crate) struct Table {
     pub(crate) ttl: Option<Ttl>,
     pub(crate) tags: BTreeMap<String, String>,
     pub(crate) resource_policy: Option<String>,
+    /// Rows are read and not written, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pause: Option<WritePause>,
     pub(crate) state: State,
     /// Who is asked about the table's rows. A link that is resolved here costs a table without one nothing.
     #[serde(skip)]

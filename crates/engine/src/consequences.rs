@@ -73,6 +73,9 @@ impl RowChange {
             self.consumed = Consumed::table(write_units(size(&self.old)));
             return Ok(());
         }
+        if !self.is_nothing() {
+            self.table.refuse_while_paused(transaction.now())?;
+        }
         if self.old.is_some() {
             transaction.move_to_own_key(&self.table, &self.key)?;
         }

@@ -50,7 +50,7 @@ pub use gap::Gap;
 pub use json::{from_plain_json, plain_json};
 pub use maintenance::Maintenance;
 pub use queue_door::QueueDoor;
-pub use reader::Tail;
+pub use reader::{ChangedKeys, KeyPage, KeyPosition, Tail};
 pub use route::{Backoff, Concurrency, DESTINATIONS, Destination, Route, StartingPosition};
 pub use router::{ApplyError, GoneRoute, HeldSpace, Router, Setup, StoredRoute, WeakRouter};
 pub use row_sender::{RowSender, SentRow};

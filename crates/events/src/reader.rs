@@ -5,6 +5,7 @@
 //! where it is and catches up when it has room again. So a slow route costs the others nothing.
 
 mod backfill;
+mod changed_keys;
 mod follower;
 mod page_reader;
 mod row_reader;
@@ -30,6 +31,7 @@ use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
 
 pub(crate) use backfill::BackfillWalk;
+pub use changed_keys::{ChangedKeys, KeyPage, KeyPosition};
 pub(crate) use follower::RouteFollower;
 use page_reader::{PageReader, ShardPage};
 use streams::Streams;

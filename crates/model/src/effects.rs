@@ -41,7 +41,7 @@ pub use large_values::{
     LOOSE_VALUES_TABLE, LooseState, LooseValue, NAMED_VALUES_TABLE, NamedValue, change_parts,
 };
 pub use orphans::{COUNTS_KEY, COUNTS_TABLE, OrphanCount};
-pub use own_rows::OwnTable;
+pub use own_rows::{KEPT_ABOUT_ROWS, OwnTable, is_kept_about_rows};
 pub(crate) use plan::{Plan, has_effects, plans};
 
 /// Why a write does not take place.

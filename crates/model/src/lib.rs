@@ -51,8 +51,8 @@ pub use effect::{
 pub use effects::audit;
 pub use effects::{
     Blamed, COPIES_KEY, COPIES_TABLE, COUNTS_KEY, COUNTS_TABLE, CopyNote, CopyPage, CopyWalk,
-    LOOSE_VALUES_TABLE, LooseState, LooseValue, NAMED_VALUES_TABLE, NamedValue, NotedCopies, OrphanCount,
-    OwnTable, Stopped, change_parts,
+    KEPT_ABOUT_ROWS, LOOSE_VALUES_TABLE, LooseState, LooseValue, NAMED_VALUES_TABLE, NamedValue, NotedCopies,
+    OrphanCount, OwnTable, Stopped, change_parts, is_kept_about_rows,
 };
 pub use entity::{Entity, Role};
 pub use index_names::{UnnameableIndex, load_new, unnameable_indexes};

@@ -27,6 +27,9 @@ pub struct ApplyOptions {
     pub fill: bool,
     /// Delete global indexes that the model does not have, and build anew those that differ.
     pub delete_indexes: bool,
+    /// The rows were copied, with everything that follows from them, from a database in which the model is in force: they are not
+    /// looked at, and are whole.
+    pub adopt: bool,
 }
 
 impl Models {
@@ -86,7 +89,7 @@ impl Models {
     /// Compares tables, then rows.
     fn look(&self, work: &mut Work, watcher: &mut dyn Watcher) -> Result<(), BindError> {
         let existing = work.compare_tables(&*self.host)?;
-        if !work.needs_inspection() {
+        if work.options.adopt || !work.needs_inspection() {
             return Ok(());
         }
         let now_ms = self.clock.now().as_millis();

@@ -5,6 +5,7 @@
 //!
 //! - [`workload`] sends writes from several connections and remembers which of them were answered.
 //! - [`audit`] compares a server with what a workload remembers: items, index, change log, counts, expiry.
+//! - [`copier`] is a running `trestle copy`.
 //! - [`recording`] and [`disk`] replay what the server wrote and synced, and rebuild directories as a power cut could
 //!   have left them.
 //! - [`device`] is a file system on a loop device, whose power can be cut.
@@ -17,6 +18,7 @@
 )]
 
 pub mod audit;
+pub mod copier;
 pub mod device;
 pub mod disk;
 pub mod http;

@@ -54,7 +54,7 @@ fn needed(name: &str) -> BTreeSet<String> {
         assert!(refused.message.contains("missing field"), "{}", refused.message);
         let member = quoted(&refused.message)[0].clone();
         let value = match member.as_str() {
-            "rules" => json!([]),
+            "rules" | "tables" => json!([]),
             _ => json!(""),
         };
         body.insert(member, value);

@@ -26,6 +26,7 @@ pub(crate) fn answer(
                 dry_run: call.dry_run,
                 fill: call.fill,
                 delete_indexes: call.delete_indexes,
+                adopt: call.adopt,
             };
             AdminAnswer::ApplyModel(unless_refused(models.apply(&call.text, options, watcher)?)?)
         }

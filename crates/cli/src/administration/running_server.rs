@@ -1,6 +1,6 @@
 //! The administration of a running server.
 
-use super::waiting;
+use super::{START_ONE, waiting};
 use crate::exit::Failure;
 use crate::runtime;
 use crate::server_flags::ServerFlags;
@@ -16,6 +16,8 @@ pub(crate) struct RunningServer {
     endpoint: String,
     without_server: &'static str,
     runtime: Runtime,
+    /// Whether a terminal shows that it is at work.
+    is_shown: bool,
 }
 
 impl RunningServer {
@@ -35,10 +37,20 @@ impl RunningServer {
             ..server.settings()
         };
         Ok(RunningServer {
-            client: AdminClient::new(settings).map_err(Failure::usage)?,
-            endpoint: server.endpoint.clone(),
             without_server,
+            is_shown: true,
+            ..Self::at(settings)?
+        })
+    }
+
+    /// A server with any settings, for commands that show by themselves that they are at work.
+    pub(crate) fn at(settings: Settings) -> Result<Self, Failure> {
+        Ok(RunningServer {
+            endpoint: settings.endpoint.clone(),
+            client: AdminClient::new(settings).map_err(Failure::usage)?,
+            without_server: START_ONE,
             runtime: runtime::on_this_thread()?,
+            is_shown: false,
         })
     }
 
@@ -52,7 +64,11 @@ impl RunningServer {
 
 impl Administration for RunningServer {
     fn answer(&self, call: AdminCall) -> Result<AdminAnswer, AdminError> {
-        let asked = waiting::shown(&self.endpoint, || self.runtime.block_on(self.client.send(&call)));
+        let ask = || self.runtime.block_on(self.client.send(&call));
+        let asked = match self.is_shown {
+            true => waiting::shown(&self.endpoint, ask),
+            false => ask(),
+        };
         asked.map_err(|lost| {
             AdminError::new(AdminErrorCode::NoAnswer, no_answer(&lost, self.without_server))
         })?

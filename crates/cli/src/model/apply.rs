@@ -85,6 +85,7 @@ pub(super) fn apply(flags: &ApplyFlags) -> Result<(), Failure> {
         dry_run: flags.dry_run,
         fill: flags.fill,
         delete_indexes: flags.delete_indexes,
+        ..ApplyModel::default()
     };
     report(&ask_report(&flags.place, call)?, flags.json)
 }
@@ -97,6 +98,7 @@ pub(super) fn diff(flags: &DiffFlags) -> Result<(), Failure> {
         dry_run: true,
         fill: flags.fill,
         delete_indexes: flags.delete_indexes,
+        ..ApplyModel::default()
     };
     report(&ask_report(&flags.place, call)?, flags.json)
 }

@@ -4,8 +4,8 @@
 use super::faults;
 use super::reindexes::ServerReindexes;
 use super::routes::{Routes, RoutesError};
-use crate::administration::collections;
 use crate::administration::models::{self, Log};
+use crate::administration::{collections, copies};
 use std::sync::Arc;
 use trestle_admin::{
     AdminAnswer, AdminCall, AdminError, Administration, ApplyRoutes, DeadLetterList, DeadLettersDropped,
@@ -70,6 +70,15 @@ impl Administration for ServerAdministration {
             }
             AdminCall::DeleteCollection(call) => {
                 collections::answer(routes.database(), call).map(AdminAnswer::DeleteCollection)
+            }
+            AdminCall::PauseWrites(call) => {
+                copies::pause(routes.database(), &call).map(AdminAnswer::PauseWrites)
+            }
+            AdminCall::ResumeWrites(call) => {
+                copies::resume(routes.database(), &call).map(AdminAnswer::ResumeWrites)
+            }
+            AdminCall::WriteKeptRows(call) => {
+                copies::write(routes.database(), call).map(AdminAnswer::WriteKeptRows)
             }
             call @ (AdminCall::ListReindexes(_)
             | AdminCall::ReadReindex(_)

@@ -5,6 +5,7 @@
 mod backup;
 mod bench;
 mod configuration;
+mod copy;
 mod delete_collection;
 #[cfg(unix)]
 mod faults;

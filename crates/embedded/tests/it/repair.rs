@@ -15,6 +15,7 @@ const FILL: ApplyOptions = ApplyOptions {
     dry_run: false,
     fill: true,
     delete_indexes: false,
+    adopt: false,
 };
 
 /// A store whose model `one` is no model any more, with a member whose time has passed.

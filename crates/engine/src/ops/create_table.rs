@@ -144,6 +144,7 @@ fn create(
         warm_throughput: request.warm_throughput,
         table_class: request.table_class,
         sse: request.sse_specification,
+        pause: None,
         deletion_protection: request.deletion_protection_enabled.unwrap_or(false),
         stream: None,
         ttl: None,

@@ -24,6 +24,7 @@ mod hook;
 mod model;
 mod oracle;
 mod paging;
+mod pause_writes;
 mod row_pages;
 mod segments;
 mod separators;

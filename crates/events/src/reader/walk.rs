@@ -221,6 +221,21 @@ impl ShardWalk {
         self.finished = Some(Arc::clone(&stream.label));
     }
 
+    /// Streams up to this one are finished.
+    pub(super) fn finished(&self) -> Option<&Arc<str>> {
+        self.finished.as_ref()
+    }
+
+    /// Every position, also in shards that were read to their end, in a fixed order.
+    pub(super) fn positions(&self) -> Vec<ReadPoint> {
+        let positions = self.positions.iter();
+        let mut positions: Vec<_> = positions
+            .map(|(shard, position)| (Arc::clone(shard), position.clone()))
+            .collect();
+        positions.sort_unstable();
+        positions
+    }
+
     /// Takes steps until there is something to read, for a reader without checkpoints; says whether there is a stream.
     pub(super) fn advance(&mut self, streams: &Streams) -> bool {
         loop {

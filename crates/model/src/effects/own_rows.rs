@@ -11,6 +11,7 @@ use trestle_item::{AttributeValue, Item};
 use super::Stopped;
 use crate::attribute::plain;
 use crate::effect::{Effect, Once};
+use crate::large_value::PARTS_TABLE;
 use crate::model::Model;
 use crate::refusal::Refusal;
 
@@ -43,6 +44,21 @@ impl OwnTable {
     pub(super) fn key(self, text: String) -> Item {
         Item::from_iter([(self.key, AttributeValue::S(text))])
     }
+}
+
+/// All tables of Trestle's own whose rows belong to rows of models: a copy of those takes these along.
+pub const KEPT_ABOUT_ROWS: [&str; 5] = [
+    super::orphans::COUNTS.name,
+    super::copy_note::COPIES.name,
+    super::large_values::NAMED.name,
+    super::large_values::LOOSE.name,
+    PARTS_TABLE,
+];
+
+/// Whether a table is one of [`KEPT_ABOUT_ROWS`].
+#[must_use]
+pub fn is_kept_about_rows(table: &str) -> bool {
+    KEPT_ABOUT_ROWS.contains(&table)
 }
 
 impl Model {

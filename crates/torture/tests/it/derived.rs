@@ -2,6 +2,7 @@
 //! background, whatever expires while the server is down, whoever writes while constraints come and go, and whenever the
 //! server is killed.
 
+mod copied;
 mod expiry;
 mod fill;
 mod oracle;
@@ -11,7 +12,6 @@ mod writer;
 
 use oracle::Rows;
 use serde_json::json;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trestle_torture::audit::all;
 use trestle_torture::http::Client;
@@ -24,15 +24,6 @@ const OWN_ROWS: [(&str, &str); 3] = [
     ("unique", "doc.unique.body"),
     ("entries", "doc.entries.words"),
 ];
-
-/// Sets a flag when it goes, so that a check that fails does not leave threads behind that wait for it.
-struct Sets<'a>(&'a AtomicBool);
-
-impl Drop for Sets<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-}
 
 /// Holds all rows of a version's table against the oracle, once the copies that follow in the background have.
 fn check(client: &mut Client, version: &Version) {

@@ -11,6 +11,7 @@ mod absences;
 mod abuse;
 mod backfills;
 mod clock_jumps;
+mod copies;
 mod crash;
 mod damage;
 mod derived;
@@ -29,6 +30,8 @@ mod routes;
 mod soak;
 mod targets;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 /// How many rounds a test runs: a few by default, more when the variable says so.
 fn rounds(variable: &str, default: u64) -> u64 {
     let set = std::env::var(variable).ok();
@@ -41,4 +44,13 @@ fn seed() -> u64 {
     let seed = seed.map_or_else(|| fastrand::u64(..), |seed| seed.parse().unwrap());
     println!("TORTURE_SEED={seed}");
     seed
+}
+
+/// Sets a flag when it goes, so that a check that fails does not leave threads behind that wait for it.
+struct Sets<'a>(&'a AtomicBool);
+
+impl Drop for Sets<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }

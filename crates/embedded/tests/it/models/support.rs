@@ -105,6 +105,7 @@ pub(crate) const PLAIN: ApplyOptions = ApplyOptions {
     dry_run: false,
     fill: false,
     delete_indexes: false,
+    adopt: false,
 };
 pub(crate) const FILL: ApplyOptions = ApplyOptions { fill: true, ..PLAIN };
 pub(crate) const DRY: ApplyOptions = ApplyOptions {

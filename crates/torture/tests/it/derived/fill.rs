@@ -2,7 +2,8 @@
 
 use super::version::{EFFECTS, Version, said};
 use super::writer::Writer;
-use super::{Sets, check, wait_until_cleared};
+use super::{check, wait_until_cleared};
+use crate::Sets;
 use crate::{rounds, seed};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -6,12 +6,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use trestle_torture::http::{Client, RawResponse};
 
 /// What a database may say to a write that does not fit the rows of the moment.
-const REFUSALS: [&str; 5] = [
+const REFUSALS: [&str; 6] = [
     "ValidationException",
     "ConditionalCheckFailedException",
     "TransactionCanceledException",
     "TransactionConflictException",
     "ResourceNotFoundException",
+    // While writing is paused for a copy.
+    "ThrottlingException",
 ];
 
 /// Writes at random.

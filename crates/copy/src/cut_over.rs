@@ -1,0 +1,179 @@
+//! The moment at which the target takes over.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use trestle_admin::{AdminErrorCode, ApplyModel, ListModels, PauseWrites, ResumeWrites, StartMigration};
+
+use crate::follow::Followed;
+use crate::job::CopyJob;
+use crate::side::SideKind;
+use crate::{CopyError, CopyPhase, CopyPlan, StateFile};
+
+/// Writing is paused for so long at first: if the copy dies meanwhile, it goes on by itself.
+const PAUSE: Duration = Duration::from_secs(60);
+/// What is left must be at the target after so much of it.
+const DRAIN_MAX: Duration = Duration::from_secs(45);
+
+impl CopyJob {
+    /// Lets the last changes come over, with writing paused. Says when that began. What is left is [`CopyJob::take_over`].
+    pub(crate) async fn freeze(
+        &self,
+        plan: &CopyPlan,
+        state: &StateFile,
+        followed: &[Arc<Followed>],
+    ) -> Result<Instant, CopyError> {
+        self.progress.enter("cutting-over");
+        // So that little is left when writing is paused.
+        for followed in followed {
+            followed.kept_up().await;
+        }
+        if self.to.kind == SideKind::Endpoint {
+            // There it takes long, and nothing follows from a row that expires.
+            self.begin_to_act(plan, state).await?;
+        }
+        let began = Instant::now();
+        match self.from.kind {
+            SideKind::Directory => {}
+            SideKind::Server => self.pause(plan, followed).await?,
+            SideKind::Endpoint => {
+                for followed in followed {
+                    followed.quiet_for(self.settings.settle).await;
+                }
+            }
+        }
+        state.change(|state| state.phase = CopyPhase::Frozen);
+        state.save()?;
+        Ok(began)
+    }
+
+    /// Pauses writing at the source, and waits until everything that was written is at the target.
+    async fn pause(&self, plan: &CopyPlan, followed: &[Arc<Followed>]) -> Result<(), CopyError> {
+        let tables: Vec<String> = plan.tables.iter().map(|table| table.table.clone()).collect();
+        let pause = |seconds: Option<f64>| PauseWrites {
+            tables: tables.clone(),
+            seconds,
+        };
+        let what = format!("pausing writing at {}", self.from.name);
+        self.from
+            .administer(&what, pause(Some(PAUSE.as_secs_f64())))
+            .await?;
+        let drained = async {
+            for followed in followed {
+                followed.caught_up().await;
+            }
+        };
+        if tokio::time::timeout(DRAIN_MAX, drained).await.is_err() {
+            let resume = ResumeWrites { tables };
+            self.from
+                .administer("letting writing go on at the source", resume)
+                .await?;
+            return Err(CopyError::refused(format!(
+                "the last changes did not come over within {} s; writing goes on at {}. Try again when there is less to do",
+                DRAIN_MAX.as_secs(),
+                self.from.name
+            )));
+        }
+        // From here on the source stays as it is, also if this process ends.
+        self.from.administer(&what, pause(None)).await.map(|_| ())
+    }
+
+    /// The target has everything: models take effect, rows expire, changes are recorded.
+    pub(crate) async fn take_over(
+        &self,
+        plan: &CopyPlan,
+        state: &StateFile,
+        began: Option<Instant>,
+    ) -> Result<(), CopyError> {
+        self.progress.enter("cutting-over");
+        for text in &plan.texts {
+            let call = ApplyModel {
+                text: text.clone(),
+                adopt: true,
+                ..ApplyModel::default()
+            };
+            self.to
+                .administer("putting a model in force at the target", call)
+                .await?;
+        }
+        if self.to.kind != SideKind::Endpoint {
+            self.begin_to_act(plan, state).await?;
+        }
+        let paused = began.map(|began| began.elapsed().as_millis() as u64);
+        state.change(|state| {
+            state.phase = CopyPhase::Done;
+            state.paused_ms = paused.filter(|_| plan.follows);
+        });
+        state.save()?;
+        self.clear_up(plan, state).await?;
+        self.change_layout().await?;
+        self.progress.enter("done");
+        Ok(())
+    }
+
+    /// Lets rows expire at the target, and records changes there, as at the source.
+    async fn begin_to_act(&self, plan: &CopyPlan, state: &StateFile) -> Result<(), CopyError> {
+        let target = self.target();
+        for table in &plan.tables {
+            if let Some(attribute) = &table.expiry {
+                target.set_expiry(&table.table, attribute).await?;
+            }
+            let was_made = state.change_table(&table.table, |table| table.stream_made);
+            if let Some(view) = table.stream(was_made) {
+                target.set_stream(&table.table, Some(view)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes away the streams that were made for the copy.
+    async fn clear_up(&self, plan: &CopyPlan, state: &StateFile) -> Result<(), CopyError> {
+        for table in &plan.tables {
+            if state.change_table(&table.table, |table| table.stream_made) {
+                self.source().set_stream(&table.table, None).await?;
+                state.change_table(&table.table, |table| table.stream_made = false);
+            }
+        }
+        state.save()
+    }
+
+    /// Begins the migration to another layout at the target, if one was asked for.
+    async fn change_layout(&self) -> Result<(), CopyError> {
+        let Some(text) = &self.settings.model else {
+            return Ok(());
+        };
+        let name = trestle_model::load(text)
+            .model
+            .map(|model| model.name().to_owned());
+        let models = self
+            .to
+            .administer("listing the models", ListModels::default())
+            .await?
+            .models;
+        let is_there = models.iter().any(|model| Some(&model.name) == name.as_ref());
+        if is_there {
+            let call = StartMigration {
+                text: Some(text.clone()),
+                finish: true,
+                ..StartMigration::default()
+            };
+            match self
+                .to
+                .administer("starting the migration at the target", call)
+                .await
+            {
+                Ok(_) => return Ok(()),
+                // No row has another key: then the version is applied.
+                Err(CopyError::Administration { error, .. }) if error.code == AdminErrorCode::Refused => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let call = ApplyModel {
+            text: text.clone(),
+            fill: true,
+            ..ApplyModel::default()
+        };
+        let what = "applying the model at the target";
+        self.to.administer(what, call).await.map(|_| ())
+    }
+}

@@ -1,0 +1,62 @@
+//! The keys of a table's rows: their attributes, and numbers that stand for keys and rows.
+
+use trestle_api::{KeySchemaElement, KeyType};
+use trestle_item::{Item, codec, key};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+
+use crate::CopyError;
+
+/// How the rows of a table are told apart.
+#[derive(Clone, Debug)]
+pub(crate) struct RowKey {
+    table: String,
+    /// Hash, then range.
+    names: Vec<String>,
+}
+
+impl RowKey {
+    pub(crate) fn new(table: &str, schema: &[KeySchemaElement]) -> Self {
+        let of = |kind: KeyType| schema.iter().filter(move |element| element.key_type == kind);
+        let names = of(KeyType::Hash).chain(of(KeyType::Range));
+        Self {
+            table: table.to_owned(),
+            names: names.map(|element| element.attribute_name.clone()).collect(),
+        }
+    }
+
+    /// The key of a row.
+    pub(crate) fn of(&self, row: &Item) -> Result<Item, CopyError> {
+        let attributes = self.names.iter().map(|name| {
+            let value = row.get(name).ok_or_else(|| self.without(name))?;
+            Ok((name.as_str(), value.clone()))
+        });
+        attributes.collect::<Result<Item, CopyError>>()
+    }
+
+    /// Bytes that tell the row from all others of its table.
+    pub(crate) fn bytes(&self, row: &Item) -> Result<Vec<u8>, CopyError> {
+        let mut bytes = Vec::new();
+        for name in &self.names {
+            let value = row.get(name).ok_or_else(|| self.without(name))?;
+            key::encode_component(value, &mut bytes).ok_or_else(|| self.without(name))?;
+        }
+        Ok(bytes)
+    }
+
+    /// A number that stands for the key.
+    pub(crate) fn number(&self, row: &Item) -> Result<u64, CopyError> {
+        Ok(xxh3_64(&self.bytes(row)?))
+    }
+
+    fn without(&self, name: &str) -> CopyError {
+        CopyError::Defect(format!(
+            "a row of table {} has no key attribute {name}",
+            self.table
+        ))
+    }
+}
+
+/// A number that stands for everything in a row.
+pub(crate) fn row_number(row: &Item) -> u128 {
+    xxh3_128(&codec::encode(row))
+}

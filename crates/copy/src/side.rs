@@ -1,0 +1,112 @@
+//! One of the two databases of a copy.
+
+use std::sync::Arc;
+
+use trestle_admin::{AdminError, AdminErrorCode, Administration, AdministrationExt, Call, WriteKeptRows};
+use trestle_api::{Database, Error, Request, Response, ResponseFuture};
+use trestle_model::is_kept_about_rows;
+
+use crate::CopyError;
+
+/// One of the two databases of a copy.
+#[derive(Clone)]
+pub struct CopySide {
+    /// What people call it: a path or a URL.
+    pub name: String,
+    /// What it is.
+    pub kind: SideKind,
+    /// Its operations.
+    pub database: Arc<dyn Database>,
+    /// Its administration, if it is one of Trestle's.
+    pub administration: Option<Arc<dyn Administration>>,
+}
+
+/// What sort of database it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SideKind {
+    /// A directory that this process has open: nobody else writes it.
+    Directory,
+    /// A running server of Trestle's.
+    Server,
+    /// Any other endpoint.
+    Endpoint,
+}
+
+impl CopySide {
+    /// A running server of Trestle's. What models keep about rows is written through its administration.
+    #[must_use]
+    pub fn server(
+        name: String,
+        database: Arc<dyn Database>,
+        administration: Arc<dyn Administration>,
+    ) -> Self {
+        Self {
+            name,
+            kind: SideKind::Server,
+            database: Arc::new(WithKeptRows {
+                database,
+                administration: Arc::clone(&administration),
+            }),
+            administration: Some(administration),
+        }
+    }
+
+    /// Whether others may write it meanwhile.
+    pub(crate) fn changes(&self) -> bool {
+        self.kind != SideKind::Directory
+    }
+
+    /// Asks its administration.
+    pub(crate) async fn administer<C>(&self, what: &str, call: C) -> Result<C::Answer, CopyError>
+    where
+        C: Call + Send + 'static,
+        C::Answer: Send + 'static,
+    {
+        let Some(administration) = self.administration.clone() else {
+            return Err(CopyError::Defect(format!("{} has no administration", self.name)));
+        };
+        let asked = tokio::task::spawn_blocking(move || administration.ask(call)).await;
+        let answer = asked.map_err(|error| CopyError::Defect(error.to_string()))?;
+        answer.map_err(|error| CopyError::Administration {
+            what: what.to_owned(),
+            error,
+        })
+    }
+}
+
+/// A server's database whose tables of kept rows are written through the administration: clients may not.
+struct WithKeptRows {
+    database: Arc<dyn Database>,
+    administration: Arc<dyn Administration>,
+}
+
+impl Database for WithKeptRows {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
+        if !request.own_table_written().is_some_and(is_kept_about_rows) {
+            return self.database.execute(request);
+        }
+        let administration = Arc::clone(&self.administration);
+        Box::pin(async move {
+            let written = tokio::task::spawn_blocking(move || write(&*administration, &request)).await;
+            written.map_err(|error| Error::internal(error.to_string()))?
+        })
+    }
+}
+
+fn write(administration: &dyn Administration, request: &Request) -> Result<Response, Error> {
+    let operation = request.operation();
+    let call = WriteKeptRows {
+        operation: operation.as_str().to_owned(),
+        request: serde_json::to_value(request).map_err(|error| Error::internal(error.to_string()))?,
+    };
+    let answer = administration.ask(call).map_err(unanswered)?;
+    Response::deserialize(operation, answer).map_err(|error| Error::internal(error.to_string()))
+}
+
+/// Whether a call may be tried again is for the one who calls: all of these may be repeated.
+fn unanswered(error: AdminError) -> Error {
+    match error.code {
+        AdminErrorCode::Failed | AdminErrorCode::NoAnswer => Error::internal(error.to_string()),
+        _ => Error::validation(error.to_string()),
+    }
+}

@@ -1,0 +1,108 @@
+//! Tables whose rows are read and not written for a while: so that a copy of them can become the place where they are written.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use trestle_api::{Error, ErrorKind, ListTablesOutput, Response, table_name};
+use trestle_env::Timestamp;
+
+use crate::Engine;
+use crate::catalog::Table;
+use crate::transaction::Transaction;
+
+/// Rows of a table are not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WritePause {
+    /// It ends by itself at this time; without one, when it is ended.
+    until: Option<Timestamp>,
+}
+
+/// A table whose rows are not written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PausedTable {
+    /// Its name.
+    pub name: String,
+    /// When that ends by itself, if it does.
+    pub until: Option<Timestamp>,
+}
+
+impl Engine {
+    /// Lets the rows of tables be read and not written: for so long, or until [`Engine::resume_writes`]. Each table that is paused
+    /// already is paused anew.
+    ///
+    /// It is one commit: what was committed before it is in the tables and their streams when this returns, and nothing is
+    /// written to them behind it, by clients, by expiry or by work in the background.
+    pub fn pause_writes(&self, tables: &[String], time: Option<Duration>) -> Result<(), Error> {
+        self.set_pause(tables, move |now| {
+            let until = time.map(|time| now.plus(time));
+            Some(WritePause { until })
+        })
+    }
+
+    /// Lets the rows of tables be written again.
+    pub fn resume_writes(&self, tables: &[String]) -> Result<(), Error> {
+        self.set_pause(tables, |_| None)
+    }
+
+    /// The tables whose rows are not written now, by name.
+    pub fn paused_tables(&self) -> Vec<PausedTable> {
+        let now = self.shared().clock.now();
+        let catalog = self.shared().catalog.load();
+        let paused = catalog.tables.values().filter_map(|table| {
+            Some(PausedTable {
+                name: table.name.clone(),
+                until: table.pause.filter(|pause| pause.is_on(now))?.until,
+            })
+        });
+        paused.collect()
+    }
+
+    fn set_pause(
+        &self,
+        tables: &[String],
+        pause: impl FnOnce(Timestamp) -> Option<WritePause> + Send + 'static,
+    ) -> Result<(), Error> {
+        let tables: Vec<String> = tables.iter().map(|table| table_name(table).to_owned()).collect();
+        let work = move |transaction: &mut Transaction<'_>| {
+            let pause = pause(transaction.now());
+            for name in tables {
+                let table = transaction.catalog().tables.get(&name);
+                let table = table.ok_or_else(|| Error::table_not_found(&name))?;
+                if table.pause != pause {
+                    let table = Table::clone(table);
+                    transaction.put_table(Table { pause, ..table })?;
+                }
+            }
+            // As with documents: any empty response will do.
+            Ok(Response::from(ListTablesOutput::default()))
+        };
+        self.submit(Box::new(work), None).wait().map(|_| ())
+    }
+}
+
+impl WritePause {
+    fn is_on(self, now: Timestamp) -> bool {
+        self.until.is_none_or(|until| now < until)
+    }
+}
+
+impl Table {
+    /// Refuses a write while rows are not written.
+    pub(crate) fn refuse_while_paused(&self, now: Timestamp) -> Result<(), Error> {
+        let name = &self.name;
+        match self.pause.filter(|pause| pause.is_on(now)) {
+            None => Ok(()),
+            // Clients try again by themselves.
+            Some(WritePause { until: Some(_) }) => Err(Error::new(
+                ErrorKind::Throttling,
+                format!(
+                    "The rows of table {name} are not written for a moment: writing is paused. Try again."
+                ),
+            )),
+            Some(WritePause { until: None }) => Err(Error::validation(format!(
+                "The rows of table {name} are not written: writing is paused, because they were copied elsewhere and are written \
+                 there. `trestle copy resume-writes` lets them be written here again."
+            ))),
+        }
+    }
+}
