@@ -108,8 +108,8 @@ impl Models {
         match self.host.moves_rows() {
             true => Ok(()),
             false => Err(Error::validation(
-                "rows at a remote endpoint cannot move to other keys through a gateway: `trestle copy FROM TO --model FILE` copies \
-                 them into a table with the new keys",
+                "rows at a remote endpoint cannot move to other keys through a gateway: copy them into a data directory with `trestle \
+                 copy URL DIR --model FILE`, which moves them there, and copy them back",
             )
             .into()),
         }
