@@ -71,11 +71,11 @@ fn an_empty_map_or_list_can_be_a_default_and_nothing_else_can() {
     let text = |tags: &str, steps: &str| {
         r#"
 model = "m"
-[table.t]
+[table.things]
 key = ["pk"]
 entity_attribute = "kind"
 [entity.e]
-table = "t"
+table = "things"
 key = { pk = "{id}" }
 [entity.e.attributes]
 id = "string"
@@ -86,7 +86,7 @@ steps = { type = "list", default = STEPS }
         .replace("STEPS", steps)
     };
     let model = model(&text("{}", "[]"));
-    let stored = written(&model, "t", None, &row(&[("kind", "e"), ("id", "7")])).unwrap();
+    let stored = written(&model, "things", None, &row(&[("kind", "e"), ("id", "7")])).unwrap();
     assert_eq!(
         stored.get("tags"),
         Some(&AttributeValue::M(trestle_item::Map::new()))
