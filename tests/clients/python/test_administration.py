@@ -14,6 +14,7 @@ import urllib.request
 from pathlib import Path
 
 import boto3
+from botocore.exceptions import ClientError
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
@@ -169,6 +170,7 @@ class Administration(unittest.TestCase):
         self.migrations()
         self.routes()
         self.reindexes()
+        self.copies()
         self.clock()
         self.faults()
         status, kind, archive = self.send("/_trestle/backup")
@@ -176,6 +178,24 @@ class Administration(unittest.TestCase):
         self.assertGreater(len(archive), 100)
         described = {path.removeprefix("/_trestle/") for path in DESCRIPTION["paths"]}
         self.assertEqual(described, self.answered | {"backup"})
+
+    def copies(self):
+        """What `trestle copy` asks of a source and of a target."""
+        paused = self.call("pause-writes", tables=["shop"], seconds=30)["tables"]
+        self.assertEqual(["shop"], [table["table"] for table in paused])
+        late = {"TableName": "shop", "Item": {"pk": {"S": "late"}, "sk": {"S": "late"}}}
+        with self.assertRaises(ClientError) as refused:
+            self.db.put_item(**late)
+        self.assertEqual("ThrottlingException", refused.exception.response["Error"]["Code"])
+        self.assertEqual([], self.call("resume-writes", tables=["shop"])["tables"])
+        self.db.put_item(**late)
+        self.call("pause-writes", 404, tables=["nothing"])
+        table = "_trestle.counts"
+        create = {"TableName": table, "BillingMode": "PAY_PER_REQUEST",
+                  "AttributeDefinitions": [{"AttributeName": "count", "AttributeType": "S"}],
+                  "KeySchema": [{"AttributeName": "count", "KeyType": "HASH"}]}
+        self.call("write-kept-rows", operation="CreateTable", request=create)
+        self.call("write-kept-rows", 400, operation="DeleteTable", request={"TableName": table})
 
     def models(self):
         self.assertEqual([], self.call("list-models")["models"])
