@@ -7,10 +7,11 @@ use parking_lot::Mutex;
 use trestle_api::{Error, ListTablesOutput, Response};
 use trestle_env::Timestamp;
 use trestle_hook::{Companion, Rows};
+use trestle_writes::with_key;
 
 use crate::Engine;
 use crate::completion::Completion;
-use crate::consequences::{RowChange, checked, with_key};
+use crate::consequences::{RowChange, checked};
 use crate::transaction::{Actor, Transaction};
 
 /// How many rows one amendment may write: every other write waits meanwhile.

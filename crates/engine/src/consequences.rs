@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trestle_api::Error;
 use trestle_hook::{Becomes, By, Change, Companion, Edits, Refused};
 use trestle_item::Item;
-use trestle_writes::check_limits;
+use trestle_writes::{check_limits, with_key};
 
 use crate::capacity::{Consumed, write_units};
 use crate::catalog::{Index, Table};
@@ -279,16 +279,6 @@ impl Chain<'_, '_, '_> {
             .into_iter()
             .try_for_each(|companion| self.follow(companion, depth + 1))
     }
-}
-
-/// The item with its key, where it was left out.
-pub(crate) fn with_key(mut item: Arc<Item>, key: &Item) -> Arc<Item> {
-    for (name, value) in key.iter() {
-        if !item.contains_key(name) {
-            Arc::make_mut(&mut item).insert(name.clone(), value.clone());
-        }
-    }
-    item
 }
 
 /// An item that a hook wants stored, held to the same rules as a client's.

@@ -7,6 +7,7 @@ use trestle_api::{
     CancellationCode, CancellationReason, ConsumedCapacity, Error, ErrorKind, ReturnConsumedCapacity,
 };
 use trestle_hook::Refused;
+use trestle_writes::{canceled_by, reason_of};
 
 use crate::capacity::{Consumed, Read};
 use crate::catalog::Table;
@@ -64,7 +65,7 @@ pub(crate) fn prepare(
                     error,
                     at: Some(placed.len()),
                 };
-                return Err(canceled(refused, total));
+                return Err(canceled_by(refused.error, refused.at, total));
             }
             Err(error) => return Err(error),
         }
@@ -121,7 +122,7 @@ impl Prepared {
         let total = self.writes.len();
         let ready = check(self.writes, transaction)?;
         let staged = stage_all(ready, transaction);
-        let mut outcomes = staged.map_err(|refused| canceled(refused, total))?;
+        let mut outcomes = staged.map_err(|refused| canceled_by(refused.error, refused.at, total))?;
         let mut consumed: BTreeMap<String, (Arc<Table>, Consumed)> = BTreeMap::new();
         for outcome in &mut outcomes {
             let entry = consumed
@@ -188,7 +189,7 @@ fn check(writes: Vec<Placed>, transaction: &Transaction<'_>) -> Result<Vec<Ready
                 all.push(ready);
             }
             Err(error) => {
-                let why = reason(error)?;
+                let why = reason_of(error)?;
                 let is_known = is_validation(&why) && reasons.iter().any(is_validation);
                 reasons.push(if is_known { CancellationReason::none() } else { why });
             }
@@ -198,36 +199,4 @@ fn check(writes: Vec<Placed>, transaction: &Transaction<'_>) -> Result<Vec<Ready
         return Err(Error::transaction_canceled(reasons));
     }
     Ok(all)
-}
-
-/// The cancellation by one item of `total`. Where no single item is the reason, the error stands for itself.
-fn canceled(refused: Refused, total: usize) -> Error {
-    let Some(position) = refused.at else {
-        return refused.error;
-    };
-    let why = match reason(refused.error) {
-        Ok(why) => why,
-        Err(error) => return error,
-    };
-    let mut reasons = vec![CancellationReason::none(); total];
-    if let Some(slot) = reasons.get_mut(position) {
-        *slot = why;
-    }
-    Error::transaction_canceled(reasons)
-}
-
-/// Why one item stopped the transaction; an error that is not about the item ends it at once.
-fn reason(error: Error) -> Result<CancellationReason, Error> {
-    match error.kind() {
-        ErrorKind::ConditionalCheckFailed => Ok(match error.taken_value() {
-            Some(taken) => CancellationReason::taken(error.message(), taken.clone()),
-            None => CancellationReason::condition_failed(error.item().cloned()),
-        }),
-        ErrorKind::Validation => Ok(CancellationReason::validation(error.message())),
-        ErrorKind::DuplicateItem => Ok(CancellationReason::new(
-            CancellationCode::DuplicateItem,
-            error.message(),
-        )),
-        _ => Err(error),
-    }
 }

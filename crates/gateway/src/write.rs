@@ -7,13 +7,13 @@ use std::sync::atomic::Ordering;
 
 use futures_util::future::{join_all, try_join_all};
 use trestle_api::{
-    CancellationCode, CancellationReason, ConsumedCapacity, Error, ErrorKind, ReturnConsumedCapacity,
-    TransactWriteItem, pause_after, table_name,
+    CancellationCode, CancellationReason, ConsumedCapacity, Error, ReturnConsumedCapacity, TransactWriteItem,
+    pause_after, table_name,
 };
 use trestle_env::Timestamp;
 use trestle_hook::{By, Change, Companion, Hook, Refused, Verdict};
 use trestle_item::Item;
-use trestle_writes::{Action, Write};
+use trestle_writes::{Action, Write, canceled_by, reason_of, with_key};
 
 use crate::commit::{Commit, Sent};
 use crate::endpoint::Endpoint;
@@ -247,7 +247,10 @@ impl Endpoint {
         for (id, companion) in &followed {
             let shape = self.shapes.of(&*self.database, &id.table).await?;
             let old = known.row(id).and_then(|known| known.item.clone());
-            let new = companion.item.as_ref().map(|item| with_key(item, &companion.key));
+            let new = companion
+                .item
+                .as_ref()
+                .map(|item| with_key(Arc::clone(item), &companion.key));
             if let Some(new) = &new {
                 trestle_writes::check_limits(new, trestle_item::size::of_item(new))?;
             }
@@ -326,7 +329,7 @@ fn results(placed: &[Placed], known: &KnownRows, items: Option<usize>) -> Result
             Err(error) => {
                 is_canceled = true;
                 if let Some(slot) = reasons.get_mut(placed.position) {
-                    *slot = reason(error)?;
+                    *slot = reason_of(error)?;
                 }
             }
         }
@@ -407,46 +410,11 @@ fn uses(hook: Option<&dyn Hook>, table: &str, row: Option<&Item>) -> BTreeSet<St
     }
 }
 
-/// The item with its key, where it was left out.
-fn with_key(item: &Arc<Item>, key: &Item) -> Arc<Item> {
-    let mut item = Arc::clone(item);
-    for (name, value) in key {
-        if !item.contains_key(name) {
-            Arc::make_mut(&mut item).insert(name.clone(), value.clone());
-        }
-    }
-    item
-}
-
 /// A refusal as the error of the request.
 fn refusal(position: Option<usize>, refused: Refused, items: Option<usize>) -> Error {
-    let (Some(position), Some(items)) = (position, items) else {
-        return refused.error;
-    };
-    let why = match reason(refused.error) {
-        Ok(why) => why,
-        Err(error) => return error,
-    };
-    let mut reasons = vec![CancellationReason::none(); items];
-    if let Some(slot) = reasons.get_mut(position) {
-        *slot = why;
-    }
-    Error::transaction_canceled(reasons)
-}
-
-/// Why one item stopped the transaction; an error that is not about the item ends it at once.
-fn reason(error: Error) -> Result<CancellationReason, Error> {
-    match error.kind() {
-        ErrorKind::ConditionalCheckFailed => Ok(match error.taken_value() {
-            Some(taken) => CancellationReason::taken(error.message(), taken.clone()),
-            None => CancellationReason::condition_failed(error.item().cloned()),
-        }),
-        ErrorKind::Validation => Ok(CancellationReason::validation(error.message())),
-        ErrorKind::DuplicateItem => Ok(CancellationReason::new(
-            CancellationCode::DuplicateItem,
-            error.message(),
-        )),
-        _ => Err(error),
+    match items {
+        Some(items) => canceled_by(refused.error, position, items),
+        None => refused.error,
     }
 }
 

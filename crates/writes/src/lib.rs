@@ -4,12 +4,14 @@
 //! same order and in the same words by either. What becomes of the item is decided here, too: [`Write::holds`] is the condition,
 //! [`updated`] the new item, [`shown_of_update`] what the answer shows.
 
+mod cancellation;
 mod condition_parameters;
 mod parse;
 mod shown;
 mod write;
 
+pub use cancellation::{canceled_by, reason_of};
 pub use condition_parameters::{ConditionParameters, shows};
 pub use parse::{BATCH_WRITES_MAX, TRANSACTION_ITEMS_MAX};
 pub use shown::{shown_of_removal, shown_of_update};
-pub use write::{Action, Write, check_condition, check_limits, check_size, updated};
+pub use write::{Action, Write, check_condition, check_limits, check_size, updated, with_key};

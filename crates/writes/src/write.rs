@@ -1,5 +1,7 @@
 //! One item's write.
 
+use std::sync::Arc;
+
 use trestle_api::Error;
 use trestle_expr::{Condition, Path, Update};
 use trestle_item::size::ITEM_BYTES_MAX;
@@ -96,6 +98,17 @@ fn check_updated(item: &Item, bytes: usize) -> Result<(), Error> {
         ));
     }
     check_nesting(item)
+}
+
+/// The item with its key, where it was left out.
+#[must_use]
+pub fn with_key(mut item: Arc<Item>, key: &Item) -> Arc<Item> {
+    for (name, value) in key {
+        if !item.contains_key(name) {
+            Arc::make_mut(&mut item).insert(name.clone(), value.clone());
+        }
+    }
+    item
 }
 
 /// Refuses an item that is too large.
