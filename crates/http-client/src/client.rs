@@ -4,6 +4,7 @@ use crate::connection::{self, Connection};
 use crate::download::Download;
 use crate::endpoint::Endpoint;
 use crate::failure::{Failure, FailureKind};
+use crate::proxy::{Proxy, Tunnel};
 use crate::reach::Reach;
 use crate::request::Prepared;
 use crate::tls::{self, Roots};
@@ -51,6 +52,7 @@ pub struct Client {
     tls: Option<TlsConnector>,
     limits: Limits,
     reach: Reach,
+    tunnel: Option<Tunnel>,
     idle: Mutex<Vec<Kept>>,
 }
 
@@ -89,6 +91,7 @@ impl Client {
             tls,
             limits,
             reach: Reach::Anywhere,
+            tunnel: None,
             idle: Mutex::new(Vec::new()),
         })
     }
@@ -97,6 +100,15 @@ impl Client {
     #[must_use]
     pub fn reaching(self, reach: Reach) -> Self {
         Client { reach, ..self }
+    }
+
+    /// The same client, through a proxy if that is the way to its endpoint; an error says why that cannot be.
+    pub fn through(self, proxy: Option<&Proxy>) -> Result<Self, String> {
+        let tunnel = proxy.map(|proxy| proxy.tunnel_to(&self.endpoint)).transpose()?;
+        Ok(Client {
+            tunnel: tunnel.flatten(),
+            ..self
+        })
     }
 
     /// Where requests go.
@@ -180,7 +192,11 @@ impl Client {
         let deadline = deadline.map_or(latest, |deadline| deadline.min(latest));
         let connected = timeout_at(
             deadline,
-            connection::open(&self.endpoint, self.reach, self.tls.as_ref()),
+            connection::open(
+                &self.endpoint,
+                (self.reach, self.tunnel.as_ref()),
+                self.tls.as_ref(),
+            ),
         )
         .await;
         connected.unwrap_or_else(|_| Err(Failure::no_connection(&self.endpoint, "no answer in time")))

@@ -2,6 +2,7 @@
 
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
+use crate::proxy::Tunnel;
 use crate::reach::Reach;
 use bytes::Bytes;
 use http_body_util::Full;
@@ -15,14 +16,17 @@ pub(crate) type Connection = SendRequest<Full<Bytes>>;
 
 pub(crate) async fn open(
     endpoint: &Endpoint,
-    reach: Reach,
+    (reach, tunnel): (Reach, Option<&Tunnel>),
     tls: Option<&TlsConnector>,
 ) -> Result<Connection, Failure> {
     let refused = |error: std::io::Error| Failure::no_connection(endpoint, error);
-    let stream = reach
-        .connect(&endpoint.host, endpoint.port)
-        .await
-        .map_err(refused)?;
+    let stream = match tunnel {
+        Some(tunnel) => tunnel.open(endpoint).await?,
+        None => {
+            let connected = reach.connect(&endpoint.host, endpoint.port).await;
+            connected.map_err(refused)?
+        }
+    };
     stream.set_nodelay(true).map_err(refused)?;
     let Some(tls) = tls else {
         return speak(endpoint, TokioIo::new(stream)).await;

@@ -1,13 +1,15 @@
 //! A remote endpoint as a [`Database`](trestle_api::Database): Amazon DynamoDB, ScyllaDB Alternator, DynamoDB Local, or
 //! a Trestle server.
 //!
-//! [`Remote`] sends each request over HTTP or HTTPS, signed if there is an access key, on connections that are kept.
+//! [`Remote`] sends each request over HTTP or HTTPS, signed if there are credentials, on connections that are kept. Whose signature the
+//! endpoint does not take any more is replaced (`identity.rs`) and the request, which was not carried out, is sent again.
 //!
 //! What fails is tried again a few times, but only where that is safe (`repeat.rs`): if nothing was sent, if the endpoint
 //! had too much to do, or if a second time is the same as once. *Invariant*: a write of which that cannot be said is
 //! sent once; if its answer is lost, the error says that nobody knows whether it was made.
 
 mod endpoint_clock;
+mod identity;
 mod lost;
 mod own_thread;
 mod remote;
@@ -16,8 +18,10 @@ mod retry;
 mod settings;
 mod streams;
 
+pub use identity::{Identity, SignatureRefusal};
 pub use lost::NoAnswer;
 pub use remote::Remote;
 pub use settings::{BadSettings, Settings};
-pub use trestle_http_client::FailureKind;
-pub use trestle_sigv4::AccessKey;
+pub use trestle_credentials::{CredentialSource, Credentials};
+pub use trestle_http_client::{FailureKind, Proxy};
+pub use trestle_sigv4::{AccessKey, Signer};

@@ -1,10 +1,11 @@
 //! Requests there and answers back.
 
 use crate::endpoint_clock::EndpointClock;
+use crate::identity::{Identity, SignatureRefusal};
 use crate::lost::{NoAnswer, unknown};
 use crate::own_thread::OwnThread;
 use crate::repeat::{recognisable, repeat};
-use crate::retry::{TRIES_MAX, is_throttled, pause};
+use crate::retry::{RetryQuota, TRIES_MAX, is_throttled, pause};
 use crate::settings::{BadSettings, Settings};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -31,7 +32,8 @@ struct Inner {
     client: Client,
     /// Where the streams are, if elsewhere.
     streams: Option<Client>,
-    signer: Option<Signer>,
+    identity: Identity,
+    retries: RetryQuota,
     clock: EndpointClock,
 }
 
@@ -62,7 +64,8 @@ impl Remote {
                 own_thread: OwnThread::default(),
                 client: settings.client()?,
                 streams: settings.streams_client()?,
-                signer: settings.signer(),
+                identity: Identity::of(&settings),
+                retries: RetryQuota::default(),
                 clock: EndpointClock::default(),
                 settings,
             }),
@@ -86,17 +89,18 @@ impl Remote {
     pub async fn ask(&self, request: Request) -> Result<Result<Response, Error>, NoAnswer> {
         let call = self.inner.prepare(request);
         let mut tries = 1;
+        let mut paid = None;
         loop {
-            let tried = self.inner.attempt(&call).await;
-            let may_repeat = match &tried {
-                Tried::Answered(_) => false,
-                Tried::Refused(_) => true,
-                Tried::Broken(_) => call.repeat == Repeat::Allowed,
-                Tried::Lost(failure) => failure.kind.is_passing() && call.may_follow(failure),
-            };
-            if !may_repeat || tries == TRIES_MAX {
+            let tried = self.inner.attempt_as_someone(&call).await;
+            if let Tried::Answered(_) = tried {
+                self.inner.retries.give_back(paid);
+            }
+            let price = call.price_after(&tried);
+            let may_repeat = price.is_some_and(|price| tries < TRIES_MAX && self.inner.retries.take(price));
+            if !may_repeat {
                 return self.inner.result(&call, tried, tries);
             }
+            paid = price;
             tracing::debug!(operation = call.operation.as_str(), tries, "trying again");
             // The time is real time: the endpoint does not follow our clock.
             tokio::time::sleep(pause(tries)).await;
@@ -121,9 +125,18 @@ impl Database for Remote {
 }
 
 impl Call<'_> {
-    /// Whether it may be sent again after a failure.
-    fn may_follow(&self, failure: &Failure) -> bool {
-        !failure.kind.may_have_arrived() || self.repeat == Repeat::Allowed
+    /// What it costs to send it again after a try; `None` if it must not be sent again.
+    fn price_after(&self, tried: &Tried) -> Option<u32> {
+        let is_allowed = self.repeat == Repeat::Allowed;
+        match tried {
+            Tried::Answered(_) => None,
+            Tried::Refused(_) => Some(RetryQuota::PRICE),
+            Tried::Broken(_) => is_allowed.then_some(RetryQuota::PRICE),
+            Tried::Lost(failure) => {
+                let is_safe = is_allowed || !failure.kind.may_have_arrived();
+                (failure.kind.is_passing() && is_safe).then_some(RetryQuota::PRICE_AFTER_SILENCE)
+            }
+        }
     }
 }
 
@@ -142,7 +155,30 @@ impl Inner {
         }
     }
 
-    async fn attempt(&self, call: &Call<'_>) -> Tried {
+    /// A try with the credentials of this moment; and another with new ones, if the endpoint does not take them.
+    async fn attempt_as_someone(&self, call: &Call<'_>) -> Tried {
+        let mut may_repeat = true;
+        loop {
+            let now = self.settings.clock.now();
+            let signer = match self.identity.signer(now).await {
+                Ok(signer) => signer,
+                Err(error) => return answered(Err(error)),
+            };
+            let tried = self.attempt(call, signer.as_ref()).await;
+            let error = match &tried {
+                Tried::Answered(answer) => answer.as_ref().as_ref().err(),
+                _ => None,
+            };
+            let Some(error) = error else { return tried };
+            match self.identity.after(error, signer.as_ref(), may_repeat, now).await {
+                None => return tried,
+                Some(SignatureRefusal::Repeat) => may_repeat = false,
+                Some(SignatureRefusal::Tell(error)) => return answered(Err(error)),
+            }
+        }
+    }
+
+    async fn attempt(&self, call: &Call<'_>, signer: Option<&Signer>) -> Tried {
         let endpoint = call.client.endpoint();
         let headers = [
             ("x-amz-target", call.target.as_str()),
@@ -155,7 +191,7 @@ impl Inner {
             body: &call.body,
         };
         let now = self.settings.clock.now();
-        let request = match request(endpoint, outgoing, self.signer.as_ref(), now) {
+        let request = match request(endpoint, outgoing, signer, now) {
             Ok(request) => request,
             Err(why) => return answered(Err(Error::validation(why))),
         };
@@ -175,10 +211,7 @@ impl Inner {
     fn result(&self, call: &Call<'_>, tried: Tried, tries: u32) -> Result<Result<Response, Error>, NoAnswer> {
         let url = &self.settings.endpoint;
         Ok(match tried {
-            Tried::Answered(answer) => answer.map_err(|error| match self.settings.way_out(&error) {
-                Some(way_out) => Error::new(error.kind(), format!("{error}; {way_out}")),
-                None => error,
-            }),
+            Tried::Answered(answer) => *answer,
             Tried::Refused(error) => Err(Error::new(
                 error.kind(),
                 format!("{error}; {url} was asked {tries} times and has too much to do: ask more slowly"),

@@ -1,5 +1,6 @@
 //! How often to try, and how long to wait in between.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use trestle_api::{Error, ErrorKind};
 use trestle_env::ids::random_u64;
@@ -24,6 +25,44 @@ fn pause_of(tries: u32, chance: u64) -> Duration {
     Duration::from_micros(chance % micros)
 }
 
+/// How many more tries an endpoint may be given, as the standard mode of AWS's SDKs counts them: while most requests fail,
+/// none is tried again, so that an endpoint with too much to do does not get four times as much.
+#[derive(Debug)]
+pub(crate) struct RetryQuota(AtomicU32);
+
+impl RetryQuota {
+    const MOST: u32 = 500;
+    /// Of another try.
+    pub(crate) const PRICE: u32 = 5;
+    /// Of another try after no answer, which often means a longer time without one.
+    pub(crate) const PRICE_AFTER_SILENCE: u32 = 10;
+    /// What an answer to the first try brings in.
+    const FOR_AN_ANSWER: u32 = 1;
+
+    /// Whether there is enough left for a try; if so, it is taken.
+    pub(crate) fn take(&self, price: u32) -> bool {
+        let taken = |left: u32| left.checked_sub(price);
+        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken);
+        taken.is_ok()
+    }
+
+    /// There was an answer: the price of the try that brought it comes back.
+    pub(crate) fn give_back(&self, paid: Option<u32>) {
+        let more = paid.unwrap_or(Self::FOR_AN_ANSWER);
+        // While nothing fails, which is nearly always, there is nothing to write.
+        if self.0.load(Ordering::Relaxed) < Self::MOST {
+            let given = |left: u32| Some(left.saturating_add(more).min(Self::MOST));
+            let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, given);
+        }
+    }
+}
+
+impl Default for RetryQuota {
+    fn default() -> Self {
+        RetryQuota(AtomicU32::new(Self::MOST))
+    }
+}
+
 /// Whether the endpoint had too much to do: it did nothing, and asks for patience.
 pub(crate) fn is_throttled(error: &Error) -> bool {
     matches!(
@@ -35,6 +74,24 @@ pub(crate) fn is_throttled(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn while_most_requests_fail_none_is_tried_again() {
+        let quota = RetryQuota::default();
+        let tries = (0..1000).filter(|_| quota.take(RetryQuota::PRICE)).count();
+        assert_eq!(tries, 100);
+        (0..4).for_each(|_| quota.give_back(None));
+        assert!(!quota.take(RetryQuota::PRICE));
+        quota.give_back(None);
+        assert!(quota.take(RetryQuota::PRICE), "five answers are worth a try");
+        quota.give_back(Some(RetryQuota::PRICE_AFTER_SILENCE));
+        assert!(quota.take(RetryQuota::PRICE_AFTER_SILENCE));
+        (0..1000).for_each(|_| quota.give_back(None));
+        assert!(
+            quota.take(RetryQuota::MOST) && !quota.take(1),
+            "it does not grow beyond that"
+        );
+    }
 
     #[test]
     fn pauses_grow_and_end() {

@@ -4,10 +4,10 @@ use crate::streams::streams_host;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use trestle_api::{Error, ErrorKind};
+use trestle_credentials::{CredentialSource, SourceChain};
 use trestle_env::{Clock, SystemClock};
-use trestle_http_client::{Client, Endpoint, Limits, Roots};
-use trestle_sigv4::{AccessKey, Signer, region_of_host};
+use trestle_http_client::{Client, Endpoint, Limits, Proxy, Roots};
+use trestle_sigv4::region_of_host;
 
 /// For endpoints that do not mind, as those on one's own machine.
 const DEFAULT_REGION: &str = "us-east-1";
@@ -32,12 +32,12 @@ pub struct Settings {
     pub streams_endpoint: Option<String>,
     /// Without it, the region that the host tells, and else `us-east-1`.
     pub region: Option<String>,
-    /// Signs requests; without it they are not signed.
-    pub access_key: Option<AccessKey>,
-    /// What belongs to an access key that lives for a while only.
-    pub session_token: Option<String>,
+    /// As whom requests are signed.
+    pub credentials: CredentialSource,
     /// A PEM file with the certificate authorities that are believed, instead of those of the system.
     pub ca_file: Option<PathBuf>,
+    /// The proxy for endpoints with https.
+    pub proxy: Option<Proxy>,
     /// How long a single try may take.
     pub timeout: Option<Duration>,
     /// Dates signatures.
@@ -45,24 +45,24 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// An endpoint without an access key.
+    /// An endpoint without credentials: requests are not signed.
     #[must_use]
     pub fn new(endpoint: impl Into<String>) -> Self {
         Settings {
             endpoint: endpoint.into(),
             streams_endpoint: None,
             region: None,
-            access_key: None,
-            session_token: None,
+            credentials: CredentialSource::unsigned(),
             ca_file: None,
+            proxy: None,
             timeout: Some(TIMEOUT),
             clock: Arc::new(SystemClock::new()),
         }
     }
 
-    /// An endpoint, with what the variables of this process say as AWS names them: `AWS_ACCESS_KEY_ID`,
-    /// `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION` or `AWS_DEFAULT_REGION`, `AWS_CA_BUNDLE`,
-    /// and `AWS_ENDPOINT_URL_DYNAMODB_STREAMS`, if the endpoint is that of `AWS_ENDPOINT_URL_DYNAMODB`.
+    /// An endpoint, with what the variables of this process say as AWS names them: credentials from all the sources of
+    /// [`trestle_credentials`], `AWS_REGION` or `AWS_DEFAULT_REGION`, `AWS_CA_BUNDLE`, `HTTPS_PROXY` and `NO_PROXY`, and
+    /// `AWS_ENDPOINT_URL_DYNAMODB_STREAMS`, if the endpoint is that of `AWS_ENDPOINT_URL_DYNAMODB`.
     #[must_use]
     pub fn from_environment(endpoint: impl Into<String>) -> Self {
         Settings::from_variables(endpoint, |name| std::env::var(name).ok())
@@ -72,10 +72,10 @@ impl Settings {
     #[must_use]
     pub fn from_variables(endpoint: impl Into<String>, variable: impl Fn(&str) -> Option<String>) -> Self {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let key = variable("AWS_ACCESS_KEY_ID").zip(variable("AWS_SECRET_ACCESS_KEY"));
+        let endpoint = endpoint.into();
         let mut settings = Settings {
-            access_key: key.map(|(id, secret)| AccessKey { id, secret }),
-            session_token: variable("AWS_SESSION_TOKEN"),
+            credentials: CredentialSource::searched(SourceChain::new(&endpoint, &variable)),
+            proxy: Proxy::from_variables(&variable),
             ca_file: variable("AWS_CA_BUNDLE").map(PathBuf::from),
             ..Settings::new(endpoint)
         };
@@ -90,16 +90,10 @@ impl Settings {
         settings
     }
 
-    /// Signs requests to this endpoint, if there is an access key.
-    #[must_use]
-    pub fn signer(&self) -> Option<Signer> {
+    /// The region that requests are signed for.
+    pub(crate) fn signed_region(&self) -> String {
         let region = self.region.clone().or_else(|| self.region_of_host());
-        Some(Signer {
-            key: self.access_key.clone()?,
-            session_token: self.session_token.clone(),
-            region: region.unwrap_or_else(|| DEFAULT_REGION.to_owned()),
-            service: "dynamodb".to_owned(),
-        })
+        region.unwrap_or_else(|| DEFAULT_REGION.to_owned())
     }
 
     /// A client for the endpoint.
@@ -129,37 +123,15 @@ impl Settings {
             answer_bytes: ANSWER_BYTES_MAX,
         };
         let roots = ca_file.as_deref().map_or(Roots::System, Roots::File);
-        Client::new(endpoint, roots, limits)
+        let client = Client::new(endpoint, roots, limits);
+        client
+            .and_then(|client| client.through(self.proxy.as_ref()))
             .map_err(|message| BadSettings(format!("cannot use the endpoint {url}: {message}")))
     }
 
     fn region_of_host(&self) -> Option<String> {
         let endpoint = Endpoint::parse(&self.endpoint).ok()?;
         region_of_host(&endpoint.host).map(str::to_owned)
-    }
-
-    /// What to do about an error of the endpoint's, if it is about who asks.
-    #[must_use]
-    pub fn way_out(&self, error: &Error) -> Option<String> {
-        let is_about_signatures = matches!(
-            error.kind(),
-            ErrorKind::MissingAuthenticationToken
-                | ErrorKind::UnrecognizedClient
-                | ErrorKind::IncompleteSignature
-                | ErrorKind::InvalidSignature
-        );
-        if !is_about_signatures {
-            return None;
-        }
-        Some(match self.signer() {
-            None => "the server wants signed requests: give an access key and its secret, or set AWS_ACCESS_KEY_ID and \
-                     AWS_SECRET_ACCESS_KEY"
-                .to_owned(),
-            Some(signer) => format!(
-                "check the access key {} and its secret, the region {}, and this machine's clock",
-                signer.key.id, signer.region
-            ),
-        })
     }
 }
 
@@ -174,27 +146,16 @@ mod tests {
         })
     }
 
-    const KEY: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "secret")];
-
     #[test]
     fn the_region_is_told_by_the_host_or_the_environment() {
-        let region = |endpoint: &str, region: &str| {
-            let variables = [KEY[0], KEY[1], ("AWS_DEFAULT_REGION", region)];
-            with(endpoint, &variables).signer().unwrap().region
-        };
+        let region =
+            |endpoint: &str, region: &str| with(endpoint, &[("AWS_DEFAULT_REGION", region)]).signed_region();
         assert_eq!(
             region("https://dynamodb.eu-west-1.amazonaws.com", "us-west-2"),
             "eu-west-1"
         );
         assert_eq!(region("http://localhost:8000", "us-west-2"), "us-west-2");
         assert_eq!(region("http://localhost:8000", ""), "us-east-1");
-    }
-
-    #[test]
-    fn without_both_halves_of_a_key_nothing_is_signed() {
-        assert!(with("http://localhost:8000", &KEY[..1]).signer().is_none());
-        assert!(with("http://localhost:8000", &[]).signer().is_none());
-        assert!(with("http://localhost:8000", &KEY).signer().is_some());
     }
 
     #[test]

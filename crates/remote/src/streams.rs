@@ -1,12 +1,11 @@
 //! Where the change streams of an endpoint are.
 
+use trestle_sigv4::is_aws_host;
+
 /// The host of the streams beside a host of AWS, which has one of their own; none for all others, where streams are at
 /// the same endpoint.
 pub(crate) fn streams_host(host: &str) -> Option<String> {
-    let is_aws = [".amazonaws.com", ".amazonaws.com.cn", ".api.aws"]
-        .iter()
-        .any(|ending| host.ends_with(ending));
-    if !is_aws {
+    if !is_aws_host(host) {
         return None;
     }
     // Endpoints with two kinds of address have a form of their own.

@@ -14,7 +14,7 @@ pub use canonical::{query_parameters, string_to_sign};
 pub use hash::{equal_in_constant_time, hex, keyed_hash, sha256, signature};
 pub use key::{AccessKey, Scope};
 pub use moment::Moment;
-pub use region::region_of_host;
+pub use region::{is_aws_host, region_of_host};
 pub use signer::{SignError, Signer};
 
 /// The name of the algorithm, first in every signature.

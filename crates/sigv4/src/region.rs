@@ -1,10 +1,16 @@
 //! The region that a host of AWS tells.
 
+const ENDINGS: [&str; 3] = [".amazonaws.com", ".amazonaws.com.cn", ".api.aws"];
+
+/// Whether a host is one of AWS.
+pub fn is_aws_host(host: &str) -> bool {
+    ENDINGS.iter().any(|ending| host.ends_with(ending))
+}
+
 /// The region in the name of a host of AWS, wherever it stands there: `sqs.eu-west-1.amazonaws.com`, the older
 /// `eu-west-1.queue.amazonaws.com`, `streams.dynamodb.cn-north-1.amazonaws.com.cn`, `dynamodb.eu-west-1.api.aws`.
 pub fn region_of_host(host: &str) -> Option<&str> {
-    let endings = [".amazonaws.com", ".amazonaws.com.cn", ".api.aws"];
-    let name = endings.iter().find_map(|ending| host.strip_suffix(ending))?;
+    let name = ENDINGS.iter().find_map(|ending| host.strip_suffix(ending))?;
     name.split('.').rev().find(|part| is_region(part))
 }
 
@@ -43,6 +49,8 @@ mod tests {
             ("eu-west-1.example.com", None),
         ] {
             assert_eq!(region_of_host(host), region, "{host}");
+            let is_aws = host.contains("amazonaws.com") || host.contains("api.aws");
+            assert_eq!(is_aws_host(host), is_aws, "{host}");
         }
     }
 }

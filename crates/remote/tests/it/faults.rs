@@ -185,3 +185,23 @@ fn several_runtimes_share_an_endpoint_and_no_connection() {
     }
     assert_eq!((server.bodies().len(), server.connections()), (3, 2));
 }
+
+/// What each client may repeat is bounded, so that an endpoint with too much to do does not get four times as much.
+#[tokio::test]
+async fn an_endpoint_that_throttles_everyone_is_not_asked_four_times_by_everyone() {
+    let server = Scripted::start(&[THROTTLED; 1000]).await;
+    let remote = server.remote();
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..100 {
+        let remote = remote.clone();
+        tasks.spawn(async move { remote.update_item(update()).await.unwrap_err() });
+    }
+    while let Some(error) = tasks.join_next().await {
+        assert_eq!(error.unwrap().kind(), ErrorKind::ProvisionedThroughputExceeded);
+    }
+    assert_eq!(
+        server.bodies().len(),
+        100 + 100,
+        "100 tries, and 100 more for all of them"
+    );
+}

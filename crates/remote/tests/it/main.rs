@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 
+mod credentials;
 mod faults;
 mod operations;
 mod own_server;
+mod proxy;
 mod routes;
 mod scripted;
 mod trust;

@@ -103,7 +103,7 @@ fn alike() -> Vec<(&'static str, Value)> {
 async fn secured(folder: &std::path::Path) -> (Own, Remote) {
     let own = Own::secured(folder).await;
     let settings = Settings {
-        access_key: Some(ada()),
+        credentials: ada().into(),
         region: Some("eu-west-2".into()),
         ca_file: Some(folder.join("cert.pem")),
         ..Settings::new(&own.endpoint)

@@ -43,7 +43,12 @@ impl Own {
 
     /// With TLS for `localhost`, whose certificate is then in `cert.pem` there, and signatures by ada.
     pub(crate) async fn secured(folder: &Path) -> Self {
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        Own::secured_as("localhost", folder).await
+    }
+
+    /// The same with another name.
+    pub(crate) async fn secured_as(name: &str, folder: &Path) -> Self {
+        let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
         let files = TlsFiles {
             certificate: folder.join("cert.pem"),
             key: folder.join("key.pem"),
@@ -53,6 +58,7 @@ impl Own {
         Own::with(trestle_server::Settings {
             access_keys: vec![KeyGrant::everything(ada())],
             tls: Some(files),
+            allowed_hosts: vec![name.to_owned()],
             ..trestle_server::Settings::default()
         })
         .await

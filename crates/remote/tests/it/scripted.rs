@@ -28,6 +28,8 @@ pub(crate) enum Act {
 struct Notes {
     script: Mutex<VecDeque<Act>>,
     bodies: Mutex<Vec<String>>,
+    /// The access keys that signed.
+    signers: Mutex<Vec<String>>,
     connections: AtomicUsize,
 }
 
@@ -46,6 +48,7 @@ impl Scripted {
         let notes = Arc::new(Notes {
             script: Mutex::new(script.iter().copied().collect()),
             bodies: Mutex::default(),
+            signers: Mutex::default(),
             connections: AtomicUsize::new(0),
         });
         let mut tasks = JoinSet::new();
@@ -70,6 +73,11 @@ impl Scripted {
         self.notes.bodies.lock().unwrap().clone()
     }
 
+    /// The access key of each request, or nothing.
+    pub(crate) fn signers(&self) -> Vec<String> {
+        self.notes.signers.lock().unwrap().clone()
+    }
+
     pub(crate) fn connections(&self) -> usize {
         self.notes.connections.load(Ordering::SeqCst)
     }
@@ -85,7 +93,8 @@ async fn accept(listener: TcpListener, notes: Arc<Notes>) {
 }
 
 async fn serve(mut stream: BufStream<TcpStream>, notes: Arc<Notes>) {
-    while let Some(body) = request(&mut stream).await {
+    while let Some((signer, body)) = request(&mut stream).await {
+        notes.signers.lock().unwrap().push(signer);
         notes.bodies.lock().unwrap().push(body);
         let act = notes.script.lock().unwrap().pop_front();
         let answer = match act.unwrap_or(Act::Answer(200, "{}")) {
@@ -113,9 +122,10 @@ fn answer(status: u16, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status} Said\r\n{headers}content-length: {length}\r\n\r\n{body}")
 }
 
-/// The body of the next request; none at the end of the connection.
-async fn request(stream: &mut BufStream<TcpStream>) -> Option<String> {
+/// The access key and the body of the next request; none at the end of the connection.
+async fn request(stream: &mut BufStream<TcpStream>) -> Option<(String, String)> {
     let mut length = 0;
+    let mut signer = String::new();
     loop {
         let mut line = String::new();
         if stream.read_line(&mut line).await.ok()? == 0 {
@@ -125,11 +135,14 @@ async fn request(stream: &mut BufStream<TcpStream>) -> Option<String> {
         if let Some(told) = line.strip_prefix("content-length:") {
             length = told.trim().parse().ok()?;
         }
+        if let Some((_, told)) = line.split_once("credential=") {
+            signer = told.split('/').next()?.to_owned();
+        }
         if line.is_empty() {
             break;
         }
     }
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.ok()?;
-    String::from_utf8(body).ok()
+    Some((signer, String::from_utf8(body).ok()?))
 }

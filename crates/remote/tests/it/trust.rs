@@ -2,7 +2,7 @@
 
 use crate::own_server::{Own, ada};
 use trestle_api::{DatabaseExt, ErrorKind, ListTables};
-use trestle_remote::{AccessKey, Remote, Settings};
+use trestle_remote::{AccessKey, CredentialSource, Remote, Settings};
 
 #[tokio::test]
 async fn a_certificate_must_be_vouched_for() {
@@ -12,7 +12,7 @@ async fn a_certificate_must_be_vouched_for() {
     let _other = Own::secured(other.path()).await;
     let list = async |ca: Option<&std::path::Path>| {
         let settings = Settings {
-            access_key: Some(ada()),
+            credentials: ada().into(),
             ca_file: ca.map(|folder| folder.join("cert.pem")),
             ..Settings::new(&own.endpoint)
         };
@@ -47,7 +47,7 @@ async fn a_wrong_secret_and_no_key_are_told_apart() {
     let own = Own::secured(folder.path()).await;
     let list = async |access_key: Option<AccessKey>| {
         let settings = Settings {
-            access_key,
+            credentials: access_key.map(CredentialSource::from).unwrap_or_default(),
             ca_file: Some(folder.path().join("cert.pem")),
             ..Settings::new(&own.endpoint)
         };

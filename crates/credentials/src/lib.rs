@@ -1,0 +1,34 @@
+//! Where access keys come from: the places in which AWS's own tools look, in their order.
+//!
+//! | source | set up by |
+//! |---|---|
+//! | environment | `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN` |
+//! | profile | `~/.aws/credentials` and `~/.aws/config`: keys, `credential_process`, roles with `source_profile`, `credential_source` or a web identity |
+//! | web identity | `AWS_WEB_IDENTITY_TOKEN_FILE` and `AWS_ROLE_ARN` |
+//! | container | `AWS_CONTAINER_CREDENTIALS_RELATIVE_URI` or `AWS_CONTAINER_CREDENTIALS_FULL_URI` |
+//! | instance | a machine of EC2 with a role |
+//!
+//! A [`CredentialSource`] is asked before each request. It looks once, keeps what it found, and looks again before that
+//! expires. *Invariants*: a source that is set up and fails ends the search, so that no request is made as another
+//! identity than the one that was meant. An error names every source that was asked, and what it said; no secret is in an
+//! error or in debug output.
+
+mod chain;
+mod container;
+mod credentials;
+mod environment;
+mod expiry;
+mod fetch;
+mod instance;
+mod issued;
+mod process;
+mod profile;
+mod source;
+mod source_error;
+mod sts;
+mod variables;
+mod web_identity;
+
+pub use chain::SourceChain;
+pub use credentials::Credentials;
+pub use source::{CredentialSource, NoCredentials};

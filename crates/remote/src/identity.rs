@@ -1,0 +1,94 @@
+//! As whom an endpoint is asked.
+
+use crate::settings::Settings;
+use trestle_api::{Error, ErrorKind};
+use trestle_credentials::CredentialSource;
+use trestle_env::Timestamp;
+use trestle_sigv4::Signer;
+
+/// Signs requests to an endpoint, and knows what to do when the endpoint does not take the signature.
+#[derive(Debug)]
+pub struct Identity {
+    endpoint: String,
+    credentials: CredentialSource,
+    region: String,
+}
+
+/// What to do when an endpoint does not take a signature, or wants one. The request was not carried out.
+#[derive(Debug)]
+pub enum SignatureRefusal {
+    /// Send it once more: there are other credentials now.
+    Repeat,
+    /// Tell the caller, who may know a way out.
+    Tell(Error),
+}
+
+impl Identity {
+    /// As these settings say.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Self {
+        Identity {
+            endpoint: settings.endpoint.clone(),
+            credentials: settings.credentials.clone(),
+            region: settings.signed_region(),
+        }
+    }
+
+    /// Signs the next request; `None`: it is sent without a signature. In a Tokio runtime only.
+    pub async fn signer(&self, now: Timestamp) -> Result<Option<Signer>, Error> {
+        let credentials = self.credentials.current(now).await;
+        let credentials = credentials
+            .map_err(|why| Error::internal(format!("cannot sign requests to {}: {why}", self.endpoint)))?;
+        Ok(credentials.map(|credentials| Signer {
+            key: credentials.key.clone(),
+            session_token: credentials.session_token.clone(),
+            region: self.region.clone(),
+            service: "dynamodb".to_owned(),
+        }))
+    }
+
+    /// What to make of an error, if it is about the signature.
+    pub async fn after(
+        &self,
+        error: &Error,
+        signer: Option<&Signer>,
+        may_repeat: bool,
+        now: Timestamp,
+    ) -> Option<SignatureRefusal> {
+        let may_be_replaced = match error.kind() {
+            ErrorKind::MissingAuthenticationToken => signer.is_none(),
+            ErrorKind::ExpiredToken | ErrorKind::UnrecognizedClient => signer.is_some(),
+            ErrorKind::IncompleteSignature | ErrorKind::InvalidSignature => false,
+            _ => return None,
+        };
+        let replaced = match may_be_replaced && may_repeat {
+            true => {
+                self.credentials
+                    .replace(signer.map(|signer| &signer.key), now)
+                    .await
+            }
+            false => Ok(false),
+        };
+        Some(match replaced {
+            Ok(true) => SignatureRefusal::Repeat,
+            Ok(false) => SignatureRefusal::Tell(with(error, &way_out(signer))),
+            Err(none) => SignatureRefusal::Tell(with(error, &format!("{}; {none}", way_out(signer)))),
+        })
+    }
+}
+
+fn with(error: &Error, way_out: &str) -> Error {
+    Error::new(error.kind(), format!("{error}; {way_out}"))
+}
+
+fn way_out(signer: Option<&Signer>) -> String {
+    match signer {
+        None => "the server wants signed requests: give an access key and its secret, or set AWS_ACCESS_KEY_ID and \
+                 AWS_SECRET_ACCESS_KEY"
+            .to_owned(),
+        Some(signer) => format!(
+            "check the access key {} and its secret, the region {}, and this machine's clock",
+            signer.key.id, signer.region
+        ),
+    }
+}
