@@ -14,6 +14,7 @@ use crate::server_flags::ServerFlags;
 use crate::tail::TailFlags;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
+use std::num::{NonZeroU16, NonZeroU64};
 use std::path::PathBuf;
 
 /// A database for single-table applications that speaks DynamoDB's protocol.
@@ -107,6 +108,9 @@ pub(crate) struct ServeFlags {
     /// The region that requests to the endpoint are signed for [default: as its host says, AWS_REGION, us-east-1]
     #[arg(long, value_name = "NAME", requires = "backend")]
     pub(crate) backend_region: Option<String>,
+    /// The profile in ~/.aws for the endpoint [default: as AWS's tools find credentials: environment, AWS_PROFILE, role]
+    #[arg(long, value_name = "NAME", requires = "backend")]
+    pub(crate) backend_profile: Option<String>,
     /// Serve as the endpoint of gateways: clients may write the tables that gateways keep here
     #[arg(long, conflicts_with = "backend")]
     pub(crate) behind_gateways: bool,
@@ -178,11 +182,11 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_enum)]
     pub(crate) regions: Option<RegionsKept>,
     /// Shards of a new stream
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) stream_shards: Option<u16>,
+    #[arg(long, value_name = "N")]
+    pub(crate) stream_shards: Option<NonZeroU16>,
     /// Split a shard of a stream in two when this much has been written to it, in mebibytes [default: 4096]
-    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) stream_shard_mb: Option<u64>,
+    #[arg(long, value_name = "MIB")]
+    pub(crate) stream_shard_mb: Option<NonZeroU64>,
     /// Most space for changes older than the streams' retention that routes have not delivered [default: 10]
     #[arg(long, value_name = "GB")]
     pub(crate) held_changes_gb: Option<u64>,

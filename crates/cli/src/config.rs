@@ -9,6 +9,7 @@ mod file;
 use crate::args::{Durability, LogFormat, RegionsKept, ServeFlags};
 use crate::exit::Failure;
 use serde::{Deserialize, Serialize};
+use std::num::{NonZeroU16, NonZeroU64};
 use std::path::PathBuf;
 use toml::{Table, Value};
 use trestle_server::Role;
@@ -47,12 +48,13 @@ pub(crate) struct ServerConfig {
     pub(crate) shutdown_seconds: Option<u64>,
 }
 
-/// `[backend]`: the endpoint that a gateway stands before. Access keys come from the environment, as AWS names them.
+/// `[backend]`: the endpoint that a gateway stands before. Credentials come from where AWS's tools find them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct BackendConfig {
     pub(crate) url: Option<String>,
     pub(crate) region: Option<String>,
+    pub(crate) profile: Option<String>,
 }
 
 /// `[storage]`
@@ -108,8 +110,8 @@ pub(crate) struct TablesConfig {
     pub(crate) region: Option<String>,
     pub(crate) account: Option<String>,
     pub(crate) regions: Option<RegionsKept>,
-    pub(crate) stream_shards: Option<u16>,
-    pub(crate) stream_shard_mb: Option<u64>,
+    pub(crate) stream_shards: Option<NonZeroU16>,
+    pub(crate) stream_shard_mb: Option<NonZeroU64>,
     pub(crate) stream_retention_hours: Option<u64>,
     pub(crate) held_changes_gb: Option<u64>,
     pub(crate) create_ms: Option<u64>,
@@ -208,6 +210,7 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
         backend: BackendConfig {
             url: flags.backend.clone(),
             region: flags.backend_region.clone(),
+            profile: flags.backend_profile.clone(),
         },
         auth: AuthConfig {
             access_key: flags.access_key.clone(),

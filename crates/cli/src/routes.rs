@@ -9,6 +9,7 @@ pub(crate) mod doors;
 pub(crate) mod given;
 mod letters;
 mod list;
+pub(crate) mod remote_scan;
 mod run;
 mod section;
 mod status;
@@ -49,7 +50,7 @@ pub(crate) enum RoutesCommand {
     /// Show what a route takes, as it happens; nothing is delivered
     Tail(Box<tail::TailFlags>),
     /// List what was given up, show one, or drop some
-    DeadLetters(dead_letters::DeadLettersFlags),
+    DeadLetters(Box<dead_letters::DeadLettersFlags>),
     /// Try again what was given up
     Replay(dead_letters::ReplayFlags),
 }

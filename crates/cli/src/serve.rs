@@ -3,10 +3,13 @@
 mod administration;
 mod faults;
 mod gateway;
+mod gateway_routes;
 mod models;
 mod open_files;
 mod regions;
 mod reindexes;
+mod route_calls;
+mod route_sources;
 mod routes;
 mod settings;
 
@@ -62,6 +65,7 @@ fn serve_data(config: &Config) -> Result<(), Failure> {
     let reindexes = workers.block_on(ServerReindexes::open(&db, workers.handle()));
     let reindexes = Arc::new(reindexes);
     let administration = ServerAdministration {
+        db: db.clone(),
         routes: Arc::clone(&routes),
         reindexes: Arc::clone(&reindexes),
         clock: movable,

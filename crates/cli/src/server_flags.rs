@@ -16,8 +16,8 @@ pub(crate) struct ServerFlags {
         default_value = "http://127.0.0.1:8000"
     )]
     pub(crate) endpoint: String,
-    /// Access key, if the server asks for one
-    #[arg(long, value_name = "ID", env = "AWS_ACCESS_KEY_ID", requires = "secret_key")]
+    /// Access key, if the server asks for one [default: as AWS's tools find it: environment, profile, role]
+    #[arg(long, value_name = "ID", requires = "secret_key", conflicts_with = "profile")]
     access_key: Option<String>,
     /// The secret of the access key
     #[arg(
@@ -27,6 +27,9 @@ pub(crate) struct ServerFlags {
         hide_env_values = true
     )]
     secret_key: Option<String>,
+    /// The profile in ~/.aws whose credentials are used, instead of all other sources [default: AWS_PROFILE, default]
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
     /// The region that requests are signed for [default: as the host says, AWS_REGION, us-east-1]
     #[arg(long, value_name = "NAME")]
     region: Option<String>,
@@ -40,11 +43,10 @@ impl ServerFlags {
     pub(crate) fn settings(&self) -> Settings {
         let mut settings = Settings::from_environment(&self.endpoint);
         let key = self.access_key.clone().zip(self.secret_key.clone());
-        let key = key.map(|(id, secret)| AccessKey { id, secret });
-        if key != settings.access_key {
-            // It belongs to the key of the environment.
-            settings.session_token = None;
-            settings.access_key = key;
+        if let Some((id, secret)) = key {
+            settings.credentials = AccessKey { id, secret }.into();
+        } else if let Some(profile) = &self.profile {
+            settings.credentials = settings.credentials.with_profile(profile);
         }
         settings.region = self.region.clone().or(settings.region);
         settings.ca_file = self.ca_file.clone().or(settings.ca_file);

@@ -50,6 +50,31 @@ pub struct RouteStatus {
     pub backfill: Option<BackfillStatus>,
 }
 
+impl RouteStatus {
+    /// That of a route that neither reads nor delivers here.
+    pub(crate) fn idle(route: String, table: String, state: RouteState) -> Self {
+        RouteStatus {
+            route,
+            table,
+            state,
+            waiting: 0,
+            lag_records: 0,
+            lag_at_least: true,
+            lag_ms: 0,
+            delivered: 0,
+            retried: 0,
+            parked: 0,
+            dead: 0,
+            gaps: Vec::new(),
+            held_bytes: 0,
+            held_bytes_max: 0,
+            on_hold: None,
+            last_error: None,
+            backfill: None,
+        }
+    }
+}
+
 /// Why a route is on hold: its target cannot be reached or fails, and no change is to blame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnHold {
@@ -97,6 +122,8 @@ pub enum RouteState {
     HeldBack,
     /// Switched off.
     Disabled,
+    /// Another gateway before the same endpoint runs it.
+    AtAnotherGateway,
 }
 
 impl RouteState {
@@ -111,13 +138,14 @@ impl RouteState {
             Self::NoStream => "no-stream",
             Self::HeldBack => "held-back",
             Self::Disabled => "disabled",
+            Self::AtAnotherGateway => "at-another-gateway",
         }
     }
 
-    /// Whether it neither reads nor delivers.
+    /// Whether it neither reads nor delivers here.
     #[must_use]
     pub fn is_off(self) -> bool {
-        matches!(self, Self::HeldBack | Self::Disabled)
+        matches!(self, Self::HeldBack | Self::Disabled | Self::AtAnotherGateway)
     }
 }
 

@@ -7,15 +7,17 @@ use trestle_api::{Error, pause_after};
 use trestle_hook::AmendWork;
 
 use crate::commit::{Commit, Sent};
+use crate::documents::{self, InForce};
 use crate::endpoint::Endpoint;
 use crate::known_rows::KnownRows;
 use crate::part::Part;
-use crate::write::ATTEMPTS_MAX;
 
 /// Looks for a turn, in about three seconds.
 const TURN_LOOKS: usize = 50;
-/// Rows in one transaction of the endpoint.
-const ROWS_MAX: usize = 100;
+/// Rows in one transaction of the endpoint, beside the item that says that a moment is held.
+const ROWS_MAX: usize = 99;
+/// How often work is tried that clients overtake: about half a minute. It goes with every write of a row that all of them write.
+const ATTEMPTS_MAX: usize = 500;
 
 impl Endpoint {
     /// Waits while another gateway changes what is in force, but not for long: what is in force cannot be read again while models
@@ -36,6 +38,7 @@ impl Endpoint {
     pub(crate) async fn amend(&self, mut work: AmendWork) -> Result<(), Error> {
         let _writing = self.turn().await?;
         let hook = self.hook();
+        let moment = self.moment.lock().own().map(str::to_owned);
         for attempt in 0..ATTEMPTS_MAX {
             if attempt > 0 {
                 pause_after(fastrand::usize(0..=attempt)).await;
@@ -55,36 +58,45 @@ impl Endpoint {
                 &mut parts,
             )
             .await?;
-            parts.retain(|part| part.writes() || part.old.is_some());
             if !parts.iter().any(Part::writes) {
                 return Ok(());
             }
-            match self.send_in_turns(parts).await? {
+            match self.send_in_turns(parts, moment.as_deref()).await? {
                 Sent::Done(_) => return Ok(()),
-                Sent::Overtaken(_) => {}
+                Sent::Overtaken(_) => self.check_moment(moment.as_deref()).await?,
             }
         }
         Err(Error::transaction_conflict())
     }
 
     /// Rows that depend on no other are removed or written in as many transactions as it takes; others must fit into one.
-    async fn send_in_turns(&self, mut parts: Vec<Part>) -> Result<Sent, Error> {
+    async fn send_in_turns(&self, mut parts: Vec<Part>, moment: Option<&str>) -> Result<Sent, Error> {
+        let commit = |parts: Vec<Part>| Commit {
+            parts,
+            own: moment.map(documents::while_held).into_iter().collect(),
+            ..Commit::default()
+        };
         let is_alone = parts.iter().all(Part::writes);
         while is_alone && parts.len() > ROWS_MAX {
             let rest = parts.split_off(ROWS_MAX);
             let page = std::mem::replace(&mut parts, rest);
-            let sent = self.send(Commit {
-                parts: page,
-                ..Commit::default()
-            });
-            if let Sent::Overtaken(positions) = sent.await? {
+            if let Sent::Overtaken(positions) = self.send(commit(page)).await? {
                 return Ok(Sent::Overtaken(positions));
             }
         }
-        self.send(Commit {
-            parts,
-            ..Commit::default()
-        })
-        .await
+        self.send(commit(parts)).await
+    }
+
+    /// What follows from the rows of a moment is written only while the moment is held.
+    pub(crate) async fn check_moment(&self, moment: Option<&str>) -> Result<(), Error> {
+        let Some(moment) = moment else { return Ok(()) };
+        let held = InForce::read(&*self.database).await?.moment;
+        match held.is_some_and(|held| held.id == moment) {
+            true => Ok(()),
+            false => Err(Error::resource_in_use(
+                "this gateway could not reach the endpoint for some time while it added up rows, and another gateway has ended that: \
+                 try again",
+            )),
+        }
     }
 }

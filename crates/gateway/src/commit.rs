@@ -1,11 +1,14 @@
 //! Parts become one request, and its answer says whether to begin again.
 
+use tokio::runtime::Handle;
+use tokio::time::timeout;
 use trestle_api::{
-    CancellationCode, CancellationReason, ConsumedCapacity, DatabaseExt, Error, ErrorKind, Response,
+    CancellationCode, CancellationReason, ConsumedCapacity, Error, ErrorKind, Request, Response,
     ReturnConsumedCapacity, TransactWriteItem, TransactWriteItems,
 };
 
 use crate::endpoint::Endpoint;
+use crate::fleet::ON_ITS_WAY_MAX;
 use crate::part::Part;
 
 /// Items in one transaction.
@@ -22,8 +25,9 @@ pub(crate) struct Commit {
     pub(crate) capacity: Option<ReturnConsumedCapacity>,
     /// How many items the client's transaction has; `None` for a write of a single item.
     pub(crate) items: Option<usize>,
-    /// What remembers the client's transaction. If that is there already, all of it begins again, and finds it.
-    pub(crate) token: Option<TransactWriteItem>,
+    /// Items of the gateway: what remembers the client's transaction, or that a moment is held. If one fails, all of it begins
+    /// again, and finds out why.
+    pub(crate) own: Vec<TransactWriteItem>,
 }
 
 /// What became of it.
@@ -42,18 +46,20 @@ impl Endpoint {
         if !commit.parts.iter().any(Part::writes) && commit.others.is_empty() && commit.items.is_none() {
             return Ok(Sent::Done(Vec::new()));
         }
+        self.keep_images(&commit.parts).await?;
         self.member.check()?;
-        match (commit.parts.len(), commit.items) {
-            (1, None) => match commit.parts.pop() {
-                Some(part) => self.send_one(part, commit.capacity).await,
-                None => Ok(Sent::Done(Vec::new())),
-            },
-            _ => self.send_together(commit).await,
+        if !self.has_transactions().await? {
+            return self.send_by_intent(commit).await;
+        }
+        let is_one = commit.parts.len() == 1 && commit.items.is_none() && commit.own.is_empty();
+        match commit.parts.pop_if(|_| is_one) {
+            Some(part) => self.send_one(part, commit.capacity).await,
+            None => self.send_together(commit).await,
         }
     }
 
     async fn send_one(&self, part: Part, capacity: Option<ReturnConsumedCapacity>) -> Result<Sent, Error> {
-        let answer = self.database.execute(part.into_request(capacity)).await;
+        let answer = self.in_time(part.into_request(capacity)).await;
         let used = match answer {
             Ok(Response::PutItem(answer)) => answer.consumed_capacity,
             Ok(Response::UpdateItem(answer)) => answer.consumed_capacity,
@@ -65,8 +71,24 @@ impl Endpoint {
         Ok(Sent::Done(used.into_iter().collect()))
     }
 
+    /// Sends a write, and does not wait for its answer for longer than other gateways wait for this one. Where there is no runtime,
+    /// the time-out of the endpoint has to do.
+    async fn in_time(&self, request: Request) -> Result<Response, Error> {
+        let sent = self.database.execute(request);
+        match Handle::try_current() {
+            Err(_) => sent.await,
+            Ok(_) => timeout(ON_ITS_WAY_MAX, sent).await.unwrap_or_else(|_| {
+                Err(Error::internal(format!(
+                    "the endpoint did not answer within {} seconds; whether the write was carried out is not known: look before you send \
+                     it again",
+                    ON_ITS_WAY_MAX.as_secs()
+                )))
+            }),
+        }
+    }
+
     async fn send_together(&self, commit: Commit) -> Result<Sent, Error> {
-        let count = commit.parts.len() + commit.others.len() + usize::from(commit.token.is_some());
+        let count = commit.parts.len() + commit.others.len() + commit.own.len();
         if count > ITEMS_MAX {
             return Err(Error::validation(format!(
                 "The write was refused: with everything that follows from it, it has {count} rows, and a transaction of the \
@@ -82,9 +104,9 @@ impl Endpoint {
             items.push(item);
             is_ours.push(false);
         }
-        if let Some(token) = commit.token {
+        for item in commit.own {
             positions.push(None);
-            items.push(token);
+            items.push(item);
             is_ours.push(true);
         }
         for part in commit.parts {
@@ -97,16 +119,15 @@ impl Endpoint {
             return_consumed_capacity: commit.capacity,
             ..TransactWriteItems::default()
         };
-        match self.database.transact_write_items(request).await {
-            Ok(answer) => Ok(Sent::Done(answer.consumed_capacity.unwrap_or_default())),
+        match self.in_time(request.into()).await {
+            Ok(Response::TransactWriteItems(answer)) => {
+                Ok(Sent::Done(answer.consumed_capacity.unwrap_or_default()))
+            }
+            Ok(_) => Err(Error::internal("the answer to a transaction is of another kind")),
             Err(error) if is_overtaken(&error) => Ok(Sent::Overtaken(Vec::new())),
             Err(error) if error.kind() == ErrorKind::TransactionCanceled => {
                 canceled(&error, &positions, &is_ours, commit.items)
             }
-            Err(error) if error.kind() == ErrorKind::UnknownOperation => Err(Error::validation(
-                "The write was refused: other rows follow from it, and the endpoint has no transactions to write them with; \
-                 `trestle endpoint probe` says what it has",
-            )),
             Err(error) => Err(error),
         }
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use trestle_api::{
-    Database, DatabaseExt, Error, ErrorKind, GetItem, Put, Scan, TransactWriteItem, TransactWriteItems,
-    Update,
+    ConditionCheck, Database, DatabaseExt, DeleteItem, Error, ErrorKind, GetItem, Put, PutItem, Request,
+    Scan, TransactWriteItem, TransactWriteItems, Update, UpdateItem,
 };
 use trestle_hook::Documents;
 use trestle_item::{AttributeValue, Item, Map, Number};
@@ -15,6 +15,7 @@ use crate::own_table::OwnTable;
 const DOCUMENTS: OwnTable = OwnTable {
     name: DOCUMENTS_TABLE,
     key: NAME,
+    range: None,
     ttl: None,
 };
 const DOCUMENTS_TABLE: &str = "_trestle.documents";
@@ -23,55 +24,71 @@ const BYTES: &str = "bytes";
 /// The row that counts changes of what is in force, and its attribute. No document has this name.
 const GENERATION: &str = "/generation";
 const COUNT: &str = "count";
+const OF_DOCUMENTS: &str = "documents";
 const CHANGED_BY: &str = "changed_by";
+const MOMENT: &str = "moment";
+const MOMENT_OF: &str = "moment_of";
+/// Documents that have no rows of their own yet, at an endpoint without transactions.
+const STAGED: &str = "staged";
 
-/// All documents of an endpoint.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shelf {
-    /// By name.
-    pub(crate) documents: BTreeMap<String, Vec<u8>>,
-    /// How often what is in force has changed.
-    pub(crate) generation: u64,
+/// All documents of an endpoint, by name. An endpoint that has none yet has no table for them.
+pub(crate) async fn read(database: &dyn Database) -> Result<BTreeMap<String, Vec<u8>>, Error> {
+    let mut documents = BTreeMap::new();
+    // Read first: a document that is not staged any more has its row.
+    let staged = staged_in(generation_row(database).await?.as_ref())?;
+    let mut start = None;
+    loop {
+        let asked = Scan {
+            table_name: DOCUMENTS_TABLE.to_owned(),
+            consistent_read: Some(true),
+            exclusive_start_key: start,
+            ..Scan::default()
+        };
+        let page = match database.scan(asked).await {
+            Err(error) if error.kind() == ErrorKind::ResourceNotFound => return Ok(documents),
+            page => page?,
+        };
+        for row in page.items.iter().flat_map(|rows| rows.iter()) {
+            documents.extend(document_in(&row)?);
+        }
+        start = page.last_evaluated_key;
+        if start.is_none() {
+            break;
+        }
+    }
+    for (name, bytes) in staged {
+        match bytes {
+            Some(bytes) => documents.insert(name, bytes),
+            None => documents.remove(&name),
+        };
+    }
+    Ok(documents)
 }
 
-impl Shelf {
-    /// Reads them. An endpoint that has none yet has no table for them.
-    pub(crate) async fn read(database: &dyn Database) -> Result<Self, Error> {
-        let mut shelf = Shelf::default();
-        let mut start = None;
-        loop {
-            let asked = Scan {
-                table_name: DOCUMENTS_TABLE.to_owned(),
-                consistent_read: Some(true),
-                exclusive_start_key: start,
-                ..Scan::default()
-            };
-            let page = match database.scan(asked).await {
-                Err(error) if error.kind() == ErrorKind::ResourceNotFound => return Ok(shelf),
-                page => page?,
-            };
-            for row in page.items.iter().flat_map(|rows| rows.iter()) {
-                shelf.take(&row)?;
-            }
-            start = page.last_evaluated_key;
-            if start.is_none() {
-                return Ok(shelf);
-            }
-        }
+/// The row that counts changes.
+async fn generation_row(database: &dyn Database) -> Result<Option<Item>, Error> {
+    let asked = GetItem {
+        table_name: DOCUMENTS_TABLE.to_owned(),
+        key: key(GENERATION),
+        consistent_read: Some(true),
+        ..GetItem::default()
+    };
+    match database.get_item(asked).await {
+        Err(error) if error.kind() == ErrorKind::ResourceNotFound => Ok(None),
+        answer => Ok(answer?.item),
     }
+}
 
-    fn take(&mut self, row: &Item) -> Result<(), Error> {
-        let name = row.get(NAME).and_then(AttributeValue::as_s);
-        let name = name.ok_or_else(|| unreadable(row))?;
-        if name == GENERATION {
-            self.generation = InForce::of(row)?.generation;
-            return Ok(());
-        }
-        let bytes = row.get(BYTES).and_then(AttributeValue::as_b);
-        let bytes = bytes.ok_or_else(|| unreadable(row))?;
-        self.documents.insert(name.to_owned(), bytes.to_vec());
-        Ok(())
+/// The document of a row; `None` for the row that counts changes.
+fn document_in(row: &Item) -> Result<Option<(String, Vec<u8>)>, Error> {
+    let name = row.get(NAME).and_then(AttributeValue::as_s);
+    let name = name.ok_or_else(|| unreadable(row))?;
+    if name == GENERATION {
+        return Ok(None);
     }
+    let bytes = row.get(BYTES).and_then(AttributeValue::as_b);
+    let bytes = bytes.ok_or_else(|| unreadable(row))?;
+    Ok(Some((name.to_owned(), bytes.to_vec())))
 }
 
 fn unreadable(row: &Item) -> Error {
@@ -85,37 +102,43 @@ fn unreadable(row: &Item) -> Error {
 pub(crate) struct InForce {
     /// How often it has changed.
     pub(crate) generation: u64,
+    /// The generation of the documents: that of the last change that was not a moment.
+    pub(crate) documents: u64,
     /// The gateway that is about to change it.
     pub(crate) changed_by: Option<String>,
+    /// The moment that a gateway holds.
+    pub(crate) moment: Option<OpenMoment>,
+}
+
+/// A moment whose rows a gateway looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OpenMoment {
+    pub(crate) id: String,
+    /// The gateway.
+    pub(crate) of: String,
 }
 
 impl InForce {
     pub(crate) async fn read(database: &dyn Database) -> Result<Self, Error> {
-        let asked = GetItem {
-            table_name: DOCUMENTS_TABLE.to_owned(),
-            key: key(GENERATION),
-            consistent_read: Some(true),
-            ..GetItem::default()
-        };
-        let row = match database.get_item(asked).await {
-            Err(error) if error.kind() == ErrorKind::ResourceNotFound => None,
-            answer => answer?.item,
-        };
-        match row {
+        match generation_row(database).await? {
             None => Ok(InForce::default()),
             Some(row) => InForce::of(&row),
         }
     }
 
     fn of(row: &Item) -> Result<Self, Error> {
-        let generation = match row.get(COUNT).and_then(AttributeValue::as_n) {
-            Some(count) => count.to_string().parse().map_err(|_| unreadable(row))?,
-            None => 0,
+        let count = |name: &str| match row.get(name).and_then(AttributeValue::as_n) {
+            Some(count) => count.to_string().parse().map(Some).map_err(|_| unreadable(row)),
+            None => Ok(None),
         };
-        let changed_by = row.get(CHANGED_BY).and_then(AttributeValue::as_s);
+        let generation = count(COUNT)?.unwrap_or_default();
+        let text = |name: &str| row.get(name).and_then(AttributeValue::as_s).map(str::to_owned);
+        let moment = text(MOMENT).zip(text(MOMENT_OF));
         Ok(InForce {
             generation,
-            changed_by: changed_by.map(str::to_owned),
+            documents: count(OF_DOCUMENTS)?.unwrap_or(generation),
+            changed_by: text(CHANGED_BY),
+            moment: moment.map(|(id, of)| OpenMoment { id, of }),
         })
     }
 }
@@ -129,17 +152,21 @@ pub(crate) async fn store(database: &dyn Database, documents: Documents) -> Resu
     }
 }
 
-/// Announces that what is in force changes, unless it has changed or another gateway is about to change it.
+/// Announces that what is in force changes, unless it has changed, another gateway is about to change it, or another gateway holds a
+/// moment.
 pub(crate) async fn announce(database: &dyn Database, id: &str, generation: u64) -> Result<(), Error> {
     let mut values = values([(":id", AttributeValue::S(id.to_owned()))]);
-    let condition = match generation {
-        0 => "attribute_not_exists(#c) AND (attribute_not_exists(#b) OR #b = :id)",
+    let unchanged = match generation {
+        0 => "attribute_not_exists(#c)",
         seen => {
             values.insert(":seen".to_owned(), number(seen));
-            "#c = :seen AND (attribute_not_exists(#b) OR #b = :id)"
+            "#c = :seen"
         }
     };
-    let part = on_generation("SET #b = :id", condition, values);
+    let condition = format!(
+        "{unchanged} AND (attribute_not_exists(#b) OR #b = :id) AND (attribute_not_exists(#o) OR #o = :id)"
+    );
+    let part = on_generation("SET #b = :id", &condition, values);
     changed_meanwhile(transact(database, vec![part]).await)
 }
 
@@ -153,26 +180,117 @@ pub(crate) async fn take_back(database: &dyn Database, id: &str) -> Result<(), E
     }
 }
 
-/// Stores documents and with them the next generation of what is in force, which this gateway has announced.
+/// Stores documents and with them the next generation of what is in force, which this gateway has announced; with `moment`, a moment
+/// begins.
 pub(crate) async fn change(
     database: &dyn Database,
     documents: Documents,
     id: &str,
     generation: u64,
+    moment: Option<&str>,
+    has_transactions: bool,
 ) -> Result<(), Error> {
-    let mut items: Vec<TransactWriteItem> = documents.into_iter().map(part).collect();
-    let values = values([
+    let mut values = values([
         (":id", AttributeValue::S(id.to_owned())),
         (":next", number(generation + 1)),
     ]);
-    items.push(on_generation("SET #c = :next REMOVE #b", "#b = :id", values));
-    changed_meanwhile(transact(database, items).await)
+    let update = match moment {
+        None => "SET #c = :next, #d = :next REMOVE #b",
+        Some(moment) => {
+            values.insert(":moment".to_owned(), AttributeValue::S(moment.to_owned()));
+            "SET #c = :next, #m = :moment, #o = :id REMOVE #b"
+        }
+    };
+    if has_transactions {
+        let mut items: Vec<TransactWriteItem> = documents.into_iter().map(part).collect();
+        items.push(on_generation(update, "#b = :id", values));
+        return changed_meanwhile(transact(database, items).await);
+    }
+    // The documents are part of the row until they have rows of their own. It stays announced until then.
+    finish_staged(database).await?;
+    values.insert(
+        ":staged".to_owned(),
+        AttributeValue::L(documents.into_iter().map(staged).collect()),
+    );
+    let update = update.replace(" REMOVE #b", ", #s = :staged");
+    changed_meanwhile(transact(database, vec![on_generation(&update, "#b = :id", values)]).await)?;
+    finish_staged(database).await?;
+    take_back(database, id).await
+}
+
+/// A document as part of the row that counts changes.
+fn staged((name, bytes): (String, Option<Vec<u8>>)) -> AttributeValue {
+    let mut staged = key(&name);
+    if let Some(bytes) = bytes {
+        staged.insert(BYTES, AttributeValue::B(bytes));
+    }
+    AttributeValue::M(staged)
+}
+
+/// The documents that are part of the row that counts changes.
+fn staged_in(row: Option<&Item>) -> Result<Documents, Error> {
+    let Some(row) = row else { return Ok(Vec::new()) };
+    let Some(AttributeValue::L(all)) = row.get(STAGED) else {
+        return Ok(Vec::new());
+    };
+    let document = |staged: &AttributeValue| {
+        let AttributeValue::M(staged) = staged else {
+            return None;
+        };
+        let name = staged.get(NAME)?.as_s()?.to_owned();
+        let bytes = staged.get(BYTES).map(|bytes| bytes.as_b().map(<[u8]>::to_vec));
+        Some((name, bytes.unwrap_or_default()))
+    };
+    all.iter()
+        .map(|staged| document(staged).ok_or_else(|| unreadable(row)))
+        .collect()
+}
+
+/// Gives the documents of the last change rows of their own.
+async fn finish_staged(database: &dyn Database) -> Result<(), Error> {
+    let row = generation_row(database).await?;
+    let staged = staged_in(row.as_ref())?;
+    let Some(row) = row.filter(|row| row.contains_key(STAGED)) else {
+        return Ok(());
+    };
+    store(database, staged).await?;
+    let count = InForce::of(&row)?.generation;
+    let part = on_generation("REMOVE #s", "#c = :count", values([(":count", number(count))]));
+    match transact(database, vec![part]).await {
+        Err(error) if error.kind() == ErrorKind::TransactionCanceled => Ok(()),
+        answer => answer,
+    }
+}
+
+/// Ends a moment, if it is the one that is held.
+pub(crate) async fn end_moment(database: &dyn Database, moment: &str) -> Result<(), Error> {
+    let values = values([(":moment", AttributeValue::S(moment.to_owned()))]);
+    let part = on_generation("REMOVE #m, #o", "#m = :moment", values);
+    match transact(database, vec![part]).await {
+        Err(error) if error.kind() == ErrorKind::TransactionCanceled => Ok(()),
+        answer => answer,
+    }
+}
+
+/// Part of a transaction that is made only while a moment is held.
+pub(crate) fn while_held(moment: &str) -> TransactWriteItem {
+    TransactWriteItem {
+        condition_check: Some(Box::new(ConditionCheck {
+            table_name: DOCUMENTS_TABLE.to_owned(),
+            key: key(GENERATION),
+            condition_expression: "#m = :moment".to_owned(),
+            expression_attribute_names: Some([("#m".to_owned(), MOMENT.to_owned())].into()),
+            expression_attribute_values: Some(values([(":moment", AttributeValue::S(moment.to_owned()))])),
+            ..ConditionCheck::default()
+        })),
+        ..TransactWriteItem::default()
+    }
 }
 
 fn changed_meanwhile(answer: Result<(), Error>) -> Result<(), Error> {
     match answer {
         Err(error) if error.kind() == ErrorKind::TransactionCanceled => Err(Error::resource_in_use(
-            "another gateway changes the models at this endpoint: look at what is in force, then try again",
+            "another gateway changes the models at this endpoint, or fills or repairs rows: try again when it is done",
         )),
         answer => answer,
     }
@@ -183,16 +301,61 @@ async fn transact(database: &dyn Database, items: Vec<TransactWriteItem>) -> Res
         transact_items: items,
         ..TransactWriteItems::default()
     };
-    match database.transact_write_items(request.clone()).await {
+    let answer = send(database, &request).await;
+    match answer {
         Err(error) if error.kind() == ErrorKind::ResourceNotFound => {
             DOCUMENTS.create(database).await?;
-            database.transact_write_items(request).await?;
+            send(database, &request).await
         }
-        answer => {
-            answer?;
+        answer => answer,
+    }
+}
+
+/// Where there are no transactions, each item is written by itself, in order.
+async fn send(database: &dyn Database, request: &TransactWriteItems) -> Result<(), Error> {
+    match database.transact_write_items(request.clone()).await {
+        Err(error) if error.kind() == ErrorKind::UnknownOperation => {}
+        answer => return answer.map(drop),
+    }
+    for item in &request.transact_items {
+        match database.execute(alone(item.clone())?).await {
+            Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => {
+                return Err(Error::transaction_canceled(Vec::new()));
+            }
+            answer => answer.map(drop)?,
         }
     }
     Ok(())
+}
+
+/// An item of a transaction as a request of its own.
+fn alone(item: TransactWriteItem) -> Result<Request, Error> {
+    if let Some(update) = item.update {
+        return Ok(Request::UpdateItem(UpdateItem {
+            table_name: update.table_name,
+            key: update.key,
+            update_expression: Some(update.update_expression),
+            condition_expression: update.condition_expression,
+            expression_attribute_names: update.expression_attribute_names,
+            expression_attribute_values: update.expression_attribute_values,
+            ..UpdateItem::default()
+        }));
+    }
+    if let Some(put) = item.put {
+        return Ok(Request::PutItem(PutItem {
+            table_name: put.table_name,
+            item: put.item,
+            ..PutItem::default()
+        }));
+    }
+    let delete = item
+        .delete
+        .ok_or_else(|| Error::defect("a document is only checked"))?;
+    Ok(Request::DeleteItem(DeleteItem {
+        table_name: delete.table_name,
+        key: delete.key,
+        ..DeleteItem::default()
+    }))
 }
 
 fn number(number: u64) -> AttributeValue {
@@ -208,7 +371,15 @@ fn values<const N: usize>(values: [(&str, AttributeValue); N]) -> Map {
 
 /// A change of the row that counts changes.
 fn on_generation(update: &str, condition: &str, values: Map) -> TransactWriteItem {
-    let names = [("#c", COUNT), ("#b", CHANGED_BY), ("#n", NAME)];
+    let names = [
+        ("#c", COUNT),
+        ("#d", OF_DOCUMENTS),
+        ("#b", CHANGED_BY),
+        ("#n", NAME),
+        ("#m", MOMENT),
+        ("#o", MOMENT_OF),
+        ("#s", STAGED),
+    ];
     let used = names
         .into_iter()
         .filter(|(name, _)| update.contains(name) || condition.contains(name));

@@ -1,16 +1,18 @@
 //! An endpoint at which models are in force.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use tokio::sync::RwLock;
+use tokio::sync::{OnceCell, RwLock};
 use trestle_api::{Database, Error};
 use trestle_env::Clock;
 use trestle_hook::Hook;
 
-use crate::fleet::Member;
+use crate::documents::InForce;
+use crate::fleet::{Member, Sightings};
 use crate::known_rows::KnownRows;
+use crate::moment::HeldMoment;
 use crate::table_shape::TableShapes;
 
 /// A computation asks for rows that depend on rows that it asked for before: by so many steps at most.
@@ -27,8 +29,19 @@ pub(crate) struct Endpoint {
     pub(crate) writing: Arc<RwLock<()>>,
     pub(crate) member: Member,
     pub(crate) shapes: TableShapes,
-    /// How often what is in force has changed at the endpoint, as far as it was read here.
+    /// How often what is in force had changed at the endpoint when what is in force here was read.
     pub(crate) generation: AtomicU64,
+    /// The same for documents alone.
+    pub(crate) of_documents: AtomicU64,
+    /// Held while this gateway changes what is in force.
+    pub(crate) changing: Mutex<()>,
+    pub(crate) moment: Mutex<HeldMoment>,
+    /// Whether the endpoint has transactions, once it was asked.
+    pub(crate) transactions: OnceCell<bool>,
+    /// Intents of this gateway that could not be finished or let go.
+    pub(crate) abandoned: Mutex<Vec<String>>,
+    /// Of gateways that have left intents.
+    pub(crate) sightings: Mutex<Sightings>,
     /// Writes that were handed in.
     pub(crate) writes: AtomicU64,
 }
@@ -43,6 +56,12 @@ impl Endpoint {
             member: Member::default(),
             shapes: TableShapes::default(),
             generation: AtomicU64::new(0),
+            of_documents: AtomicU64::new(0),
+            changing: Mutex::default(),
+            moment: Mutex::default(),
+            transactions: OnceCell::new(),
+            abandoned: Mutex::default(),
+            sightings: Mutex::default(),
             writes: AtomicU64::new(0),
         }
     }
@@ -54,6 +73,24 @@ impl Endpoint {
 
     pub(crate) fn set_hook(&self, hook: Option<Arc<dyn Hook>>) {
         *self.hook.lock() = hook;
+    }
+
+    /// The generation of what is in force here.
+    pub(crate) fn known_generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Whether models were read before the endpoint said this, and are over.
+    pub(crate) fn has_old_models(&self, found: &InForce) -> bool {
+        found.documents > self.of_documents.load(Ordering::Acquire)
+    }
+
+    /// Models were read after the endpoint said this: what is in force here is at least as new.
+    pub(crate) fn take_up(&self, found: &InForce) {
+        self.of_documents.store(found.documents, Ordering::Release);
+        self.generation.store(found.generation, Ordering::Release);
+        let moment = found.moment.as_ref().map(|moment| moment.id.as_str());
+        self.moment.lock().set(moment);
     }
 
     /// Runs a pure computation on rows of the endpoint: as often as it takes until it lacks none.

@@ -1,43 +1,49 @@
 //! Several gateways before one endpoint change what is in force together.
 //!
 //! Each gateway renews a row of its own and looks at the generation of what is in force. To change it, a gateway first announces
-//! the change. The others stop writing modelled rows when they see that, and say so in their rows; when all have, or have not
-//! renewed their row for [`LEASE`], the change is stored and its generation with it; the others read it and go on. A gateway whose
-//! own row is not fresh sends no write of a modelled row. *Invariant*: no such write is carried out under a version that is over.
+//! the change. The others stop writing modelled rows when they see that, and say so in their rows; when all have, the change is stored
+//! and its generation with it; the others read it and go on. The row of a gateway that has not renewed it for [`LEASE`] is removed.
+//! A gateway that has not looked at the endpoint and then renewed its row within [`FRESH`] sends no write of a modelled row, and
+//! waits for the answer of one no longer than [`ON_ITS_WAY_MAX`]; one whose row was removed joins and looks again. *Invariant*: no such
+//! write is carried out under a version that is over, unless the process is stopped for the lease in the instant between this check
+//! and its request.
 //!
 //! Clocks of different machines are not compared: each measures how long it has seen nothing new of another.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
-use tokio::sync::OwnedRwLockWriteGuard;
-use trestle_api::{DatabaseExt, Error, ErrorKind, PutItem, Scan, Wait};
-use trestle_binding::BindError;
+use parking_lot::Mutex;
+use trestle_api::{DatabaseExt, DeleteItem, Error, ErrorKind, GetItem, PutItem, Scan, Wait};
 use trestle_env::ids;
-use trestle_item::{AttributeValue, Item, Number};
-use trestle_models::Models;
+use trestle_hook::Documents;
+use trestle_item::{AttributeValue, Item, Map, Number};
 
 use crate::documents::{self, InForce};
 use crate::endpoint::Endpoint;
 use crate::own_table::OwnTable;
 
 /// Between two looks at the endpoint.
-const LOOK: Duration = Duration::from_millis(250);
-/// A gateway that has renewed nothing for so long is over. Longer than a write may be on its way after its row was fresh.
+pub(crate) const LOOK: Duration = Duration::from_millis(250);
+/// A gateway that has renewed nothing for so long is over. Longer than [`FRESH`] and [`ON_ITS_WAY_MAX`] together.
 const LEASE: Duration = Duration::from_secs(15);
-/// How old a gateway's own row may be when it sends a write: with the time-out of requests, less than [`LEASE`].
+/// How old a gateway's look at the endpoint may be when it sends a write.
 const FRESH: Duration = Duration::from_secs(4);
+/// How long a write of a modelled row may be on its way, repetitions included.
+pub(crate) const ON_ITS_WAY_MAX: Duration = Duration::from_secs(10);
+/// How long a change waits for its turn: longer than the lease of a gateway that has ended.
+const TURN_MAX: Duration = Duration::from_secs(20);
+/// How long a gateway takes at most to read what another one has changed, if the endpoint answers.
+const CATCH_UP_MAX: Duration = Duration::from_secs(5);
 /// How long the row of a gateway that ended is kept.
 const KEPT: Duration = Duration::from_secs(86_400);
 
 /// The rows of gateways.
-const GATEWAYS: OwnTable = OwnTable {
+pub(crate) const GATEWAYS: OwnTable = OwnTable {
     name: "_trestle.gateways",
     key: ID,
+    range: None,
     ttl: Some("expires"),
 };
 const ID: &str = "gateway";
@@ -48,30 +54,34 @@ const STOPPED: &str = "stopped_before";
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) id: String,
-    /// When the row was renewed last, as of the moment before it was sent; `None` before the first time.
-    renewed: Mutex<Option<Instant>>,
+    /// When this gateway looked at the endpoint before it renewed its row last; `None` before the first time.
+    looked: Mutex<Option<Instant>>,
     /// Whether there can be others at all: an endpoint without models has no rows of gateways.
-    pub(crate) is_counted: AtomicBool,
+    is_counted: AtomicBool,
 }
 
 impl Default for Member {
     fn default() -> Self {
         Member {
             id: ids::uuid(),
-            renewed: Mutex::new(None),
+            looked: Mutex::new(None),
             is_counted: AtomicBool::new(false),
         }
     }
 }
 
 impl Member {
+    pub(crate) fn is_counted(&self) -> bool {
+        self.is_counted.load(Ordering::Acquire)
+    }
+
     /// Whether a write of a modelled row may be sent now.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if !self.is_counted.load(Ordering::Acquire) {
+        if !self.is_counted() {
             return Ok(());
         }
-        match *self.renewed.lock() {
-            Some(renewed) if renewed.elapsed() < FRESH => Ok(()),
+        match *self.looked.lock() {
+            Some(looked) if looked.elapsed() < FRESH => Ok(()),
             _ => Err(Error::internal(
                 "this gateway could not renew its row in _trestle.gateways at the endpoint for some seconds, and writes no rows of \
                  models until it can: try again",
@@ -86,27 +96,135 @@ struct Seen {
     stopped_before: Option<u64>,
 }
 
+impl Seen {
+    fn of(row: &Item) -> Option<(String, Self)> {
+        let text = |name: &str| row.get(name).and_then(AttributeValue::as_s);
+        let stopped = row.get(STOPPED).and_then(AttributeValue::as_n);
+        let seen = Seen {
+            renewal: text(RENEWAL)?.to_owned(),
+            stopped_before: stopped.and_then(|stopped| stopped.to_string().parse().ok()),
+        };
+        Some((text(ID)?.to_owned(), seen))
+    }
+}
+
+/// When something new of other gateways was seen last.
+#[derive(Debug, Default)]
+pub(crate) struct Sightings(HashMap<String, (String, Instant)>);
+
+impl Sightings {
+    /// Whether a gateway has renewed nothing for the lease. `asked` is when its newest renewal was asked for: time that passed since
+    /// then says nothing.
+    pub(crate) fn is_over(&mut self, gateway: &str, renewal: &str, asked: Instant) -> bool {
+        let seen = self.0.entry(gateway.to_owned());
+        let (last, since) = seen.or_insert_with(|| (renewal.to_owned(), Instant::now()));
+        if *last != renewal {
+            (*last, *since) = (renewal.to_owned(), Instant::now());
+        }
+        asked.saturating_duration_since(*since) >= LEASE
+    }
+}
+
 impl Endpoint {
-    /// From now on, those who change what is in force wait for this gateway.
-    pub(crate) async fn join(&self) -> Result<(), Error> {
-        self.renew(None).await?;
-        self.member.is_counted.store(true, Ordering::Release);
+    /// Where there are models: those who change what is in force wait for this gateway from now on, and none is changing it. Models
+    /// that are read afterwards are at least as new as what this returns.
+    pub(crate) fn join_others(&self) -> Result<InForce, Error> {
+        let mut sightings = Sightings::default();
+        loop {
+            let looked = Instant::now();
+            let found = InForce::read(&*self.database).wait()?;
+            if found.generation == 0 && found.changed_by.is_none() {
+                return Ok(found);
+            }
+            // What was found before others knew of this gateway may be over. Nothing is written before this returns.
+            let stopped_before = found.changed_by.as_ref().map(|_| found.generation + 1);
+            if !self.member.is_counted() || !self.renew(stopped_before, looked).wait()? {
+                self.join().wait()?;
+                continue;
+            }
+            match &found.changed_by {
+                None => return Ok(found),
+                Some(by) => {
+                    self.end_if_over(&mut sightings, &found, by)?;
+                    std::thread::sleep(LOOK);
+                }
+            }
+        }
+    }
+
+    /// Changes what is in force at all gateways. When `take_effect` runs, no write of a modelled row is under way.
+    pub(crate) fn change_in_force(
+        &self,
+        documents: Documents,
+        moment: Option<&str>,
+        take_effect: impl FnOnce(),
+    ) -> Result<(), Error> {
+        let _one_at_a_time = self.changing.lock();
+        let (database, id) = (&*self.database, &self.member.id);
+        if !self.member.is_counted() {
+            self.join_first(self.known_generation())?;
+        }
+        let mut sightings = Sightings::default();
+        self.await_silent(&mut sightings)?;
+        let generation = self.announce()?;
+        let changed = self.await_others(generation + 1, &mut sightings).and_then(|()| {
+            // Writes of this gateway under the version before are over when this is held.
+            let _no_write = self.writing.write().wait();
+            let has_transactions = self.has_transactions().wait()?;
+            if !has_transactions {
+                self.finish_intents(true).wait()?;
+            }
+            documents::change(database, documents, id, generation, moment, has_transactions).wait()?;
+            if moment.is_none() {
+                self.of_documents.store(generation + 1, Ordering::Release);
+            }
+            self.generation.store(generation + 1, Ordering::Release);
+            take_effect();
+            Ok(())
+        });
+        changed.inspect_err(|_| {
+            // If this fails, too, the keeper takes it back later.
+            let _ = documents::take_back(database, id).wait();
+        })
+    }
+
+    /// Waits until the keeper has read what another gateway has changed.
+    pub(crate) fn catch_up(&self) -> Result<(), Error> {
+        let began = Instant::now();
+        while self.has_old_models(&InForce::read(&*self.database).wait()?) {
+            if began.elapsed() > CATCH_UP_MAX {
+                return Err(changed_meanwhile());
+            }
+            std::thread::sleep(LOOK / 5);
+        }
         Ok(())
     }
 
-    /// Renews this gateway's row. `stopped_before` is the generation for which it has stopped writing.
-    async fn renew(&self, stopped_before: Option<u64>) -> Result<(), Error> {
-        let started = Instant::now();
-        let number = |number: u64| AttributeValue::N(Number::from(number));
-        let mut item = Item::from([(ID, self.member.id.as_str())]);
-        item.insert(RENEWAL, AttributeValue::S(ids::uuid()));
-        item.insert("expires", number(self.clock.now().plus(KEPT).as_secs()));
-        if let Some(generation) = stopped_before {
-            item.insert(STOPPED, number(generation));
+    /// Announces a change. It waits while another gateway changes something or holds a moment. The generation that changes.
+    fn announce(&self) -> Result<u64, Error> {
+        let began = Instant::now();
+        loop {
+            let generation = self.known_generation();
+            let refused = match documents::announce(&*self.database, &self.member.id, generation).wait() {
+                Ok(()) => return Ok(generation),
+                Err(refused) => refused,
+            };
+            if refused.kind() != ErrorKind::ResourceInUse || began.elapsed() > TURN_MAX {
+                return Err(refused);
+            }
+            // What is in force here cannot be read again while a model is worked on.
+            if self.has_old_models(&InForce::read(&*self.database).wait()?) {
+                return Err(changed_meanwhile());
+            }
+            std::thread::sleep(LOOK);
         }
+    }
+
+    /// Writes this gateway's row, so that changes wait for the gateway. It writes no modelled row before its next look.
+    pub(crate) async fn join(&self) -> Result<(), Error> {
         let put = PutItem {
             table_name: GATEWAYS.name.to_owned(),
-            item,
+            item: self.own_row(None),
             ..PutItem::default()
         };
         match self.database.put_item(put.clone()).await {
@@ -118,8 +236,57 @@ impl Endpoint {
                 answer?;
             }
         }
-        *self.member.renewed.lock() = Some(started);
+        self.member.is_counted.store(true, Ordering::Release);
         Ok(())
+    }
+
+    /// Joins before the first change, of what is in force as it is known here.
+    fn join_first(&self, generation: u64) -> Result<(), Error> {
+        self.join().wait()?;
+        let looked = Instant::now();
+        if InForce::read(&*self.database).wait()?.generation == generation {
+            self.renew(None, looked).wait()?;
+        }
+        Ok(())
+    }
+
+    fn own_row(&self, stopped_before: Option<u64>) -> Item {
+        let number = |number: u64| AttributeValue::N(Number::from(number));
+        let mut row = Item::from([(ID, self.member.id.as_str())]);
+        row.insert(RENEWAL, AttributeValue::S(ids::uuid()));
+        row.insert("expires", number(self.clock.now().plus(KEPT).as_secs()));
+        if let Some(generation) = stopped_before {
+            row.insert(STOPPED, number(generation));
+        }
+        row
+    }
+
+    /// Renews this gateway's row. `stopped_before` is the generation for which it has stopped writing; `looked` is when it looked at
+    /// what is in force. False if others have found that it is over, and do not wait for it any more: then it has to join again, and to
+    /// look again.
+    pub(crate) async fn renew(&self, stopped_before: Option<u64>, looked: Instant) -> Result<bool, Error> {
+        let put = PutItem {
+            table_name: GATEWAYS.name.to_owned(),
+            item: self.own_row(stopped_before),
+            condition_expression: Some("attribute_exists(#g)".to_owned()),
+            expression_attribute_names: Some([("#g".to_owned(), ID.to_owned())].into()),
+            ..PutItem::default()
+        };
+        match self.database.put_item(put).await {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::ConditionalCheckFailed | ErrorKind::ResourceNotFound
+                ) =>
+            {
+                Ok(false)
+            }
+            answer => {
+                answer?;
+                *self.member.looked.lock() = Some(looked);
+                Ok(true)
+            }
+        }
     }
 
     /// The rows of the other gateways.
@@ -137,20 +304,9 @@ impl Endpoint {
                 Err(error) if error.kind() == ErrorKind::ResourceNotFound => return Ok(others),
                 page => page?,
             };
-            for row in page.items.iter().flat_map(|rows| rows.iter()) {
-                let text = |name: &str| row.get(name).and_then(AttributeValue::as_s);
-                let (Some(id), Some(renewal)) = (text(ID), text(RENEWAL)) else {
-                    continue;
-                };
-                let stopped = row.get(STOPPED).and_then(AttributeValue::as_n);
-                if id != self.member.id {
-                    let seen = Seen {
-                        renewal: renewal.to_owned(),
-                        stopped_before: stopped.and_then(|stopped| stopped.to_string().parse().ok()),
-                    };
-                    others.insert(id.to_owned(), seen);
-                }
-            }
+            let rows = page.items.iter().flat_map(|rows| rows.iter());
+            let seen = rows.filter_map(|row| Seen::of(&row));
+            others.extend(seen.filter(|(id, _)| *id != self.member.id));
             start = page.last_evaluated_key;
             if start.is_none() {
                 return Ok(others);
@@ -158,22 +314,98 @@ impl Endpoint {
         }
     }
 
+    /// Removes the row of a gateway that is over. False if it was renewed meanwhile.
+    async fn forget(&self, gateway: &str, renewal: &str) -> Result<bool, Error> {
+        let delete = DeleteItem {
+            table_name: GATEWAYS.name.to_owned(),
+            key: Item::from([(ID, gateway)]),
+            condition_expression: Some("#r = :seen".to_owned()),
+            expression_attribute_names: Some([("#r".to_owned(), RENEWAL.to_owned())].into()),
+            expression_attribute_values: Some(Map::from_iter([(
+                ":seen".to_owned(),
+                AttributeValue::S(renewal.to_owned()),
+            )])),
+            ..DeleteItem::default()
+        };
+        match self.database.delete_item(delete).await {
+            Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => Ok(false),
+            answer => answer.map(|_| true),
+        }
+    }
+
+    /// This gateway ends: no change waits for it any more, and it writes no modelled row.
+    pub(crate) fn leave(&self) {
+        if !self.member.is_counted() {
+            return;
+        }
+        *self.member.looked.lock() = None;
+        let delete = DeleteItem {
+            table_name: GATEWAYS.name.to_owned(),
+            key: Item::from([(ID, self.member.id.as_str())]),
+            ..DeleteItem::default()
+        };
+        if let Err(error) = self.database.delete_item(delete).wait() {
+            tracing::warn!("the next change of models waits for this gateway, which ends: {error}");
+        }
+    }
+
+    /// The newest renewal of a gateway; empty if it has no row.
+    pub(crate) async fn renewal_of(&self, gateway: &str) -> Result<String, Error> {
+        let asked = GetItem {
+            table_name: GATEWAYS.name.to_owned(),
+            key: Item::from([(ID, gateway)]),
+            consistent_read: Some(true),
+            ..GetItem::default()
+        };
+        let row = match self.database.get_item(asked).await {
+            Err(error) if error.kind() == ErrorKind::ResourceNotFound => None,
+            answer => answer?.item,
+        };
+        let seen = row.as_ref().and_then(Seen::of);
+        Ok(seen.map(|(_, seen)| seen.renewal).unwrap_or_default())
+    }
+
+    /// Whether a gateway is over. One that has no row is: it joins before it writes.
+    pub(crate) async fn is_over(&self, gateway: &str) -> Result<bool, Error> {
+        if gateway == self.member.id {
+            return Ok(false);
+        }
+        let asked = Instant::now();
+        let renewal = self.renewal_of(gateway).await?;
+        Ok(renewal.is_empty() || self.sightings.lock().is_over(gateway, &renewal, asked))
+    }
+
+    /// Waits until every other gateway has renewed its row or is over. Those that write go on meanwhile: when a change is announced
+    /// afterwards, they stop for a moment, and not until the lease of one that was killed has passed.
+    fn await_silent(&self, sightings: &mut Sightings) -> Result<(), Error> {
+        let mut first_seen: HashMap<String, String> = HashMap::new();
+        self.await_each(sightings, |id, seen| {
+            let first = first_seen.entry(id.to_owned());
+            *first.or_insert_with(|| seen.renewal.clone()) != seen.renewal
+        })
+    }
+
     /// Waits until no other gateway writes modelled rows under the present generation. The change has been announced.
-    pub(crate) fn await_others(&self, next: u64) -> Result<(), Error> {
-        let mut last_new: HashMap<String, (String, Instant)> = HashMap::new();
+    fn await_others(&self, next: u64, sightings: &mut Sightings) -> Result<(), Error> {
+        self.await_each(sightings, |_, seen| seen.stopped_before == Some(next))
+    }
+
+    /// Waits until this is so of every other gateway, or it is over.
+    fn await_each(
+        &self,
+        sightings: &mut Sightings,
+        mut is_so: impl FnMut(&str, &Seen) -> bool,
+    ) -> Result<(), Error> {
         loop {
+            let asked = Instant::now();
             let mut is_waiting = false;
             for (id, seen) in self.others().wait()? {
-                if seen.stopped_before == Some(next) {
+                if is_so(&id, &seen) {
                     continue;
                 }
-                let (renewal, since) = last_new
-                    .entry(id)
-                    .or_insert_with(|| (seen.renewal.clone(), Instant::now()));
-                if *renewal != seen.renewal {
-                    (*renewal, *since) = (seen.renewal, Instant::now());
-                }
-                is_waiting |= since.elapsed() < LEASE;
+                // The row of one that is over is removed, so that it has to join again, and no change waits for it twice.
+                let is_over = sightings.is_over(&id, &seen.renewal, asked);
+                is_waiting |= !(is_over && self.forget(&id, &seen.renewal).wait()?);
             }
             if !is_waiting {
                 return Ok(());
@@ -181,125 +413,49 @@ impl Endpoint {
             std::thread::sleep(LOOK);
         }
     }
-}
 
-/// A thread that keeps this gateway in step with the others. It ends when it is dropped.
-#[derive(Debug)]
-pub(crate) struct Keeper {
-    stop: Arc<(Mutex<bool>, Condvar)>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Keeper {
-    pub(crate) fn start(endpoint: Arc<Endpoint>, models: Arc<Models>) -> std::io::Result<Self> {
-        let stop = Arc::new((Mutex::new(false), Condvar::new()));
-        let told = Arc::clone(&stop);
-        let mut keeping = Keeping {
-            endpoint,
-            models,
-            stopped: None,
-            announced: None,
-        };
-        let thread = std::thread::Builder::new()
-            .name("trestle-fleet".into())
-            .spawn(move || {
-                let (is_over, bell) = &*told;
-                let mut is_over = is_over.lock();
-                while !*is_over {
-                    // Others may ask for the end meanwhile.
-                    parking_lot::MutexGuard::unlocked(&mut is_over, || keeping.look());
-                    if !*is_over {
-                        bell.wait_for(&mut is_over, LOOK);
-                    }
-                }
-            })?;
-        Ok(Keeper {
-            stop,
-            thread: Some(thread),
-        })
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        *self.stop.0.lock() = true;
-        self.stop.1.notify_all();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-struct Keeping {
-    endpoint: Arc<Endpoint>,
-    models: Arc<Models>,
-    /// Held while another gateway changes what is in force, with the generation to come: no modelled row is written.
-    stopped: Option<(u64, OwnedRwLockWriteGuard<()>)>,
-    /// A change that another gateway announced, and since when nothing new was seen of it.
-    announced: Option<(String, String, Instant)>,
-}
-
-impl Keeping {
-    /// One look at the endpoint.
-    fn look(&mut self) {
-        if let Err(error) = self.try_look() {
-            tracing::warn!("the gateway's row at the endpoint: {error}");
-        }
-    }
-
-    fn try_look(&mut self) -> Result<(), BindError> {
-        let found = InForce::read(&*self.endpoint.database).wait()?;
-        if found.generation == 0 && found.changed_by.is_none() {
-            // No model is in force: there is nothing to agree on.
+    /// What a gateway announced or holds that has ended itself ends with it: it has changed nothing.
+    pub(crate) fn end_if_over(
+        &self,
+        sightings: &mut Sightings,
+        found: &InForce,
+        gateway: &str,
+    ) -> Result<(), Error> {
+        let asked = Instant::now();
+        let renewal = self.renewal_of(gateway).wait()?;
+        if !sightings.is_over(gateway, &renewal, asked) {
             return Ok(());
         }
-        let by_other = found.changed_by.filter(|by| *by != self.endpoint.member.id);
-        if by_other.is_some() && self.stopped.is_none() {
-            self.stop(found.generation + 1);
+        tracing::warn!(
+            "a gateway that was changing models or adding up rows has ended: what it began is taken back"
+        );
+        if found.changed_by.as_deref() == Some(gateway) {
+            documents::take_back(&*self.database, gateway).wait()?;
         }
-        let stopped_before = self.stopped.as_ref().map(|(generation, _)| *generation);
-        self.endpoint.renew(stopped_before).wait()?;
-        self.endpoint.member.is_counted.store(true, Ordering::Release);
-        if found.generation != self.endpoint.generation.load(Ordering::Acquire) {
-            self.stop(found.generation);
-            // A change by this gateway is known when its writes have ended.
-            if found.generation != self.endpoint.generation.load(Ordering::Acquire) {
-                self.models.reload()?;
-                tracing::info!("another gateway has changed the models: what is in force was read again");
-            }
-        }
-        match by_other {
-            Some(by) => self.watch(by)?,
-            None => {
-                self.stopped = None;
-                self.announced = None;
-            }
-        }
-        Ok(())
-    }
-
-    /// Lets the writes under way end, and begins none.
-    fn stop(&mut self, generation: u64) {
-        if self.stopped.is_none() {
-            let writing = Arc::clone(&self.endpoint.writing);
-            self.stopped = Some((generation, writing.write_owned().wait()));
+        match &found.moment {
+            Some(moment) if moment.of == gateway => documents::end_moment(&*self.database, &moment.id).wait(),
+            _ => Ok(()),
         }
     }
 
-    /// A gateway that announced a change and ended has changed nothing: its announcement is taken back.
-    fn watch(&mut self, by: String) -> Result<(), Error> {
-        let seen = self.endpoint.others().wait()?.remove(&by);
-        let renewal = seen.map(|seen| seen.renewal).unwrap_or_default();
-        let now = Instant::now();
-        match &mut self.announced {
-            Some((known, last, since)) if *known == by && *last == renewal => {
-                if since.elapsed() >= LEASE {
-                    tracing::warn!("a gateway announced a change of models and ended: it is taken back");
-                    documents::take_back(&*self.endpoint.database, &by).wait()?;
-                }
-            }
-            announced => *announced = Some((by, renewal, now)),
+    /// Takes back what this gateway announced or began and could not take back when it came to nothing.
+    pub(crate) fn clear_up(&self, found: &InForce) -> Result<(), Error> {
+        if found.changed_by.as_ref() == Some(&self.member.id)
+            && let Some(_unchanged) = self.changing.try_lock()
+        {
+            documents::take_back(&*self.database, &self.member.id).wait()?;
         }
-        Ok(())
+        match &found.moment {
+            Some(moment)
+                if moment.of == self.member.id && self.moment.lock().own() != Some(moment.id.as_str()) =>
+            {
+                documents::end_moment(&*self.database, &moment.id).wait()
+            }
+            _ => Ok(()),
+        }
     }
+}
+
+fn changed_meanwhile() -> Error {
+    Error::resource_in_use("another gateway has changed the models at this endpoint meanwhile: try again")
 }

@@ -1,13 +1,12 @@
 //! A remote endpoint as a database that knows its models.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use trestle_api::{
     Access, BatchGetItem, BatchWriteItem, BatchWriteItemOutput, Database, DatabaseExt, DeleteItem,
     DeleteItemOutput, DescribeTable, Error, ErrorKind, GetItem, PutItem, PutItemOutput, Request, Response,
     ResponseFuture, ReturnConsumedCapacity, ReturnValue, TransactGetItems, TransactWriteItems,
-    TransactWriteItemsOutput, UpdateItem, UpdateItemOutput, Wait, table_name,
+    TransactWriteItemsOutput, UpdateItem, UpdateItemOutput, table_name,
 };
 use trestle_binding::BindError;
 use trestle_env::{Clock, SystemClock};
@@ -16,9 +15,10 @@ use trestle_models::{Models, Sweeper};
 use trestle_writes::{Action, BATCH_WRITES_MAX, Write, shown_of_removal, shown_of_update};
 
 use crate::GatewayError;
+use crate::duty::Duty;
 use crate::endpoint::Endpoint;
-use crate::fleet::Keeper;
 use crate::host::EndpointHost;
+use crate::keeper::Keeper;
 use crate::token::Token;
 use crate::write::{Asked, RowImages, Written};
 
@@ -33,9 +33,9 @@ pub struct Gateway {
 
 #[derive(Debug)]
 struct Inner {
-    /// Both end before the rest.
-    _keeper: Keeper,
+    /// Both end before the rest; the keeper last, because the sweeper writes rows.
     _sweeper: Sweeper,
+    _keeper: Keeper,
     models: Arc<Models>,
     endpoint: Arc<Endpoint>,
 }
@@ -51,20 +51,23 @@ impl Gateway {
     pub fn with_clock(database: Arc<dyn Database>, clock: Arc<dyn Clock>) -> Result<Self, GatewayError> {
         let endpoint = Arc::new(Endpoint::new(database, Arc::clone(&clock)));
         let host = Arc::new(EndpointHost(Arc::clone(&endpoint)));
-        let mut models = Models::read(Arc::clone(&host) as Arc<dyn Host>, Arc::clone(&clock))?;
-        if endpoint.generation.load(Ordering::Acquire) > 0 {
-            // What was read before others knew of this gateway may be over.
-            endpoint.join().wait().map_err(BindError::from)?;
-            models = Models::read(host, clock)?;
-        }
-        let models = Arc::new(models);
+        let models = loop {
+            let found = endpoint.join_others().map_err(BindError::from)?;
+            let host = Arc::clone(&host) as Arc<dyn Host>;
+            let models = Models::read(host, Arc::clone(&clock))?;
+            // The first model was stored in between: others must know of this gateway before it is enforced.
+            if found.generation > 0 || models.list().is_empty() {
+                endpoint.take_up(&found);
+                break Arc::new(models);
+            }
+        };
         models.enforce()?;
         let keeper = Keeper::start(Arc::clone(&endpoint), Arc::clone(&models))?;
         let sweeper = Sweeper::start(Arc::clone(&models), |_| {})?;
         Ok(Gateway {
             inner: Arc::new(Inner {
-                _keeper: keeper,
                 _sweeper: sweeper,
+                _keeper: keeper,
                 models,
                 endpoint,
             }),
@@ -75,6 +78,12 @@ impl Gateway {
     #[must_use]
     pub fn models(&self) -> &Arc<Models> {
         &self.inner.models
+    }
+
+    /// The duty to run the routes of the endpoint, which one of its gateways has.
+    #[must_use]
+    pub fn duty(&self) -> Duty {
+        Duty::new(Arc::clone(&self.inner.endpoint))
     }
 
     fn endpoint(&self) -> &Endpoint {

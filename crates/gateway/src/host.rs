@@ -8,8 +8,9 @@ use trestle_env::Clock;
 use trestle_hook::{AmendWork, Documents, Hook, Host, HostView, Lying, Met, MovedPage, Remaining, Started};
 use trestle_item::{Item, codec, size};
 
-use crate::documents::{self, Shelf};
+use crate::documents;
 use crate::endpoint::Endpoint;
+use crate::moment_view::MomentView;
 
 /// The host that drives an endpoint's models.
 #[derive(Clone, Debug)]
@@ -28,9 +29,12 @@ impl Host for EndpointHost {
     }
 
     fn documents(&self) -> Result<Vec<(String, Vec<u8>)>, Error> {
-        let shelf = Shelf::read(&*self.0.database).wait()?;
-        self.0.generation.store(shelf.generation, Ordering::Release);
-        Ok(shelf.documents.into_iter().collect())
+        let documents = documents::read(&*self.0.database).wait()?;
+        Ok(documents.into_iter().collect())
+    }
+
+    fn catch_up(&self) -> Result<(), Error> {
+        self.0.catch_up()
     }
 
     fn install(&self, documents: Documents, hook: Option<Arc<dyn Hook>>) -> Result<(), Error> {
@@ -39,22 +43,7 @@ impl Host for EndpointHost {
             endpoint.set_hook(hook);
             return Ok(());
         }
-        let (database, id) = (&*endpoint.database, &endpoint.member.id);
-        let generation = endpoint.generation.load(Ordering::Acquire);
-        endpoint.join().wait()?;
-        documents::announce(database, id, generation).wait()?;
-        let changed = endpoint.await_others(generation + 1).and_then(|()| {
-            // Writes of this gateway under the version before are over when this is held.
-            let _no_write = endpoint.writing.write().wait();
-            documents::change(database, documents, id, generation).wait()?;
-            endpoint.generation.store(generation + 1, Ordering::Release);
-            endpoint.set_hook(hook);
-            Ok(())
-        });
-        changed.inspect_err(|_| {
-            // If this fails, too, the others take it back when this gateway has ended.
-            let _ = documents::take_back(database, id).wait();
-        })
+        endpoint.change_in_force(documents, None, || endpoint.set_hook(hook))
     }
 
     fn store_documents(&self, documents: Documents) -> Result<(), Error> {
@@ -63,6 +52,10 @@ impl Host for EndpointHost {
 
     fn view(&self) -> Box<dyn HostView> {
         Box::new(EndpointView(Arc::clone(&self.0)))
+    }
+
+    fn moment(&self) -> Result<Box<dyn HostView>, Error> {
+        Ok(Box::new(MomentView::begin(&self.0)?))
     }
 
     fn start_amendment(&self, work: AmendWork) -> Started {
@@ -129,7 +122,8 @@ impl Endpoint {
 }
 
 /// The rows of the endpoint, each as it is when it is read.
-struct EndpointView(Arc<Endpoint>);
+#[derive(Debug)]
+pub(crate) struct EndpointView(pub(crate) Arc<Endpoint>);
 
 impl HostView for EndpointView {
     fn has_table(&self, table: &str) -> bool {

@@ -1,5 +1,5 @@
-//! Models over any endpoint that speaks DynamoDB's protocol and has transactions: Amazon DynamoDB, DynamoDB Local, a Trestle
-//! server.
+//! Models over any endpoint that speaks DynamoDB's protocol: Amazon DynamoDB, DynamoDB Local, a Trestle server; and, without
+//! transactions (`intent.rs`), others.
 //!
 //! [`Gateway`] is a [`Database`](trestle_api::Database) before another one. What a write on a modelled table means is computed by
 //! the same pure code that the embedded engine runs in its commit. It asks for rows (`known_rows.rs`), which are read
@@ -7,17 +7,24 @@
 //! it was (`part.rs`). Where another write was quicker, all of it begins again (`write.rs`).
 //!
 //! Models are kept at the endpoint (`documents.rs`) and driven by `trestle-models`, as those of an engine are (`host.rs`). Any number
-//! of gateways stand before an endpoint; `fleet.rs` changes what is in force for all of them.
+//! of gateways stand before an endpoint; `fleet.rs` changes what is in force for all of them, and `moment.rs` gives audits the rows of
+//! one moment while all of them write.
 
 mod amend;
 mod commit;
 mod documents;
+mod duty;
 mod endpoint;
+mod fence;
 mod fetch;
 mod fleet;
 mod gateway;
 mod host;
+mod intent;
+mod keeper;
 mod known_rows;
+mod moment;
+mod moment_view;
 mod own_table;
 mod part;
 mod probe;
@@ -25,6 +32,8 @@ mod table_shape;
 mod token;
 mod write;
 
+pub use duty::{Duty, DutyHolder};
+pub use fence::Fence;
 pub use gateway::Gateway;
 pub use probe::Capabilities;
 

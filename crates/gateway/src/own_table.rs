@@ -9,28 +9,42 @@ use trestle_item::ScalarType;
 /// How often a table that is being created is looked at.
 const LOOKS_MAX: usize = 2_000;
 
-/// A table with one string as its key.
+/// A table with strings as its key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnTable {
     pub(crate) name: &'static str,
     pub(crate) key: &'static str,
+    /// The range key, if it has one.
+    pub(crate) range: Option<&'static str>,
     /// When its rows expire.
     pub(crate) ttl: Option<&'static str>,
 }
 
 impl OwnTable {
+    /// Creates it if it is not there.
+    pub(crate) async fn ensure(self, database: &dyn Database) -> Result<(), Error> {
+        let asked = DescribeTable {
+            table_name: self.name.to_owned(),
+        };
+        match database.describe_table(asked).await {
+            Err(error) if error.kind() == ErrorKind::ResourceNotFound => self.create(database).await,
+            Ok(answer) if answer.table.table_status != TableStatus::Active => self.wait(database).await,
+            answer => answer.map(drop),
+        }
+    }
+
     /// Creates it, unless it is there. Several gateways may do so at once.
     pub(crate) async fn create(self, database: &dyn Database) -> Result<(), Error> {
         let create = CreateTable {
             table_name: self.name.to_owned(),
-            attribute_definitions: vec![AttributeDefinition {
-                attribute_name: self.key.to_owned(),
-                attribute_type: ScalarType::S,
-            }],
-            key_schema: vec![KeySchemaElement {
-                attribute_name: self.key.to_owned(),
-                key_type: KeyType::Hash,
-            }],
+            attribute_definitions: self
+                .key_schema()
+                .map(|key| AttributeDefinition {
+                    attribute_name: key.attribute_name,
+                    attribute_type: ScalarType::S,
+                })
+                .collect(),
+            key_schema: self.key_schema().collect(),
             billing_mode: Some(BillingMode::PayPerRequest),
             ..CreateTable::default()
         };
@@ -48,10 +62,24 @@ impl OwnTable {
             },
         };
         match database.update_time_to_live(expire).await {
-            // Another gateway has done it.
-            Err(error) if error.kind() == ErrorKind::Validation => Ok(()),
+            // Another gateway has done it, or no row expires at this endpoint.
+            Err(error) if matches!(error.kind(), ErrorKind::Validation | ErrorKind::UnknownOperation) => {
+                Ok(())
+            }
             answer => answer.map(drop),
         }
+    }
+
+    fn key_schema(self) -> impl Iterator<Item = KeySchemaElement> {
+        let hash = (self.key, KeyType::Hash);
+        let range = self.range.map(|name| (name, KeyType::Range));
+        [hash]
+            .into_iter()
+            .chain(range)
+            .map(|(name, key_type)| KeySchemaElement {
+                attribute_name: name.to_owned(),
+                key_type,
+            })
     }
 
     async fn wait(self, database: &dyn Database) -> Result<(), Error> {

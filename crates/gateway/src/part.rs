@@ -11,7 +11,7 @@ use trestle_expr::{
     Action, Comparator, Condition, Operand, Path, RequestExpressions, SetOperand, SetValue, Update as Changes,
 };
 use trestle_hook::Edits;
-use trestle_item::{Item, Map};
+use trestle_item::{AttributeValue, Item, Map};
 
 /// More attributes than this are written as a whole item: an expression has at most 300 operators.
 const EDITS_MAX: usize = 100;
@@ -76,6 +76,23 @@ impl Part {
         // An update of a row that is gone would make a new one, and absent attributes say nothing of the row.
         facts.push(Condition::Exists(hash));
         Condition::And(facts)
+    }
+
+    /// Whether a row is still as it was read, as far as it matters.
+    pub(crate) fn holds(&self, row: Option<&Item>) -> bool {
+        match (&self.old, row) {
+            (None, row) => row.is_none(),
+            (Some(_), None) => false,
+            (Some(old), Some(row)) => self.uses.iter().all(|name| old.get(name) == row.get(name)),
+        }
+    }
+
+    /// Depends no more on attributes that are maps or lists.
+    pub(crate) fn forget_documents(&mut self) {
+        let Some(old) = &self.old else { return };
+        let is_document =
+            |value: &AttributeValue| matches!(value, AttributeValue::M(_) | AttributeValue::L(_));
+        self.uses.retain(|name| !old.get(name).is_some_and(is_document));
     }
 
     /// As a request of its own.

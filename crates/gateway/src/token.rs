@@ -14,6 +14,7 @@ use crate::own_table::OwnTable;
 const TOKENS: OwnTable = OwnTable {
     name: "_trestle.tokens",
     key: NAME,
+    range: None,
     ttl: Some(EXPIRES),
 };
 const NAME: &str = "token";

@@ -188,7 +188,7 @@ impl Endpoint {
             others: asked.others.clone(),
             capacity: asked.capacity,
             items: asked.items,
-            token: asked.token.as_ref().map(|token| token.part(now)),
+            own: asked.token.iter().map(|token| token.part(now)).collect(),
         };
         Ok((commit, finals))
     }
@@ -244,6 +244,10 @@ impl Endpoint {
         let unread = followed.iter().filter(|(id, _)| known.row(id).is_none());
         let unread = unread.map(|(id, companion)| (id.clone(), companion.key.clone()));
         self.read_rows(unread.collect(), known).await?;
+        // A row that is to go and is not there follows from nothing. If it was looked at, it is checked like any other.
+        followed.retain(|id, companion| {
+            companion.item.is_some() || known.row(id).is_some_and(|known| known.item.is_some())
+        });
         for (id, companion) in &followed {
             let shape = self.shapes.of(&*self.database, &id.table).await?;
             let old = known.row(id).and_then(|known| known.item.clone());

@@ -25,14 +25,26 @@ pub trait Host: Database + fmt::Debug {
     /// All documents with their names, in the names' order.
     fn documents(&self) -> Result<Vec<(String, Vec<u8>)>, Error>;
 
+    /// Waits until what other processes have installed is in force here, too.
+    fn catch_up(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Stores documents and lets `hook` take effect, or none, as one.
     fn install(&self, documents: Documents, hook: Option<Arc<dyn Hook>>) -> Result<(), Error>;
 
     /// Stores documents. What is installed stays so.
     fn store_documents(&self, documents: Documents) -> Result<(), Error>;
 
-    /// The rows as they are now.
+    /// The rows as they are now: of one moment in an engine, each as it is when it is read at an endpoint.
     fn view(&self) -> Box<dyn HostView>;
+
+    /// The rows of one moment under the models in force, as long as this is kept. Sums over rows are held against counts on such
+    /// rows only: clients go on writing meanwhile. While it is kept, no other process has one, and amendments are refused if it was
+    /// taken from this one.
+    fn moment(&self) -> Result<Box<dyn HostView>, Error> {
+        Ok(self.view())
+    }
 
     /// Starts work on the rows of the moment: what it returns is written, and nothing else follows. See [`amend`].
     fn start_amendment(&self, work: AmendWork) -> Started;

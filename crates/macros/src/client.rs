@@ -41,7 +41,8 @@ pub(crate) fn expand(plan: &Plan<'_>, accesses: &Accesses<'_>, updates: &[update
         }
 
         impl<D: #typed::Database> #client<D> {
-            /// A client of this database, which need not know the model: keys are derived here.
+            /// A client of this database. Until `model_applied` says that it knows the model, what a database has to derive is
+            /// refused.
             pub fn on(database: D) -> Self {
                 Self { client: #typed::Client::new(database) }
             }
@@ -72,27 +73,27 @@ pub(crate) fn expand(plan: &Plan<'_>, accesses: &Accesses<'_>, updates: &[update
             #(#points)*
         }
 
-        impl #client<::trestle::Embedded> {
-            /// Applies the model to a database in this process, which then derives keys and carries out effects in every
-            /// commit, on its own clock. Repeating it does nothing more.
-            pub fn apply_to(db: &::trestle::Embedded) -> ::core::result::Result<Self, ::trestle::ApplyError> {
+        impl<D: ::trestle::WithModels> #client<D> {
+            /// Applies the model to a database, which then derives keys and carries out effects in every commit, on its own
+            /// clock. Repeating it does nothing more. It blocks.
+            pub fn apply_to(db: &D) -> ::core::result::Result<Self, ::trestle::ApplyError> {
                 ::trestle::apply::<#marker>(db)?;
                 ::core::result::Result::Ok(Self::known_to(db))
             }
 
             /// Applies the model, also where rows lie under keys of the version before: it takes effect at once, and rows
             /// move in the background as long as the database is open. Called whenever the program starts, it
-            /// begins, goes on or has nothing to do.
+            /// begins, goes on or has nothing to do. It blocks.
             pub fn migrate_to(
-                db: &::trestle::Embedded,
+                db: &D,
                 options: ::trestle::migrate::StartOptions,
-            ) -> ::core::result::Result<(Self, ::trestle::migrate::Migration), ::trestle::migrate::MigrateError> {
-                let migration = ::trestle::migrate::to::<#marker>(db, options)?;
+            ) -> ::core::result::Result<(Self, ::trestle::migrate::Migration<D>), ::trestle::migrate::MigrateError> {
+                let migration = ::trestle::migrate::to::<#marker, D>(db, options)?;
                 ::core::result::Result::Ok((Self::known_to(db), migration))
             }
 
-            fn known_to(db: &::trestle::Embedded) -> Self {
-                let clock = ::core::clone::Clone::clone(::trestle::Embedded::clock(db));
+            fn known_to(db: &D) -> Self {
+                let clock = ::core::clone::Clone::clone(::trestle::WithModels::models(db).clock());
                 Self::on(::core::clone::Clone::clone(db)).with_clock(clock).model_applied()
             }
         }

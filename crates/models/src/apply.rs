@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use trestle_binding::rows::Inspection;
 use trestle_binding::stored::Stored;
 use trestle_binding::{Outcome, Report, Step};
+use trestle_hook::HostView;
 use trestle_model::audit::AuditOptions;
 
 use crate::audit::{audit, heads_set_back};
@@ -42,6 +43,7 @@ impl Models {
         options: ApplyOptions,
         watcher: &mut dyn Watcher,
     ) -> Result<Report, BindError> {
+        self.host.catch_up()?;
         let _one_at_a_time = self.applying.lock();
         let mut work = self.prepare(text, options)?;
         work.refuse_unnameable_indexes()?;
@@ -113,7 +115,7 @@ impl Models {
 
     /// Rows that fit by themselves may not fit together: two may share a value that is to be unique.
     fn look_against_one_another(&self, work: &mut Work, watcher: &mut dyn Watcher) -> Result<(), BindError> {
-        let (view, now) = (self.host.view(), self.clock.now());
+        let (view, now) = (self.rows_before(work)?, self.clock.now());
         let options = AuditOptions {
             fill: true,
             ..AuditOptions::default()
@@ -129,6 +131,15 @@ impl Models {
         let unfit = unfit.map(|finding| (finding, String::new())).collect();
         work.report_misfits(fill::misfits(unfit)?);
         Ok(())
+    }
+
+    /// The rows before a version takes effect. Where no version of the model is in force, nothing is kept in step, and no moment is
+    /// like another.
+    fn rows_before(&self, work: &Work) -> Result<Box<dyn HostView>, BindError> {
+        Ok(match work.before {
+            Some(_) => self.host.moment()?,
+            None => self.host.view(),
+        })
     }
 
     /// Goes on with rows of models that were to be filled in when the database was closed, until `stop` is set: the next
@@ -179,7 +190,8 @@ impl Models {
     fn store(&self, work: &mut Work, version: u64) -> Result<(), BindError> {
         if work.options.fill && work.makes_heads() {
             // A head that stands for an older row before the model takes effect was set there by a client.
-            let heads = heads_set_back(&*self.host.view(), &work.model, self.clock.now())?;
+            let view = self.rows_before(work)?;
+            let heads = heads_set_back(&*view, &work.model, self.clock.now())?;
             work.set_back = heads.into_iter().collect();
         }
         let stored = Stored {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trestle_api::{Error, ErrorKind};
 use trestle_binding::clearing::Leftovers;
 use trestle_binding::stopped;
-use trestle_hook::{Amending, Host, amend};
+use trestle_hook::{Amending, Host, HostView, amend};
 use trestle_model::Model;
 use trestle_model::audit::{AuditOptions, Finding, FindingKind};
 
@@ -61,7 +61,9 @@ impl Repair<'_> {
         let mut repaired = Repaired::default();
         let (mut idle, mut to_copy) = (0, u64::MAX);
         for round in 0..ROUNDS_MAX {
-            let audited = self.look(watcher)?;
+            // Held until all is mended: a sum is mended by its error, which no other process may correct meanwhile.
+            let moment = self.host.moment()?;
+            let audited = self.look(&*moment, watcher)?;
             let mut findings = audited.findings.clone();
             if findings.to_copy >= to_copy {
                 // Clients change originals as fast as their copies follow. The background goes on with those.
@@ -85,12 +87,12 @@ impl Repair<'_> {
         Ok(repaired)
     }
 
-    /// One audit of the rows as they are now.
-    pub(crate) fn look(&self, watcher: &mut dyn Watcher) -> Result<Audited, Error> {
-        let (view, now) = (self.host.view(), self.host.clock().now());
+    /// One audit of the rows of a moment.
+    pub(crate) fn look(&self, moment: &dyn HostView, watcher: &mut dyn Watcher) -> Result<Audited, Error> {
+        let now = self.host.clock().now();
         let name = self.model.name();
         let (options, leftovers) = (self.options.clone(), self.leftovers.clone());
-        audit(&*view, self.model, now, options, leftovers, &mut |rows| {
+        audit(moment, self.model, now, options, leftovers, &mut |rows| {
             watcher.rows("checking rows", name, rows);
             go_on(watcher)
         })

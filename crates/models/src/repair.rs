@@ -26,6 +26,7 @@ impl Models {
         options: &RepairOptions,
         watcher: &mut dyn Watcher,
     ) -> Result<RepairReport, BindError> {
+        self.host.catch_up()?;
         // What is derived stays in line afterwards only where the models are enforced; and they say where rows lie.
         self.enforce()?;
         let _one_at_a_time = self.applying.lock();
@@ -60,7 +61,12 @@ impl Models {
         watcher: &mut dyn Watcher,
     ) -> Result<(), BindError> {
         let models: Vec<_> = held.iter().filter_map(|held| held.model.clone().ok()).collect();
-        let findings = audit_values(&*self.host.view(), &models, &mut |parts| {
+        if !models.iter().any(|model| model.has_large_values()) {
+            return Ok(());
+        }
+        // Held until all is mended: what no row of this moment names is released.
+        let moment = self.host.moment()?;
+        let findings = audit_values(&*moment, &models, &mut |parts| {
             watcher.rows("checking large values", PARTS_TABLE, parts);
             go_on(watcher)
         })?;
@@ -112,7 +118,7 @@ impl Models {
             doing: "mending rows",
         };
         let repaired = if dry_run || !held.stored.filled_in {
-            let first = repair.look(watcher)?;
+            let first = repair.look(&*self.host.moment()?, watcher)?;
             let left = first.findings.kept.iter().filter(|_| held.stored.filled_in);
             let left = left.map(|finding| (finding.clone(), String::new())).collect();
             Repaired {

@@ -6,6 +6,7 @@ use trestle_item::{AttributeValue, Map, Number, ValueError};
 
 use crate::error::{Result, StatementError};
 use crate::parameters::Parameters;
+use crate::span::Span;
 use crate::syntax::{Expr, ExprKind};
 
 /// How deep lists and maps may nest.
@@ -108,7 +109,7 @@ fn value_at(expr: &Expr, parameters: Parameters<'_>, trail: &Trail<'_>) -> Resul
         ExprKind::Number(_) | ExprKind::Signed { .. } => number(expr, trail),
         ExprKind::Parameter(place) => parameter(parameters.get(*place)?, trail),
         ExprKind::List(members) => list(members, parameters, trail),
-        ExprKind::Bag(members) => set(members, parameters, trail),
+        ExprKind::Bag(members) => set(members, expr.span, parameters, trail),
         ExprKind::Struct(members) => map(members, parameters, trail),
         ExprKind::Ion(class) => Err(StatementError::at(
             format_args!("Ion Literals are not supported: {class} under key {trail}"),
@@ -118,8 +119,17 @@ fn value_at(expr: &Expr, parameters: Parameters<'_>, trail: &Trail<'_>) -> Resul
     }
 }
 
+/// As DynamoDB Local words it: by what was written at the root, by the kind of node within lists and maps.
 fn unsupported(expr: &Expr, trail: &Trail<'_>) -> StatementError {
+    let is_root = trail.depth == 0;
     let what = match &expr.kind {
+        ExprKind::Path { .. } => {
+            let what = if is_root { "PATH" } else { "Path" };
+            return StatementError::new(unsupported_text(what, trail));
+        }
+        ExprKind::Name(_) if !is_root => "VariableReference",
+        ExprKind::Missing if !is_root => "LiteralMissing",
+        ExprKind::Call { .. } | ExprKind::Infix { .. } | ExprKind::Signed { .. } if !is_root => "NAry",
         ExprKind::Name(name) => name.as_str(),
         ExprKind::Call { name, .. } => name.as_str(),
         ExprKind::Missing => "MISSING",
@@ -131,10 +141,13 @@ fn unsupported(expr: &Expr, trail: &Trail<'_>) -> StatementError {
         }
         _ => expr.node(),
     };
-    StatementError::at(
-        format_args!("Unsupported data type: {what} under key {trail}"),
-        expr.span,
-    )
+    StatementError::at(unsupported_text(what, trail), expr.span)
+}
+
+/// Elements of lists are shown as members here, and nowhere else.
+fn unsupported_text(what: &str, trail: &Trail<'_>) -> String {
+    let trail = trail.to_string().replace('[', ".").replace(']', "");
+    format!("Unsupported data type: {what} under key {trail}")
 }
 
 /// The digits of a number and whether signs before it make it negative.
@@ -228,7 +241,12 @@ fn member_name(name: &Expr, map: &Map, trail: &Trail<'_>) -> Result<String> {
     Ok(text.clone())
 }
 
-fn set(members: &[Expr], parameters: Parameters<'_>, trail: &Trail<'_>) -> Result<AttributeValue> {
+fn set(
+    members: &[Expr],
+    span: Span,
+    parameters: Parameters<'_>,
+    trail: &Trail<'_>,
+) -> Result<AttributeValue> {
     const MIXED: &str =
         "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags";
     let mut texts = Vec::new();
@@ -248,7 +266,7 @@ fn set(members: &[Expr], parameters: Parameters<'_>, trail: &Trail<'_>) -> Resul
         }
     }
     match (texts.is_empty(), numbers.is_empty(), bytes.is_empty()) {
-        (true, true, true) => Err(StatementError::new("Empty bags are not supported")),
+        (true, true, true) => Err(StatementError::at("Empty bags are not supported", span)),
         (false, true, true) => AttributeValue::string_set(texts).map_err(refused_set),
         (true, true, false) => AttributeValue::binary_set(bytes).map_err(refused_set),
         (true, false, true) => {

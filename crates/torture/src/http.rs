@@ -59,6 +59,11 @@ impl Client {
         self.post("/", &format!("X-Amz-Target: {family}.{operation}"), body)
     }
 
+    /// Waits for answers so long instead of the usual time.
+    pub fn wait_for(&mut self, longest: Duration) -> io::Result<()> {
+        self.stream.get_mut().set_read_timeout(Some(longest))
+    }
+
     /// Runs an operation of SQS.
     pub fn call_queue(&mut self, operation: &str, body: &Value) -> io::Result<RawResponse> {
         self.post("/", &format!("X-Amz-Target: AmazonSQS.{operation}"), body)

@@ -10,10 +10,12 @@
 //! | [`shown_unless_known`] | an answer in JSON with an `ETag`, sent only to clients that do not have it |
 //! | [`ListPart`], [`listed`] | a list, a page at a time |
 //! | [`OrNotFound`] | what is there, or a 404 |
-//! | `Objects`, `ObjectLocation` | files in a directory or in a bucket of S3, also given out over HTTP, and how a row names one; with the feature `objects` |
+//! | `Objects`, `ObjectLocation` | files in a directory or in a bucket of S3, which can be marked as those of one owner, also given out over HTTP, and how a row names one; with the feature `objects` |
 //! | `PublicFiles` | files with URLs, which are there when a GET of the URL gives their bytes; with the feature `objects` |
 //! | `Webhooks` | documents in a queue, posted to every URL that wants them; with the feature `objects` |
+//! | [`Lines`] | only so many calls to one receiver at once, so that one that hangs delays its own calls only |
 //! | [`Running`] | an application with its background work |
+//! | [`Tokens`] | texts that are signed and expire, for links |
 //! | [`Error`] | why a request failed, with its HTTP status; errors of the database become one with `?` |
 //!
 //! ```no_run
@@ -75,6 +77,7 @@ mod error;
 mod files;
 mod found;
 mod known;
+mod lines;
 mod listed;
 mod loopback;
 #[cfg(feature = "objects")]
@@ -82,17 +85,21 @@ mod object_location;
 #[cfg(feature = "objects")]
 mod objects;
 #[cfg(feature = "objects")]
+mod owner;
+#[cfg(feature = "objects")]
 mod public_files;
 mod routed;
 mod run;
 mod running;
 mod site;
+mod tokens;
 #[cfg(feature = "objects")]
 mod webhooks;
 
 pub use error::{Error, Result};
 pub use found::OrNotFound;
 pub use known::{fingerprint, shown_unless_known};
+pub use lines::{Lines, Turn, Underway};
 pub use listed::{ListPart, listed};
 pub use loopback::{GRACE, Loopback};
 #[cfg(feature = "objects")]
@@ -105,5 +112,6 @@ pub use routed::{Routes, paths_of, routed};
 pub use run::run;
 pub use running::Running;
 pub use site::{created, shown, site};
+pub use tokens::{Tokens, random_bytes};
 #[cfg(feature = "objects")]
 pub use webhooks::{Notice, Webhooks};

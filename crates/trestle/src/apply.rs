@@ -1,9 +1,10 @@
-//! Applying the model of a typed client to a database in this process.
+//! Applying the model of a typed client to a database.
 
 use trestle_binding::{BindError, Report};
-use trestle_embedded::Embedded;
 use trestle_embedded::{ApplyOptions, Nobody};
 use trestle_typed::Model;
+
+use crate::WithModels;
 
 /// Why a model was not applied.
 #[derive(Debug, thiserror::Error)]
@@ -20,8 +21,8 @@ pub enum ApplyError {
 /// of every commit from then on. Repeating it does nothing more; a program calls it whenever it starts.
 ///
 /// Generated clients have it as `apply_to`. For rows that are older than the model, and for a dry run, see
-/// [`Embedded::models`].
-pub fn apply<M: Model>(db: &Embedded) -> Result<Report, ApplyError> {
+/// [`WithModels::models`].
+pub fn apply<M: Model>(db: &impl WithModels) -> Result<Report, ApplyError> {
     let options = ApplyOptions::default();
     let report = db.models().apply(M::definition().text(), options, &mut Nobody)?;
     if report.is_refused() {

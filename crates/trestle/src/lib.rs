@@ -121,12 +121,13 @@
 //! # On a remote endpoint
 //!
 //! With the feature `remote`, a `Remote` is a [`Database`], too: Amazon DynamoDB, ScyllaDB Alternator, DynamoDB Local, or
-//! `trestle serve`, over HTTP or HTTPS, signed with the access key of the environment. What is written against
-//! [`Database`] runs there unchanged, and so does a typed client:
+//! `trestle serve`, over HTTP or HTTPS, signed with the credentials of the environment. What is written against
+//! [`Database`] runs there unchanged. A `Gateway` before it knows models, as a directory does, and any number of programs can have one:
 //!
 //! ```no_run
-//! use trestle::Wait;
+//! use std::sync::Arc;
 //! use trestle::remote::{Remote, Settings};
+//! use trestle::{Gateway, Wait};
 //!
 //! mod shop {
 //!     trestle::model!("examples/shop.toml");
@@ -135,13 +136,17 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let endpoint = "https://dynamodb.eu-west-1.amazonaws.com";
-//! let db = Shop::on(Remote::new(Settings::from_environment(endpoint))?);
+//! let remote = Remote::new(Settings::from_environment(endpoint))?;
+//! let db = Shop::apply_to(&Gateway::open(Arc::new(remote))?)?;
 //! for order in db.orders_by_status(OrderStatus::Open).stream().wait() {
 //!     println!("{}", order?.number);
 //! }
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Where the endpoint is a Trestle server, or gateway, that has the model, `Shop::on(remote).model_applied()` is enough. Where
+//! nothing knows the model, `Shop::on(remote)` reads and puts rows; what a database has to derive, it refuses.
 //!
 //! What fails on the way is tried again where that is safe. A write that might count twice is sent once; if its answer is
 //! lost, the error says that nobody knows whether it was made.
@@ -177,6 +182,7 @@ pub mod migrate;
 pub mod models;
 pub mod queue;
 pub mod reindex;
+mod with_models;
 
 pub use apply::{ApplyError, apply};
 pub use trestle_api as api;
@@ -189,6 +195,8 @@ pub use trestle_embedded::{
 pub use trestle_env::ids;
 pub use trestle_env::{Clock, SystemClock, Timestamp, VirtualClock};
 pub use trestle_events::{from_plain_json, plain_json};
+#[cfg(feature = "remote")]
+pub use trestle_gateway::{Gateway, GatewayError};
 pub use trestle_item::{AttributeValue, Item, Map, Number, NumberError, ScalarType, ValueError};
 pub use trestle_macros::model;
 #[cfg(feature = "remote")]
@@ -198,3 +206,4 @@ pub use trestle_remote::Remote;
 pub use trestle_store::{FjallStore, MemoryStore, Store};
 pub use trestle_typed as typed;
 pub use trestle_typed::Wait;
+pub use with_models::WithModels;

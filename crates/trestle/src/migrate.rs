@@ -45,7 +45,7 @@ use trestle_embedded::Embedded;
 use trestle_embedded::Nobody;
 use trestle_typed::Model;
 
-use crate::{ApplyError, apply};
+use crate::{ApplyError, WithModels, apply};
 
 pub use trestle_binding::{MigrationPlan, MigrationState, MigrationStatus, Rate};
 pub use trestle_embedded::{PlanOptions, StartOptions};
@@ -76,7 +76,7 @@ impl MigrateError {
 /// Lets the program's version of a model take effect at once (`migrate_to` of generated clients). Rows move in the
 /// background as long as the database is open. Where nothing has to move, the model is applied as `apply_to` does. Repeating
 /// it goes on where it was.
-pub fn to<M: Model>(db: &Embedded, options: StartOptions) -> Result<Migration, MigrateError> {
+pub fn to<M: Model, D: WithModels>(db: &D, options: StartOptions) -> Result<Migration<D>, MigrateError> {
     let text = M::definition().text();
     match db.models().start_migration(text, options, &mut Nobody) {
         Ok(plan) if plan.is_refused() => return Err(MigrateError::Refused(Box::new(plan))),
@@ -93,7 +93,7 @@ pub fn to<M: Model>(db: &Embedded, options: StartOptions) -> Result<Migration, M
 }
 
 /// What a migration to the program's version of a model would do, or what stands in its way. Nothing changes.
-pub fn plan<M: Model>(db: &Embedded) -> Result<MigrationPlan, BindError> {
+pub fn plan<M: Model>(db: &impl WithModels) -> Result<MigrationPlan, BindError> {
     let options = PlanOptions {
         dry_run: true,
         ..PlanOptions::default()
@@ -104,12 +104,12 @@ pub fn plan<M: Model>(db: &Embedded) -> Result<MigrationPlan, BindError> {
 
 /// The migration of one model. Rows move as long as the database is open, also when this is dropped.
 #[derive(Clone, Debug)]
-pub struct Migration {
-    db: Embedded,
+pub struct Migration<D = Embedded> {
+    db: D,
     model: String,
 }
 
-impl Migration {
+impl<D: WithModels> Migration<D> {
     /// How it is doing; `None` if nothing ever had to move.
     #[must_use]
     pub fn status(&self) -> Option<MigrationStatus> {

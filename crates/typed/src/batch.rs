@@ -78,7 +78,7 @@ async fn read_batch(
 pub(crate) async fn write_many(handle: Handle<'_>, drafts: Vec<Draft>) -> Result<(), Error> {
     let mut writes: BTreeMap<(String, Vec<u8>), WriteRequest> = BTreeMap::new();
     for draft in drafts {
-        let prepared = draft.prepare(handle, None)?;
+        let prepared = draft.prepare(handle)?;
         let place = (prepared.table_name, codec::encode(&prepared.key));
         let mut write = WriteRequest::default();
         match prepared.write {

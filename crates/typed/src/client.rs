@@ -23,7 +23,7 @@ pub struct Client<D, M> {
 }
 
 impl<D, M> Client<D, M> {
-    /// A client of this database, which need not know the model: keys are derived here.
+    /// A client of this database. Until [`Client::model_applied`] says that it knows the model, what a database has to derive is refused.
     pub fn new(database: D) -> Self {
         Client {
             database,

@@ -1,11 +1,10 @@
 //! A write before it is sent: what shall change, and on which condition.
 
-use trestle_expr::{Action, Condition, Path, Update};
+use trestle_expr::{Action, Condition, Path, SetOperand, SetValue, Update};
 use trestle_item::{AttributeValue, Item};
-use trestle_model::{Effect, Entity, Model, Refusal, RenderError, Table};
+use trestle_model::{Effect, Entity, KeyTemplate, Model, Refusal, RenderError, Table};
 
 use crate::handle::Handle;
-use crate::index_keys::{Followed, check, follow, set, time};
 use crate::{Error, If};
 
 /// A write, alone or as a part of a transaction.
@@ -45,8 +44,6 @@ pub(crate) struct Prepared {
     pub(crate) key: Item,
     pub(crate) write: PreparedWrite,
     pub(crate) condition: Option<Condition>,
-    /// Whether part of the condition is ours: that the row is still as it was read.
-    pub(crate) guarded: bool,
 }
 
 #[derive(Debug)]
@@ -71,21 +68,6 @@ impl Draft {
         self.given = both(self.given.take(), Some(condition.condition));
     }
 
-    /// Whether what the caller wanted holds for the row.
-    pub(crate) fn holds(&self, row: Option<&Item>) -> bool {
-        let present = match self.presence {
-            Presence::Any => true,
-            Presence::Absent => row.is_none(),
-            Presence::Present => row.is_some(),
-        };
-        let empty = Item::new();
-        present
-            && self
-                .given
-                .as_ref()
-                .is_none_or(|given| given.holds(row.unwrap_or(&empty)))
-    }
-
     /// The row's key.
     pub(crate) fn key(&self, handle: Handle<'_>) -> Result<Item, Error> {
         let (_, table, entity) = handle.definition.entity(self.entity)?;
@@ -96,46 +78,37 @@ impl Draft {
         }
     }
 
-    /// Whether the row must be read before, because index keys depend on attributes that are not at hand.
-    pub(crate) fn needs_row(&self, handle: Handle<'_>) -> Result<bool, Error> {
-        let What::Update(identity, changes) = &self.what else {
-            return Ok(false);
-        };
-        let (_, _, entity) = handle.definition.entity(self.entity)?;
-        Ok(!handle.applied && matches!(follow(entity, identity, changes, None)?, Followed::NeedsRow))
-    }
-
-    /// The write as it can be sent; `row` is the row as it was read, if it was.
-    pub(crate) fn prepare(&self, handle: Handle<'_>, row: Option<&Item>) -> Result<Prepared, Error> {
+    /// The write as it can be sent.
+    pub(crate) fn prepare(&self, handle: Handle<'_>) -> Result<Prepared, Error> {
         let (model, table, entity) = handle.definition.entity(self.entity)?;
-        self.check_effects(handle, model, entity)?;
+        self.check_consequences(handle, model, entity)?;
         let key = self.key(handle)?;
-        let mut guard = None;
         let write = match &self.what {
             What::Put(item) => PreparedWrite::Put(self.whole(handle, item.clone(), &key)?),
-            What::Update(identity, changes) => {
+            What::Update(_, changes) => {
                 check(entity, changes)?;
-                let (update, condition) = changed(handle, entity, identity, changes, row)?;
-                guard = condition;
-                PreparedWrite::Update(update)
+                PreparedWrite::Update(Update::new(changes.clone()))
             }
             What::Delete(_) => PreparedWrite::Delete,
             What::Check(_) => PreparedWrite::Check,
         };
-        let guarded = guard.is_some();
-        let wanted = both(self.presence_condition(table), self.given.clone());
         Ok(Prepared {
             table_name: table.table_name().to_owned(),
             key,
             write,
-            condition: both(wanted, guard),
-            guarded,
+            condition: both(self.presence_condition(table), self.given.clone()),
         })
     }
 
-    /// Heads, inverses, counters and the like are made in the commit. Where the database would not make them, nothing is written.
-    fn check_effects(&self, handle: Handle<'_>, model: &Model, entity: &Entity) -> Result<(), Error> {
-        if handle.applied || matches!(self.what, What::Check(_)) || !has_effects(model, entity) {
+    /// Heads, inverses, counters and the like are made in the commit, and so are keys and times that an update changes. Where the
+    /// database would not make them, nothing is written.
+    fn check_consequences(&self, handle: Handle<'_>, model: &Model, entity: &Entity) -> Result<(), Error> {
+        let is_followed = match &self.what {
+            What::Put(_) | What::Delete(_) => has_effects(model, entity),
+            What::Update(_, changes) => has_effects(model, entity) || derives(entity, changes),
+            What::Check(_) => false,
+        };
+        if handle.applied || !is_followed {
             return Ok(());
         }
         Err(Error::NotApplied {
@@ -227,31 +200,34 @@ pub(crate) fn has_effects(model: &Model, entity: &Entity) -> bool {
             .any(|other| other.effects().iter().any(leads))
 }
 
-/// An update with what follows from it, and the condition that the row is still as it was read.
-fn changed(
-    handle: Handle<'_>,
-    entity: &Entity,
-    identity: &Item,
-    changes: &[Action],
-    row: Option<&Item>,
-) -> Result<(Update, Option<Condition>), Error> {
-    let mut actions = changes.to_vec();
-    let mut guard = None;
-    if !handle.applied {
-        if let Followed::Known {
-            actions: more,
-            guards,
-        } = follow(entity, identity, changes, row)?
-        {
-            actions.extend(more);
-            guard = guards.into_iter().fold(None, |all, one| both(all, Some(one)));
-        }
-        if let Some(updated) = entity.updated() {
-            let now = time(entity, updated, handle.now().as_millis());
-            actions.push(set(updated, now));
-        }
+/// Whether attributes that the entity does not list follow from changes of a row: keys of indexes, or the time of the change.
+fn derives(entity: &Entity, changes: &[Action]) -> bool {
+    let changes_field = |template: &KeyTemplate| {
+        let fields = template.fields();
+        let mut changed = changes.iter().map(|change| change.path().attribute.as_str());
+        changed.any(|attribute| fields.contains(&attribute))
+    };
+    let is_derived = |template: &KeyTemplate| entity.attribute(template.attribute()).is_none();
+    let mut templates = entity.index_keys().iter();
+    entity.updated().is_some() || templates.any(|template| is_derived(template) && changes_field(template))
+}
+
+/// Values that are set must be what the entity says; the types see only to the rest.
+fn check(entity: &Entity, changes: &[Action]) -> Result<(), Error> {
+    for change in changes {
+        let Action::Set(path, SetValue::Operand(SetOperand::Value(value))) = change else {
+            continue;
+        };
+        let Some(attribute) = entity.attribute(&path.attribute).filter(|_| !path.is_nested()) else {
+            continue;
+        };
+        attribute.check(value).map_err(|reason| Refusal::Unfit {
+            entity: entity.name().to_owned(),
+            attribute: attribute.name.clone(),
+            reason,
+        })?;
     }
-    Ok((Update::new(actions), guard))
+    Ok(())
 }
 
 /// The table's key of a row with these attributes.

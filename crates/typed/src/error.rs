@@ -68,7 +68,8 @@ pub enum Error {
     },
     /// Something that only a database does that knows the model.
     #[error(
-        "{what} is done by a database that knows the model {model}: apply the model to it, and say so with model_applied()"
+        "{what} is done by a database that knows the model {model}: apply the model with apply_to, to a remote endpoint through a gateway; \
+         or say with model_applied() that the server has it"
     )]
     NotApplied {
         /// What was asked for.

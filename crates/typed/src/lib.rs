@@ -24,7 +24,6 @@ mod gather;
 mod get;
 mod handle;
 mod held;
-mod index_keys;
 mod large_value;
 mod page;
 mod prerelease;

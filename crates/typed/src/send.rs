@@ -1,9 +1,9 @@
-//! Sending one write, and looking again where that is ours to do.
+//! Sending one write, again where others were quicker.
 
 use std::collections::BTreeMap;
 
 use trestle_api::{
-    ConditionCheck, DatabaseExt, DeleteItem, ErrorKind, GetItem, PutItem, ReturnValue,
+    ConditionCheck, DatabaseExt, DeleteItem, ErrorKind, PutItem, ReturnValue,
     ReturnValuesOnConditionCheckFailure, TransactWriteItem, UpdateItem, pause_after,
 };
 use trestle_expr::{Condition, RequestExpressions};
@@ -20,43 +20,18 @@ const SHOW: Option<ReturnValuesOnConditionCheckFailure> = Some(ReturnValuesOnCon
 
 /// Sends a write. The answer is the row: for an update as it is now, for a delete as it was.
 pub(crate) async fn send(handle: Handle<'_>, draft: Draft) -> Result<Option<Item>, Error> {
-    let mut row = look(handle, &draft).await?;
     for attempt in 0..ATTEMPTS_MAX {
-        let prepared = draft.prepare(handle, row.as_ref())?;
-        let guarded = prepared.guarded;
-        match call(handle, prepared).await {
+        match call(handle, draft.prepare(handle)?).await {
             Ok(answer) => return Ok(answer),
             Err(error) if error.taken_value().is_some() => return Err(error.into()),
             Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => {
-                let found = error.item().cloned();
-                if !(guarded && draft.holds(found.as_ref())) {
-                    return Err(refusal(handle, &draft, found));
-                }
-                row = found;
+                return Err(refusal(handle, &draft, error.item().cloned()));
             }
             Err(error) if error.kind() == ErrorKind::TransactionConflict => pause_after(attempt).await,
             Err(error) => return Err(error.into()),
         }
     }
     Err(Error::Contended(Box::new(failed(handle, &draft, None))))
-}
-
-/// The row, if the write cannot be made without having seen it.
-pub(crate) async fn look(handle: Handle<'_>, draft: &Draft) -> Result<Option<Item>, Error> {
-    if !draft.needs_row(handle)? {
-        return Ok(None);
-    }
-    let (_, table, _) = handle.definition.entity(draft.entity)?;
-    let request = GetItem {
-        table_name: table.table_name().to_owned(),
-        key: draft.key(handle)?,
-        consistent_read: Some(true),
-        ..GetItem::default()
-    };
-    match handle.database.get_item(request).await?.item {
-        Some(row) => Ok(Some(row)),
-        None => Err(Error::NotFound(Box::new(failed(handle, draft, None)))),
-    }
 }
 
 pub(crate) fn failed(handle: Handle<'_>, draft: &Draft, found: Option<Item>) -> Failed {
@@ -112,7 +87,6 @@ async fn call(handle: Handle<'_>, prepared: Prepared) -> Result<Option<Item>, tr
         key,
         write,
         condition,
-        ..
     } = prepared;
     let Words {
         update_expression,
@@ -171,7 +145,6 @@ pub(crate) fn part(prepared: Prepared) -> TransactWriteItem {
         key,
         write,
         condition,
-        ..
     } = prepared;
     let Words {
         update_expression,

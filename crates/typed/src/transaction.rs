@@ -10,7 +10,7 @@ use trestle_item::Item;
 
 use crate::draft::{Draft, Presence, What};
 use crate::handle::Handle;
-use crate::send::{ATTEMPTS_MAX, failed, look, part};
+use crate::send::{ATTEMPTS_MAX, failed, part};
 use crate::write::{Check, Delete, Put};
 use crate::{AnyRow, Canceled, Entity, Error, Future, If, Key, Reason, Remove, Write};
 
@@ -137,19 +137,11 @@ async fn commit(
     if drafts.is_empty() && further.is_empty() {
         return Ok(());
     }
-    let mut rows: Vec<Option<Item>> = Vec::with_capacity(drafts.len());
-    for (at, draft) in drafts.iter().enumerate() {
-        let row = look(handle, draft).await;
-        rows.push(row.map_err(|error| canceled_by_absence(drafts.len(), at, error))?);
-    }
     let mut last = None;
     for attempt in 0..ATTEMPTS_MAX {
-        let mut guarded = Vec::with_capacity(drafts.len());
         let mut transact_items = Vec::with_capacity(drafts.len() + further.len());
-        for (draft, row) in drafts.iter().zip(&rows) {
-            let prepared = draft.prepare(handle, row.as_ref())?;
-            guarded.push(prepared.guarded);
-            transact_items.push(part(prepared));
+        for draft in &drafts {
+            transact_items.push(part(draft.prepare(handle)?));
         }
         transact_items.extend(further.iter().cloned());
         let request = TransactWriteItems {
@@ -169,22 +161,12 @@ async fn commit(
         if others.len() != further.len() || others.iter().any(is_final) {
             return Err(error.into());
         }
-        last = Some(canceled(handle, &drafts, reasons));
-        for (((draft, reason), guarded), row) in drafts.iter().zip(reasons).zip(&guarded).zip(&mut rows) {
-            match reason.code {
-                CancellationCode::None | CancellationCode::TransactionConflict => {}
-                CancellationCode::ConditionalCheckFailed
-                    if *guarded && reason.taken.is_none() && draft.holds(reason.item.as_ref()) =>
-                {
-                    row.clone_from(&reason.item);
-                }
-                _ => return Err(canceled(handle, &drafts, reasons)),
-            }
+        let canceled = canceled(handle, &drafts, reasons);
+        if reasons.iter().any(is_final) {
+            return Err(canceled);
         }
-        let met = |reason: &CancellationReason| reason.code == CancellationCode::TransactionConflict;
-        if error.reasons().iter().any(met) {
-            pause_after(attempt).await;
-        }
+        last = Some(canceled);
+        pause_after(attempt).await;
     }
     last.map_or(Ok(()), Err)
 }
@@ -195,24 +177,6 @@ fn is_final(reason: &CancellationReason) -> bool {
         reason.code,
         CancellationCode::None | CancellationCode::TransactionConflict
     )
-}
-
-/// A row that is not there cancels the transaction, also when it is seen before anything was sent.
-fn canceled_by_absence(parts: usize, at: usize, error: Error) -> Error {
-    let Error::NotFound(failed) = error else {
-        return error;
-    };
-    let condition_failed = CancellationReason::condition_failed(None);
-    let mut reasons: Vec<Option<Reason>> = vec![None; parts];
-    if let Some(reason) = reasons.get_mut(at) {
-        *reason = Some(Reason {
-            failed: *failed,
-            code: condition_failed.code,
-            message: condition_failed.message.unwrap_or_default(),
-            taken: None,
-        });
-    }
-    Error::Canceled(Box::new(Canceled { reasons }))
 }
 
 fn canceled(handle: Handle<'_>, drafts: &[Draft], reasons: &[CancellationReason]) -> Error {

@@ -35,7 +35,8 @@ fn form(kind: ErrorKind) -> Form {
         ErrorKind::IncompleteSignature
         | ErrorKind::InvalidSignature
         | ErrorKind::MissingAuthenticationToken
-        | ErrorKind::UnrecognizedClient => (400, SERVICE, Spelling::Lower),
+        | ErrorKind::UnrecognizedClient
+        | ErrorKind::ExpiredToken => (400, SERVICE, Spelling::Lower),
         ErrorKind::Throttling => (400, AVAILABILITY, Spelling::Lower),
         ErrorKind::TransactionCanceled
         | ErrorKind::TransactionInProgress

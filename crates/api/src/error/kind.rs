@@ -55,6 +55,8 @@ wire_enum! {
         MissingAuthenticationToken = "MissingAuthenticationTokenException",
         /// The access key is unknown.
         UnrecognizedClient = "UnrecognizedClientException",
+        /// The session token is over.
+        ExpiredToken = "ExpiredTokenException",
         /// The body is longer than allowed.
         RequestEntityTooLarge = "RequestEntityTooLargeException",
     }

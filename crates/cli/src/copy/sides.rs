@@ -24,7 +24,12 @@ const GLANCE: Duration = Duration::from_millis(200);
 #[derive(Debug, Args)]
 pub(super) struct SideFlags {
     /// Access key for FROM
-    #[arg(long, value_name = "ID", requires = "from_secret_key")]
+    #[arg(
+        long,
+        value_name = "ID",
+        requires = "from_secret_key",
+        conflicts_with = "from_profile"
+    )]
     from_access_key: Option<String>,
     /// The secret of the access key for FROM
     #[arg(
@@ -34,6 +39,9 @@ pub(super) struct SideFlags {
         hide_env_values = true
     )]
     from_secret_key: Option<String>,
+    /// The profile in ~/.aws for FROM
+    #[arg(long, value_name = "NAME")]
+    from_profile: Option<String>,
     /// The region that requests to FROM are signed for
     #[arg(long, value_name = "NAME")]
     from_region: Option<String>,
@@ -41,7 +49,12 @@ pub(super) struct SideFlags {
     #[arg(long, value_name = "PEM")]
     from_ca_file: Option<PathBuf>,
     /// Access key for TO
-    #[arg(long, value_name = "ID", requires = "to_secret_key")]
+    #[arg(
+        long,
+        value_name = "ID",
+        requires = "to_secret_key",
+        conflicts_with = "to_profile"
+    )]
     to_access_key: Option<String>,
     /// The secret of the access key for TO
     #[arg(
@@ -51,6 +64,9 @@ pub(super) struct SideFlags {
         hide_env_values = true
     )]
     to_secret_key: Option<String>,
+    /// The profile in ~/.aws for TO
+    #[arg(long, value_name = "NAME")]
+    to_profile: Option<String>,
     /// The region that requests to TO are signed for
     #[arg(long, value_name = "NAME")]
     to_region: Option<String>,
@@ -62,6 +78,7 @@ pub(super) struct SideFlags {
 /// What is said about one of the two endpoints.
 struct AsWhom<'f> {
     key: Option<(&'f String, &'f String)>,
+    profile: Option<&'f String>,
     region: Option<&'f String>,
     ca_file: Option<&'f PathBuf>,
 }
@@ -71,6 +88,7 @@ impl SideFlags {
     pub(super) fn from(&self, typed: &str, runtime: &Runtime, wait: Duration) -> Result<CopySide, Failure> {
         let whom = AsWhom {
             key: self.from_access_key.as_ref().zip(self.from_secret_key.as_ref()),
+            profile: self.from_profile.as_ref(),
             region: self.from_region.as_ref(),
             ca_file: self.from_ca_file.as_ref(),
         };
@@ -89,6 +107,7 @@ impl SideFlags {
     pub(super) fn to(&self, typed: &str, runtime: &Runtime, wait: Duration) -> Result<CopySide, Failure> {
         let whom = AsWhom {
             key: self.to_access_key.as_ref().zip(self.to_secret_key.as_ref()),
+            profile: self.to_profile.as_ref(),
             region: self.to_region.as_ref(),
             ca_file: self.to_ca_file.as_ref(),
         };
@@ -169,12 +188,10 @@ fn url(typed: &str) -> Option<String> {
 fn settings(url: &str, whom: &AsWhom<'_>) -> Settings {
     let mut settings = Settings::from_environment(url);
     if let Some((id, secret)) = whom.key {
-        settings.access_key = Some(AccessKey {
-            id: id.clone(),
-            secret: secret.clone(),
-        });
-        // It belongs to the key of the environment.
-        settings.session_token = None;
+        let (id, secret) = (id.clone(), secret.clone());
+        settings.credentials = AccessKey { id, secret }.into();
+    } else if let Some(profile) = whom.profile {
+        settings.credentials = settings.credentials.with_profile(profile);
     }
     settings.region = whom.region.cloned().or(settings.region);
     settings.ca_file = whom.ca_file.cloned().or(settings.ca_file);

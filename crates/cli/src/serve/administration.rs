@@ -3,24 +3,19 @@
 
 use super::faults;
 use super::reindexes::ServerReindexes;
-use super::routes::{Routes, RoutesError};
+use super::route_calls;
+use super::routes::Routes;
 use crate::administration::models::{self, Log};
 use crate::administration::{collections, copies};
 use std::sync::Arc;
-use trestle_admin::{
-    AdminAnswer, AdminCall, AdminError, Administration, ApplyRoutes, DeadLetterList, DeadLettersDropped,
-    DeadLettersMoved, ListDeadLetters, RouteFileText, RouteList, move_clock, read_clock,
-};
+use trestle_admin::{AdminAnswer, AdminCall, AdminError, Administration, move_clock, read_clock};
+use trestle_embedded::Embedded;
 use trestle_env::VirtualClock;
 use trestle_server::Faults;
 
-/// Dead letters on a page, unless asked for otherwise.
-const PAGE: u32 = 100;
-/// Dead letters on a page at most.
-const PAGE_MAX: u32 = 1000;
-
 /// Answers the callers of a server.
 pub(super) struct ServerAdministration {
+    pub(super) db: Embedded,
     pub(super) routes: Arc<Routes>,
     pub(super) reindexes: Arc<ServerReindexes>,
     /// A clock that callers may move.
@@ -31,55 +26,17 @@ pub(super) struct ServerAdministration {
 
 impl Administration for ServerAdministration {
     fn answer(&self, call: AdminCall) -> Result<AdminAnswer, AdminError> {
-        let routes = &self.routes;
+        let call = match route_calls::answer(&self.routes, call) {
+            Ok(answered) => return answered,
+            Err(call) => *call,
+        };
         match call {
-            AdminCall::ListRoutes(_) => Ok(AdminAnswer::ListRoutes(self.listed())),
-            AdminCall::ReadRoutes(_) => {
-                let text = routes.wait(routes.router().file())?;
-                Ok(AdminAnswer::ReadRoutes(RouteFileText {
-                    text: text.unwrap_or_default(),
-                }))
-            }
-            AdminCall::ApplyRoutes(call) => self.apply_routes(call),
-            AdminCall::BackfillRoute(call) => {
-                let begun = routes.wait(routes.router().backfill(&call.route, call.rate))?;
-                Ok(AdminAnswer::BackfillRoute(begun))
-            }
-            AdminCall::CancelBackfill(call) => {
-                let cancelled = routes.wait(routes.router().cancel_backfill(&call.route))?;
-                Ok(AdminAnswer::CancelBackfill(cancelled))
-            }
-            AdminCall::ListDeadLetters(call) => self.dead_letters(&call).map(AdminAnswer::ListDeadLetters),
-            AdminCall::ReadDeadLetter(call) => {
-                let letter = routes.wait(routes.router().dead_letter(&call.id))?;
-                let missing = || AdminError::not_found(format!("there is no dead letter `{}`", call.id));
-                Ok(AdminAnswer::ReadDeadLetter(letter.ok_or_else(missing)?.to_json()))
-            }
-            AdminCall::ReplayDeadLetters(call) => {
-                let replayed = routes.wait(routes.router().replay(call.0.try_into()?))?;
-                Ok(AdminAnswer::ReplayDeadLetters(replayed))
-            }
-            AdminCall::MoveDeadLetters(call) => {
-                let (which, to) = call.split()?;
-                let moved = routes.wait(routes.router().move_dead_letters(which, &to))?;
-                Ok(AdminAnswer::MoveDeadLetters(DeadLettersMoved { moved }))
-            }
-            AdminCall::DropDeadLetters(call) => {
-                let dropped = routes.wait(routes.router().drop_dead_letters(call.0.try_into()?))?;
-                Ok(AdminAnswer::DropDeadLetters(DeadLettersDropped { dropped }))
-            }
             AdminCall::DeleteCollection(call) => {
-                collections::answer(routes.database(), call).map(AdminAnswer::DeleteCollection)
+                collections::answer(&self.db, call).map(AdminAnswer::DeleteCollection)
             }
-            AdminCall::PauseWrites(call) => {
-                copies::pause(routes.database(), &call).map(AdminAnswer::PauseWrites)
-            }
-            AdminCall::ResumeWrites(call) => {
-                copies::resume(routes.database(), &call).map(AdminAnswer::ResumeWrites)
-            }
-            AdminCall::WriteKeptRows(call) => {
-                copies::write(routes.database(), call).map(AdminAnswer::WriteKeptRows)
-            }
+            AdminCall::PauseWrites(call) => copies::pause(&self.db, &call).map(AdminAnswer::PauseWrites),
+            AdminCall::ResumeWrites(call) => copies::resume(&self.db, &call).map(AdminAnswer::ResumeWrites),
+            AdminCall::WriteKeptRows(call) => copies::write(&self.db, call).map(AdminAnswer::WriteKeptRows),
             call @ (AdminCall::ListReindexes(_)
             | AdminCall::ReadReindex(_)
             | AdminCall::StartReindex(_)
@@ -134,57 +91,26 @@ pub(super) fn server_only(call: &AdminCall) -> bool {
 }
 
 impl ServerAdministration {
-    fn listed(&self) -> RouteList {
-        RouteList {
-            routes: self.routes.router().status(),
-            gone: self.routes.router().gone_routes(),
-        }
-    }
-
-    fn apply_routes(&self, call: ApplyRoutes) -> Result<AdminAnswer, AdminError> {
-        let applied = match call.dry_run {
-            true => self.routes.check(&call.text),
-            false => self.routes.apply_text(call.text),
-        };
-        match applied {
-            Ok(()) => Ok(AdminAnswer::ApplyRoutes(self.listed())),
-            Err(RoutesError::Unsound(problems)) => Err(AdminError::unsound("the routes", problems)),
-            Err(RoutesError::Failed(why)) => Err(AdminError::failed(why)),
-        }
-    }
-
-    fn dead_letters(&self, call: &ListDeadLetters) -> Result<DeadLetterList, AdminError> {
-        let limit = call.limit.unwrap_or(PAGE).min(PAGE_MAX);
-        let (route, after) = (call.route.as_deref(), call.after.as_deref());
-        let page = self
-            .routes
-            .wait(self.routes.router().dead_letters(route, after, limit))?;
-        Ok(DeadLetterList {
-            dead_letters: page.letters.iter().map(|letter| letter.to_json()).collect(),
-            next: page.next,
-        })
-    }
-
     /// A version that takes effect takes its routes along.
     fn of_models(&self, call: AdminCall) -> Result<AdminAnswer, AdminError> {
-        let routes = &self.routes;
+        let (routes, sources) = (&self.routes, self.routes.sources());
         let text = match &call {
             AdminCall::ApplyModel(call) => Some(&call.text),
             AdminCall::PlanMigration(call) => Some(&call.text),
             AdminCall::StartMigration(call) => call.text.as_ref(),
             _ => None,
         };
-        if let Some(problems) = text.and_then(|text| routes.unsound(text)) {
+        if let Some(problems) = text.and_then(|text| sources.unsound(text)) {
             return Err(AdminError::unsound("the routes of the model", problems));
         }
         if let AdminCall::StartMigration(call) = &call {
-            let planned = || routes.models().planned_model(None);
+            let planned = || sources.models().planned_model(None);
             let upcoming = call.text.clone().map_or_else(planned, Ok);
             // What stands in the way of this stands in the way of starting, and is said there.
-            let _ = upcoming.and_then(|text| routes.expect(&text));
+            let _ = upcoming.and_then(|text| sources.expect(&text));
         }
         let (name, follows) = (call.info().name, follows(&call));
-        let answered = models::answer(routes.models(), call, &mut Log);
+        let answered = models::answer(sources.models(), call, &mut Log);
         if follows == Follows::IfDone && answered.is_ok() || follows == Follows::Always {
             routes.follow_models();
         }

@@ -1,10 +1,13 @@
 //! `trestle serve --backend URL`: the server before a remote endpoint.
 
 use super::administration::{clock_and_faults, server_only};
-use super::{faults, listen, models, open_files, settings};
+use super::gateway_routes::GatewayRoutes;
+use super::route_sources::RouteSources;
+use super::{faults, listen, models, open_files, route_workers, settings};
 use crate::administration::models::{Log, answer};
 use crate::config::{BackendConfig, Config};
 use crate::exit::{Code, Failure};
+use crate::routes::doors::Openings;
 use crate::runtime;
 use std::sync::Arc;
 use trestle_admin::{AdminAnswer, AdminCall, AdminError, Administration};
@@ -12,6 +15,7 @@ use trestle_env::{Clock, SystemClock};
 use trestle_gateway::{Gateway, GatewayError};
 use trestle_remote::{Remote, Settings as RemoteSettings};
 use trestle_server::{Faults, Hooks};
+use trestle_targets::Surroundings;
 
 /// Serves until told to stop. Data, streams and tables are those of the endpoint; models are kept there, too.
 pub(super) fn serve(config: &Config, url: &str) -> Result<(), Failure> {
@@ -21,12 +25,27 @@ pub(super) fn serve(config: &Config, url: &str) -> Result<(), Failure> {
     refuse_local_settings(config)?;
     let remote = Remote::new(remote_settings(url, &config.backend)).map_err(Failure::usage)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let gateway = Gateway::with_clock(Arc::new(remote), Arc::clone(&clock));
+    let gateway = Gateway::with_clock(Arc::new(remote.clone()), Arc::clone(&clock));
     let gateway = gateway.map_err(|error| cannot_open(url, error))?;
     models::apply_files(gateway.models(), &config.storage.models)?;
     models::log_in_force(gateway.models());
+    let workers = route_workers()?;
+    let surroundings = Surroundings::of_process(Arc::clone(&clock));
+    let doors = Openings::trusting(None, surroundings, settings::trust(config));
+    let sources = RouteSources::new(Arc::new(gateway.clone()), doors, &config.storage)?;
+    let routes = GatewayRoutes::start(
+        gateway.duty(),
+        sources,
+        remote,
+        Arc::clone(&clock),
+        workers.handle(),
+    );
+    if let Some(file) = &config.storage.routes {
+        routes.apply_file(file)?;
+    }
     let administration = GatewayAdministration {
         gateway: gateway.clone(),
+        routes: Arc::clone(&routes),
         faults: faults.clone(),
     };
     let hooks = Hooks {
@@ -39,7 +58,10 @@ pub(super) fn serve(config: &Config, url: &str) -> Result<(), Failure> {
         storage: None,
     };
     let place = format!("before {url}");
-    runtime::on_this_thread()?.block_on(listen(&server_settings, Arc::new(gateway), None, hooks, &place))
+    let runtime = runtime::on_this_thread()?;
+    let result = runtime.block_on(listen(&server_settings, Arc::new(gateway), None, hooks, &place));
+    workers.block_on(routes.stop());
+    result
 }
 
 /// What belongs to a data directory means nothing here.
@@ -48,7 +70,6 @@ fn refuse_local_settings(config: &Config) -> Result<(), Failure> {
     let given = [
         ("storage.data (--data)", storage.data.is_some()),
         ("storage.in_memory (--in-memory)", storage.in_memory == Some(true)),
-        ("storage.routes (--routes)", storage.routes.is_some()),
         ("storage.block_kb (--block-kb)", storage.block_kb.is_some()),
         ("tables.regions (--regions)", config.tables.regions.is_some()),
         (
@@ -58,11 +79,7 @@ fn refuse_local_settings(config: &Config) -> Result<(), Failure> {
     ];
     match given.iter().find(|(_, is_given)| *is_given) {
         Some((name, _)) => Err(Failure::usage(format!(
-            "{name} does not go with --backend: a gateway keeps nothing of its own, everything is at the endpoint{}",
-            match name.contains("routes") {
-                true => "; run routes there with `trestle routes run --endpoint URL`",
-                false => "",
-            }
+            "{name} does not go with --backend: a gateway keeps nothing of its own, everything is at the endpoint"
         ))),
         None => Ok(()),
     }
@@ -71,6 +88,9 @@ fn refuse_local_settings(config: &Config) -> Result<(), Failure> {
 fn remote_settings(url: &str, backend: &BackendConfig) -> RemoteSettings {
     let mut settings = RemoteSettings::from_environment(url);
     settings.region = backend.region.clone().or(settings.region);
+    if let Some(profile) = &backend.profile {
+        settings.credentials = settings.credentials.with_profile(profile);
+    }
     settings
 }
 
@@ -83,24 +103,47 @@ fn cannot_open(url: &str, error: GatewayError) -> Failure {
     }
 }
 
-/// Answers the callers of a gateway: models, and the faults of tests.
+/// Answers the callers of a gateway: models, routes, and the faults of tests.
 struct GatewayAdministration {
     gateway: Gateway,
+    routes: Arc<GatewayRoutes>,
     faults: Option<Arc<Faults>>,
 }
 
 impl Administration for GatewayAdministration {
     fn answer(&self, call: AdminCall) -> Result<AdminAnswer, AdminError> {
+        let call = match self.routes.answer(call) {
+            Ok(answered) => return answered,
+            Err(call) => *call,
+        };
         match clock_and_faults(call, None, self.faults.as_ref()) {
             Ok(answered) => answered,
             Err(call) => match server_only(&call) {
                 true => Err(AdminError::not_found(format!(
-                    "a gateway has no {}: routes and reindexes of an endpoint are run by `trestle routes run` and `trestle \
-                     reindex` with --endpoint",
+                    "a gateway has no {}: reindexes of an endpoint are run by `trestle reindex` with --endpoint",
                     call.info().name
                 ))),
-                false => answer(self.gateway.models(), *call, &mut Log),
+                false => self.of_models(*call),
             },
         }
+    }
+}
+
+impl GatewayAdministration {
+    /// The routes of a version that takes effect do so at the gateway that runs routes; here at once, if it is this one.
+    fn of_models(&self, call: AdminCall) -> Result<AdminAnswer, AdminError> {
+        let text = match &call {
+            AdminCall::ApplyModel(call) => Some(&call.text),
+            _ => None,
+        };
+        if let Some(problems) = text.and_then(|text| self.routes.sources().unsound(text)) {
+            return Err(AdminError::unsound("the routes of the model", problems));
+        }
+        let may_change = matches!(call, AdminCall::ApplyModel(_) | AdminCall::RemoveModel(_));
+        let answered = answer(self.gateway.models(), call, &mut Log);
+        if let Some(routes) = self.routes.at_work().filter(|_| may_change && answered.is_ok()) {
+            routes.follow_models();
+        }
+        answered
     }
 }

@@ -4,6 +4,7 @@ use crate::args::Durability;
 use crate::config::{AuthConfig, Config};
 use crate::exit::Failure;
 use std::fmt;
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::Duration;
 use trestle_embedded::{BlockSize, Durability as StoreDurability, EngineOptions, StoreSettings};
@@ -75,7 +76,9 @@ pub(super) fn engine(config: &Config) -> EngineOptions {
     EngineOptions {
         region: tables.region.clone().unwrap_or(defaults.region),
         account: tables.account.clone().unwrap_or(defaults.account),
-        stream_shards: tables.stream_shards.unwrap_or(defaults.stream_shards),
+        stream_shards: tables
+            .stream_shards
+            .map_or(defaults.stream_shards, NonZeroU16::get),
         stream_retention: tables
             .stream_retention_hours
             .map_or(defaults.stream_retention, |hours| {
@@ -94,7 +97,7 @@ pub(super) fn engine(config: &Config) -> EngineOptions {
         stream_shard_bytes_max: tables
             .stream_shard_mb
             .map_or(defaults.stream_shard_bytes_max, |mebibytes| {
-                mebibytes.saturating_mul(1 << 20)
+                mebibytes.get().saturating_mul(1 << 20)
             }),
     }
 }

@@ -32,13 +32,13 @@ attribute = "orders"
 "#;
 
 /// Two servers; the first has a shop.
-struct Shops {
-    directory: TempDir,
-    first: Running,
-    second: Running,
+pub(crate) struct Shops {
+    pub(crate) directory: TempDir,
+    pub(crate) first: Running,
+    pub(crate) second: Running,
 }
 
-fn shops() -> Shops {
+pub(crate) fn shops() -> Shops {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("shop.toml"), MODEL).unwrap();
     let serve = ["serve", "--data", "first", "--port", "0", "--model", "shop.toml"];
@@ -58,35 +58,35 @@ fn shops() -> Shops {
     }
 }
 
-fn order(customer: &str, number: u64) -> Value {
+pub(crate) fn order(customer: &str, number: u64) -> Value {
     json!({"kind": {"S": "order"}, "customer": {"S": customer}, "number": {"N": number.to_string()}})
 }
 
-fn put(server: &Running, item: &Value) {
+pub(crate) fn put(server: &Running, item: &Value) {
     let answer = call(server, "PutItem", json!({"TableName": "shop", "Item": item}));
     assert!(answer.get("__type").is_none(), "{answer}");
 }
 
-fn call(server: &Running, operation: &str, body: Value) -> Value {
+pub(crate) fn call(server: &Running, operation: &str, body: Value) -> Value {
     let answer = server.call(operation, &body.to_string());
     serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap()
 }
 
-fn count(server: &Running) -> Value {
+pub(crate) fn count(server: &Running) -> Value {
     call(server, "Scan", json!({"TableName": "shop", "Select": "COUNT"}))["Count"].clone()
 }
 
-fn orders_of(server: &Running, customer: &str) -> Value {
+pub(crate) fn orders_of(server: &Running, customer: &str) -> Value {
     let key = json!({"pk": {"S": format!("customer#{customer}")}, "sk": {"S": "customer"}});
     call(server, "GetItem", json!({"TableName": "shop", "Key": key}))["Item"]["orders"]["N"].clone()
 }
 
-fn url(server: &Running) -> String {
+pub(crate) fn url(server: &Running) -> String {
     format!("http://{}", server.address)
 }
 
 /// Runs the command: its exit code, and what it said.
-fn copy(directory: &Path, args: &[&str]) -> (Option<i32>, String) {
+pub(crate) fn copy(directory: &Path, args: &[&str]) -> (Option<i32>, String) {
     let mut all = vec!["copy"];
     all.extend(args);
     let done = run(directory, &all);

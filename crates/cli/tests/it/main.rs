@@ -6,10 +6,13 @@ mod backup;
 mod bench;
 mod configuration;
 mod copy;
+mod copy_endpoint;
 mod delete_collection;
 #[cfg(unix)]
 mod faults;
 mod file_sizes;
+#[cfg(unix)]
+mod gateway_routes;
 mod import_cassandra;
 mod log_lines;
 mod migrate;
@@ -29,5 +32,6 @@ mod running;
 mod secured;
 mod serve_with_model;
 mod serving;
+mod stream_shards;
 mod tail;
 mod usage;

@@ -18,6 +18,11 @@ pub(crate) struct Running {
 pub(crate) fn trestle(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trestle"));
     command.current_dir(directory);
+    // Nor those of whoever runs the tests.
+    for name in ["AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"] {
+        command.env(name, "no-such-file");
+    }
+    command.env_remove("AWS_PROFILE");
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("TRESTLE__") {
             command.env_remove(name);

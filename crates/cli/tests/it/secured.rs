@@ -90,3 +90,34 @@ fn whoever_is_not_believed_or_not_known_is_told_what_to_do() {
         assert!(liar.contains("check the access key ada and its secret"), "{liar}");
     }
 }
+
+#[test]
+fn a_profile_signs_what_flags_and_environment_do_not() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path();
+    let server = secured(directory);
+    let keys = "[default]\naws_access_key_id = ada\naws_secret_access_key = hush\n\
+                [liar]\naws_access_key_id = ada\naws_secret_access_key = loud\n";
+    std::fs::write(directory.join("keys"), keys).unwrap();
+    let endpoint = format!("https://localhost:{}", server.port());
+    let said = |command: &[&str], code: i32| {
+        let output = trestle(directory)
+            .env("AWS_SHARED_CREDENTIALS_FILE", "keys")
+            .args(command)
+            .args(["--endpoint", &endpoint, "--ca-file", "cert.pem"])
+            .output()
+            .unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{command:?}: {text}");
+        text
+    };
+    // The administration and DynamoDB's own operations.
+    said(&["model", "apply", "shop.toml"], 0);
+    assert!(said(&["model", "list", "--profile", "default"], 0).contains("shop"));
+    said(&["model", "infer", "things", "--out", "proposed.toml"], 0);
+    said(&["backup", "--to", "all.backup"], 0);
+    let liar = said(&["model", "list", "--profile", "liar"], 1);
+    assert!(liar.contains("check the access key ada and its secret"), "{liar}");
+    let nobody = said(&["model", "infer", "things", "--profile", "nobody"], 1);
+    assert!(nobody.contains("profile nobody: there is none in "), "{nobody}");
+}

@@ -83,27 +83,17 @@ impl Off {
     }
 
     pub(super) fn status(&self, route: &Route) -> RouteStatus {
+        let state = match route.enabled {
+            true => RouteState::HeldBack,
+            false => RouteState::Disabled,
+        };
         RouteStatus {
-            route: route.name.clone(),
-            table: route.table.clone(),
-            state: match route.enabled {
-                true => RouteState::HeldBack,
-                false => RouteState::Disabled,
-            },
-            waiting: 0,
-            lag_records: 0,
-            lag_at_least: true,
-            lag_ms: 0,
-            delivered: 0,
-            retried: 0,
             parked: self.parked,
             dead: self.dead.load(Ordering::Relaxed),
             gaps: self.gaps.all(),
-            held_bytes: 0,
-            held_bytes_max: 0,
-            on_hold: None,
             last_error: self.held_back.clone(),
             backfill: self.backfill.lock().as_ref().map(BackfillRow::status),
+            ..RouteStatus::idle(route.name.clone(), route.table.clone(), state)
         }
     }
 }

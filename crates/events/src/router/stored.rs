@@ -7,7 +7,7 @@ use trestle_api::Error;
 
 use super::Router;
 use crate::rows::{BackfillRow, CheckpointRows};
-use crate::{BackfillStatus, Gap};
+use crate::{BackfillStatus, Gap, RouteState, RouteStatus};
 
 /// What is stored of a route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -24,6 +24,20 @@ pub struct StoredRoute {
     pub gaps: Vec<Gap>,
     /// Its last backfill, if there was one.
     pub backfill: Option<BackfillStatus>,
+}
+
+impl StoredRoute {
+    /// How a route is doing that another gateway runs, as far as its rows tell.
+    #[must_use]
+    pub fn at_another_gateway(self) -> RouteStatus {
+        RouteStatus {
+            parked: self.parked,
+            dead: self.dead,
+            gaps: self.gaps,
+            backfill: self.backfill,
+            ..RouteStatus::idle(self.route, self.table, RouteState::AtAnotherGateway)
+        }
+    }
 }
 
 impl Router {

@@ -7,9 +7,14 @@
     reason = "a helper of a test may stop it"
 )]
 
+mod duty;
+mod dynalite;
+mod leases;
+mod moments;
 mod probing;
 mod real_endpoint;
 mod requests;
 mod same_as_embedded;
 mod several_gateways;
 mod support;
+mod without_transactions;

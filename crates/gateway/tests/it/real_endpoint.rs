@@ -7,18 +7,20 @@ use trestle_env::SystemClock;
 use trestle_gateway::Gateway;
 use trestle_remote::{AccessKey, Remote, Settings};
 
+use crate::moments::mend_counts;
 use crate::same_as_embedded::compare;
 use crate::several_gateways::write_at_all;
 use crate::support::{assert_exact, clock, gateway};
 
 /// The endpoint, without any table.
-fn endpoint() -> Arc<dyn Database> {
+pub(crate) fn endpoint() -> Arc<dyn Database> {
     let url = std::env::var("TRESTLE_TEST_ENDPOINT").expect("./test endpoints sets TRESTLE_TEST_ENDPOINT");
     let mut settings = Settings::new(url);
-    settings.access_key = Some(AccessKey {
+    settings.credentials = AccessKey {
         id: "any".to_owned(),
         secret: "any".to_owned(),
-    });
+    }
+    .into();
     let remote = Remote::new(settings).unwrap();
     for table_name in remote
         .list_tables(ListTables::default())
@@ -50,4 +52,14 @@ fn what_is_derived_is_exact_after_writers_at_three_gateways() {
     for gateway in &gateways {
         assert_exact(gateway, "afterwards");
     }
+}
+
+#[test]
+#[ignore = "needs an endpoint: ./test endpoints"]
+fn counts_are_mended_exactly_while_sixteen_writers_go_on() {
+    let remote = endpoint();
+    let first = gateway(Arc::clone(&remote), Arc::new(SystemClock::new()));
+    let others = (0..2).map(|_| Gateway::open(Arc::clone(&remote)).unwrap());
+    let gateways: Vec<Gateway> = std::iter::once(first).chain(others).collect();
+    mend_counts(&gateways, &*remote);
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use trestle_api::{Database, Wait};
+use trestle_api::{Database, Request, Wait};
 use trestle_embedded::{ApplyOptions, Background, Embedded, Nobody, Options};
 use trestle_env::Clock;
 use trestle_model::COUNTS_TABLE;
 use trestle_store::MemoryStore;
 
 use crate::requests::request;
-use crate::support::{EVERYTHING, assert_exact, clock, endpoint, gateway, rows};
+use crate::support::{EVERYTHING, assert_exact, clock, endpoint, gateway_with, rows};
 
 #[test]
 fn random_requests_have_the_same_answers_and_leave_the_same_rows() {
@@ -21,6 +21,17 @@ fn random_requests_have_the_same_answers_and_leave_the_same_rows() {
 
 /// Random requests to a gateway before an endpoint, and to a database that has the models in itself.
 pub(crate) fn compare(seed: u64, clock: Arc<dyn Clock>, remote: Arc<dyn Database>) {
+    compare_with(EVERYTHING, seed, clock, remote, request);
+}
+
+/// The same with a model and requests of choice.
+pub(crate) fn compare_with(
+    model: &str,
+    seed: u64,
+    clock: Arc<dyn Clock>,
+    remote: Arc<dyn Database>,
+    mut request: impl FnMut(&mut fastrand::Rng) -> Request,
+) {
     let options = Options {
         background: Background::Tables,
         ..Options::default()
@@ -28,9 +39,9 @@ pub(crate) fn compare(seed: u64, clock: Arc<dyn Clock>, remote: Arc<dyn Database
     let embedded = Embedded::on(Arc::new(MemoryStore::new()), Arc::clone(&clock), options).unwrap();
     let applied = embedded
         .models()
-        .apply(EVERYTHING, ApplyOptions::default(), &mut Nobody);
+        .apply(model, ApplyOptions::default(), &mut Nobody);
     applied.unwrap();
-    let gateway = gateway(Arc::clone(&remote), clock);
+    let gateway = gateway_with(model, Arc::clone(&remote), clock);
     let mut random = fastrand::Rng::with_seed(seed);
     let mut refused = 0;
     for number in 0..250 {

@@ -6,12 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use trestle_api::{Database, DatabaseExt, Error, ErrorKind, TransactWriteItems, Wait};
-use trestle_embedded::{ApplyOptions, Nobody};
 use trestle_env::SystemClock;
 use trestle_gateway::Gateway;
 
 use crate::requests::{item, request};
-use crate::support::{EVERYTHING, assert_exact, endpoint, gateway, rows};
+use crate::support::{apply_next_version, assert_exact, endpoint, gateway, rows};
 
 #[test]
 fn what_is_derived_is_exact_after_writers_at_three_gateways() {
@@ -44,7 +43,7 @@ pub(crate) fn write_at_all(gateways: &[Gateway], writers: u64, requests: usize) 
 }
 
 /// An answer that no client should see.
-fn is_fault(answer: &Result<trestle_api::Response, Error>) -> bool {
+pub(crate) fn is_fault(answer: &Result<trestle_api::Response, Error>) -> bool {
     match answer {
         Ok(_) => false,
         Err(error) => {
@@ -86,7 +85,7 @@ fn a_count_that_all_writers_raise_is_not_lost() {
     assert_eq!(shop.get("turnover"), Some(&160_u64.into()));
 }
 
-fn put(gateway: &Gateway, row: &serde_json::Value) {
+pub(crate) fn put(gateway: &Gateway, row: &serde_json::Value) {
     let put = trestle_api::PutItem {
         table_name: "rows".to_owned(),
         item: item(row),
@@ -138,7 +137,6 @@ fn a_transaction_that_names_itself_is_made_once() {
 }
 
 #[test]
-#[ignore = "may not end: an audit at an endpoint is not of one moment, so that a fill of sums while clients write finds more each time"]
 fn a_new_version_is_in_force_at_every_gateway_when_it_is_applied() {
     let remote = endpoint(Arc::new(SystemClock::new()));
     let open = || Gateway::open(Arc::clone(&remote) as Arc<dyn Database>).unwrap();
@@ -171,20 +169,7 @@ fn a_new_version_is_in_force_at_every_gateway_when_it_is_applied() {
             });
         }
         thread::sleep(Duration::from_millis(600));
-        // A sum that the first version does not have: rows from before are filled in, new ones are counted at once.
-        let text = format!(
-            "{EVERYTHING}\n[entity.order.counter.spent]\nentity = \"shop\"\nattribute = \"spent\"\nby = \"price\"\n"
-        );
-        let text = text.replace(
-            "turnover = { type = \"number\", default = 0 }",
-            "turnover = { type = \"number\", default = 0 }, spent = { type = \"number\", default = 0 }",
-        );
-        let options = ApplyOptions {
-            fill: true,
-            ..ApplyOptions::default()
-        };
-        let applied = second.models().apply(&text, options, &mut Nobody).unwrap();
-        assert!(!applied.is_refused(), "{applied}");
+        apply_next_version(&second);
         thread::sleep(Duration::from_millis(600));
         stop.store(true, Ordering::Release);
     });

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use trestle_api::{Database, DatabaseExt, Scan, Wait};
+use trestle_binding::Outcome;
 use trestle_embedded::{ApplyOptions, Nobody, RepairOptions};
 use trestle_engine::{Engine, Options};
-use trestle_env::{Clock, Timestamp, VirtualClock};
+use trestle_env::{Clock, SystemClock, Timestamp, VirtualClock};
 use trestle_gateway::Gateway;
 use trestle_item::Item;
 use trestle_store::MemoryStore;
@@ -25,10 +26,15 @@ pub(crate) fn endpoint(clock: Arc<dyn Clock>) -> Arc<Engine> {
 
 /// A gateway before it, with the model applied.
 pub(crate) fn gateway(endpoint: Arc<dyn Database>, clock: Arc<dyn Clock>) -> Gateway {
+    gateway_with(EVERYTHING, endpoint, clock)
+}
+
+/// The same with a model of choice.
+pub(crate) fn gateway_with(model: &str, endpoint: Arc<dyn Database>, clock: Arc<dyn Clock>) -> Gateway {
     let gateway = Gateway::with_clock(endpoint, clock).unwrap();
     let applied = gateway
         .models()
-        .apply(EVERYTHING, ApplyOptions::default(), &mut Nobody)
+        .apply(model, ApplyOptions::default(), &mut Nobody)
         .unwrap();
     assert!(applied.obstacles.is_empty(), "{applied}");
     gateway
@@ -50,14 +56,46 @@ pub(crate) fn assert_exact(gateway: &Gateway, when: &str) {
 
 /// All rows of a table.
 pub(crate) fn rows(database: &dyn Database, table: &str) -> Vec<Item> {
-    let asked = Scan {
-        table_name: table.to_owned(),
-        consistent_read: Some(true),
-        ..Scan::default()
-    };
-    let page = database.scan(asked).wait().unwrap();
-    assert!(page.last_evaluated_key.is_none(), "one page");
-    let mut rows = page.items.map(|rows| rows.to_vec()).unwrap_or_default();
+    let (mut rows, mut start) = (Vec::new(), None);
+    loop {
+        let asked = Scan {
+            table_name: table.to_owned(),
+            consistent_read: Some(true),
+            exclusive_start_key: start,
+            ..Scan::default()
+        };
+        let page = database.scan(asked).wait().unwrap();
+        rows.extend(page.items.map(|rows| rows.to_vec()).unwrap_or_default());
+        start = page.last_evaluated_key;
+        if start.is_none() {
+            break;
+        }
+    }
     rows.sort_by_key(trestle_item::codec::encode);
     rows
+}
+
+/// Applies a version with a sum that the first one does not have: rows from before are filled in, new ones are counted at once.
+pub(crate) fn apply_next_version(gateway: &Gateway) {
+    let text = format!(
+        "{EVERYTHING}\n[entity.order.counter.spent]\nentity = \"shop\"\nattribute = \"spent\"\nby = \"price\"\n"
+    );
+    let text = text.replace(
+        "turnover = { type = \"number\", default = 0 }",
+        "turnover = { type = \"number\", default = 0 }, spent = { type = \"number\", default = 0 }",
+    );
+    let options = ApplyOptions {
+        fill: true,
+        ..ApplyOptions::default()
+    };
+    let applied = gateway.models().apply(&text, options, &mut Nobody).unwrap();
+    assert_eq!(applied.outcome, Outcome::Applied, "{applied}");
+}
+
+/// Three gateways before an endpoint, with the model applied.
+pub(crate) fn three_gateways(remote: &Arc<Engine>) -> Vec<Gateway> {
+    let database = || Arc::clone(remote) as Arc<dyn Database>;
+    let first = gateway(database(), Arc::new(SystemClock::new()));
+    let others = (0..2).map(|_| Gateway::open(database()).unwrap());
+    std::iter::once(first).chain(others).collect()
 }

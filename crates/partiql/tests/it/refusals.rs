@@ -327,7 +327,12 @@ fn literals_that_are_no_attribute_values_are_refused_where_they_stand() {
         ("missing", "Unsupported data type: MISSING under key root at 1:28:7".to_owned()),
         ("1 + 1", "Unsupported data type: + under key root at 1:30:1".to_owned()),
         ("set_add(<<'a'>>, <<'b'>>)", "Unsupported data type: set_add under key root at 1:28:7".to_owned()),
-        ("<<>>", "Empty bags are not supported".to_owned()),
+        ("{'x': foo}", "Unsupported data type: VariableReference under key root.x at 1:34:3".to_owned()),
+        ("[missing]", "Unsupported data type: LiteralMissing under key root.0 at 1:29:7".to_owned()),
+        ("[{'x': 1 + 1}]", "Unsupported data type: NAry under key root.0.x at 1:37:1".to_owned()),
+        ("foo.bar", "Unsupported data type: PATH under key root".to_owned()),
+        ("[foo.bar]", "Unsupported data type: Path under key root.0".to_owned()),
+        ("<<>>", "Empty bags are not supported at 1:28:2".to_owned()),
         (
             "<<1, 'a'>>",
             "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags".to_owned(),
@@ -483,7 +488,7 @@ fn updates_are_refused_as_in_update_expressions_without_the_parameter_name() {
             "ss = set_add(ss)",
             "SET_ADD must have exactly two arguments at 1:19:7",
         ),
-        ("ss = set_add(ss, <<>>)", "Empty bags are not supported"),
+        ("ss = set_add(ss, <<>>)", "Empty bags are not supported at 1:31:2"),
     ] {
         assert_eq!(of(change), message, "{change}");
     }

@@ -35,6 +35,7 @@ impl Faulted<'_> {
                 self.service.metrics.operations.of(operation).failed_by_us();
                 unavailable()
             }
+            Fault::Unknown => self.refuse(&Error::unknown_operation()),
             Fault::CutBefore => Reply::cut(),
             Fault::CutAfter => {
                 self.carry_out(asked).await;

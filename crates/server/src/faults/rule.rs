@@ -20,17 +20,20 @@ pub enum Fault {
     CutBefore,
     /// The request is carried out, and the connection is closed instead of an answer.
     CutAfter,
+    /// It is answered as if the server did not know the operation.
+    Unknown,
 }
 
 impl Fault {
     /// The names of all faults, in the order of [`Fault::number`].
-    pub(crate) const NAMES: [&'static str; 6] = [
+    pub(crate) const NAMES: [&'static str; 7] = [
         "throttle",
         "internal",
         "unavailable",
         "delay",
         "cut-before",
         "cut-after",
+        "unknown",
     ];
 
     /// Which of [`Fault::NAMES`] it is.
@@ -42,6 +45,7 @@ impl Fault {
             Fault::Delay(_) => 3,
             Fault::CutBefore => 4,
             Fault::CutAfter => 5,
+            Fault::Unknown => 6,
         }
     }
 }
@@ -164,6 +168,7 @@ fn fault(name: &str, ms: Option<u64>) -> Result<Fault, String> {
         ("unavailable", _) => Fault::Unavailable,
         ("cut-before", _) => Fault::CutBefore,
         ("cut-after", _) => Fault::CutAfter,
+        ("unknown", _) => Fault::Unknown,
         _ => {
             let names = Fault::NAMES.join(", ");
             return Err(format!("`{name}` is no fault; a rule begins with one of {names}"));

@@ -72,6 +72,10 @@ const FIGURES: [Figure; 10] = [
 
 /// The page of all routes; empty without any.
 pub(crate) fn render(list: &RouteList) -> String {
+    // What another gateway runs, it counts.
+    let mut list = list.clone();
+    list.routes
+        .retain(|status| status.state != RouteState::AtAnotherGateway);
     let routes = &list.routes;
     let mut page = Page::default();
     for (name, kind, help, read) in FIGURES.iter().filter(|_| !routes.is_empty()) {
@@ -82,7 +86,7 @@ pub(crate) fn render(list: &RouteList) -> String {
             }
         }
     }
-    dead_letters(list, &mut page);
+    dead_letters(&list, &mut page);
     held(routes, &mut page);
     page.0
 }

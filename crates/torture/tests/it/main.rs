@@ -17,6 +17,7 @@ mod damage;
 mod derived;
 mod failing_disk;
 mod floods;
+mod gateways;
 mod large_values;
 mod linearizable;
 mod migrations;

@@ -1,60 +1,91 @@
-//! SIGKILL at random moments while messages are sent, received, given back, moved to a dead-letter queue and deleted:
-//! what was sent is there once, in one of the two queues, and what was deleted is not.
+//! SIGKILL at random moments while clients work on a queue and its dead-letter queue.
 
 mod fifo;
+mod standard;
 
 use crate::{rounds, seed};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::sync::mpsc;
+use std::time::Duration;
 use tempfile::TempDir;
 use trestle_torture::audit;
 use trestle_torture::http::Client;
 use trestle_torture::server::{Server, serve};
 
-const WORKERS: usize = 5;
-/// So long is a message invisible. The clock stands still, so nobody else receives it unless it is given back.
+/// A message is invisible for so long. The clock stands still, so no other client receives it unless it is given back.
 const VISIBILITY_S: u64 = 30;
+/// A message that was received so often moves to the dead-letter queue.
+const RECEIVES_MAX: u32 = 3;
 
-/// What the workers know of the messages, by body.
-#[derive(Debug, Default)]
-struct Messages {
-    attempted: BTreeSet<String>,
-    /// Those that must be there, unless somebody tried to delete them.
-    sent: BTreeSet<String>,
-    deleting: BTreeSet<String>,
-    /// Those that must not be there.
-    deleted: BTreeSet<String>,
+/// The longest that clients wait for their first answers.
+const BEGIN_MAX: Duration = Duration::from_secs(30);
+
+/// A queue and its dead-letter queue.
+struct Pair {
+    work: &'static str,
+    dead: &'static str,
+    /// `{"FifoQueue": "true"}` or nothing.
+    kind: Value,
 }
 
-#[test]
-fn a_sent_message_is_there_once_and_a_deleted_one_is_not_whenever_the_server_is_killed() {
-    let (rounds, mut random) = (rounds("QUEUE_ROUNDS", 3), fastrand::Rng::with_seed(seed()));
+/// One client of a round.
+struct Worker {
+    client: Client,
+    round: u64,
+    number: usize,
+    random: fastrand::Rng,
+}
+
+/// Starts the server, lets clients work until it is killed, starts it again and checks it; as many rounds as the variable says. `work` is
+/// one piece of work, and `None` when the server is gone. `check` finds every message where it should be, takes it out, and says what it found.
+fn under_kills(
+    variable: &str,
+    pair: &Pair,
+    workers: usize,
+    work: impl Fn(&mut Worker) -> Option<()> + Sync,
+    mut check: impl FnMut(&mut Client) -> String,
+) {
+    let (rounds, mut random) = (rounds(variable, 3), fastrand::Rng::with_seed(seed()));
     let dir = TempDir::new().unwrap();
-    let messages = Mutex::new(Messages::default());
-    create(&mut start(dir.path()).connect());
+    create(&mut start(dir.path()).connect(), pair);
     for round in 1..=rounds {
         let server = start(dir.path());
         let address = server.address.clone();
-        let moment = Instant::now() + Duration::from_millis(random.u64(30..500));
+        let pause = Duration::from_millis(random.u64(0..500));
+        let (worked, begun) = mpsc::channel();
         std::thread::scope(|scope| {
-            scope.spawn(|| {
-                std::thread::sleep(moment.saturating_duration_since(Instant::now()));
+            scope.spawn(move || {
+                // On a busy machine the first answer may take longer than the pause, and a round without work shows nothing.
+                begun.recv_timeout(BEGIN_MAX).unwrap();
+                std::thread::sleep(pause);
                 server.kill();
             });
-            for worker in 0..WORKERS {
-                let (address, messages) = (&address, &messages);
+            for number in 0..workers {
+                let (address, work, worked) = (&address, &work, worked.clone());
                 let random = fastrand::Rng::with_seed(random.u64(..));
-                scope.spawn(move || work(address, &format!("{round}-{worker}"), messages, random));
+                scope.spawn(move || {
+                    let Ok(client) = Client::connect(address) else {
+                        return;
+                    };
+                    let mut worker = Worker {
+                        client,
+                        round,
+                        number,
+                        random,
+                    };
+                    while work(&mut worker).is_some() {
+                        // Only the first one is waited for.
+                        let _ = worked.send(());
+                    }
+                });
             }
         });
         let server = start(dir.path());
-        let mut messages = messages.lock().unwrap();
-        let found = check(&mut server.connect(), &mut messages);
-        let (sent, deleted) = (messages.sent.len(), messages.deleted.len());
-        println!("killed: round {round}, {sent} sent, {deleted} deleted, {found} there");
+        let mut client = server.connect();
+        // What was in flight can be received by then.
+        client.advance_clock(2 * VISIBILITY_S).unwrap();
+        println!("killed: round {round}, {}", check(&mut client));
         server.kill();
         audit::verify(dir.path()).unwrap();
     }
@@ -68,70 +99,17 @@ fn url(queue: &str) -> String {
     format!("http://localhost/000000000000/{queue}")
 }
 
-fn create(client: &mut Client) {
-    let policy =
-        json!({"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead", "maxReceiveCount": 3});
-    for request in [
-        json!({"QueueName": "dead"}),
-        json!({"QueueName": "work", "Attributes": {
-            "VisibilityTimeout": VISIBILITY_S.to_string(), "RedrivePolicy": policy.to_string()
-        }}),
-    ] {
-        assert_eq!(client.call_queue("CreateQueue", &request).unwrap().status, 200);
+fn create(client: &mut Client, pair: &Pair) {
+    let target = format!("arn:aws:sqs:us-east-1:000000000000:{}", pair.dead);
+    let policy = json!({"deadLetterTargetArn": target, "maxReceiveCount": RECEIVES_MAX});
+    let mut attributes = pair.kind.clone();
+    let dead = json!({"QueueName": pair.dead, "Attributes": attributes});
+    attributes["VisibilityTimeout"] = VISIBILITY_S.to_string().into();
+    attributes["RedrivePolicy"] = policy.to_string().into();
+    let work = json!({"QueueName": pair.work, "Attributes": attributes});
+    for request in [dead, work] {
+        call(client, "CreateQueue", &request).unwrap();
     }
-}
-
-/// Sends, receives, gives back and deletes until the server is gone.
-fn work(address: &str, name: &str, messages: &Mutex<Messages>, mut random: fastrand::Rng) {
-    let Ok(mut client) = Client::connect(address) else {
-        return;
-    };
-    for number in 0.. {
-        let body = format!("{name}-{number}");
-        messages.lock().unwrap().attempted.insert(body.clone());
-        let send = json!({"QueueUrl": url("work"), "MessageBody": body});
-        if call(&mut client, "SendMessage", &send).is_none() {
-            return;
-        }
-        messages.lock().unwrap().sent.insert(body);
-        let receive = json!({"QueueUrl": url("work"), "MaxNumberOfMessages": random.u32(1..4)});
-        let Some(got) = call(&mut client, "ReceiveMessage", &receive) else {
-            return;
-        };
-        for message in got["Messages"].as_array().into_iter().flatten() {
-            let body = message["Body"].as_str().unwrap().to_owned();
-            let handle = &message["ReceiptHandle"];
-            let done = match random.u32(0..4) {
-                0 => true,
-                1 => {
-                    let back =
-                        json!({"QueueUrl": url("work"), "ReceiptHandle": handle, "VisibilityTimeout": 0});
-                    call(&mut client, "ChangeMessageVisibility", &back).is_some()
-                }
-                _ => delete(&mut client, "work", handle, body, messages),
-            };
-            if !done {
-                return;
-            }
-        }
-    }
-}
-
-/// Whether the server is still there.
-fn delete(
-    client: &mut Client,
-    queue: &str,
-    handle: &Value,
-    body: String,
-    messages: &Mutex<Messages>,
-) -> bool {
-    messages.lock().unwrap().deleting.insert(body.clone());
-    let delete = json!({"QueueUrl": url(queue), "ReceiptHandle": handle});
-    let done = call(client, "DeleteMessage", &delete).is_some();
-    if done {
-        messages.lock().unwrap().deleted.insert(body);
-    }
-    done
 }
 
 /// The answer; `None` when the server is gone.
@@ -141,35 +119,38 @@ fn call(client: &mut Client, operation: &str, body: &Value) -> Option<Value> {
     Some(answer.body)
 }
 
-/// Takes everything out of both queues and compares; how many messages there were.
-fn check(client: &mut Client, messages: &mut Messages) -> usize {
-    // Whatever was in flight has landed by then.
-    client.advance_clock(2 * VISIBILITY_S).unwrap();
-    let mut found = BTreeSet::new();
-    for queue in ["work", "dead"] {
-        loop {
-            let receive = json!({"QueueUrl": url(queue), "MaxNumberOfMessages": 10});
-            let got = call(client, "ReceiveMessage", &receive).unwrap();
-            let Some(got) = got["Messages"].as_array() else {
-                break;
-            };
-            for message in got {
-                let body = message["Body"].as_str().unwrap().to_owned();
-                assert!(messages.attempted.contains(&body), "{body} was never sent");
-                assert!(
-                    !messages.deleted.contains(&body),
-                    "{body} was deleted and came back"
-                );
-                let delete = json!({"QueueUrl": url(queue), "ReceiptHandle": message["ReceiptHandle"]});
-                call(client, "DeleteMessage", &delete).unwrap();
-                assert!(found.insert(body.clone()), "{body} is there twice");
-            }
+/// Body and receipt handle of each message received.
+fn receive(client: &mut Client, queue: &str, max: u32) -> Option<Vec<(String, Value)>> {
+    let receive = json!({"QueueUrl": url(queue), "MaxNumberOfMessages": max});
+    let answer = call(client, "ReceiveMessage", &receive)?;
+    let messages = answer["Messages"].as_array().into_iter().flatten();
+    let told = |message: &Value| {
+        let body = message["Body"].as_str().unwrap().to_owned();
+        (body, message["ReceiptHandle"].clone())
+    };
+    Some(messages.map(told).collect())
+}
+
+fn give_back(client: &mut Client, queue: &str, handle: &Value) -> Option<()> {
+    let back = json!({"QueueUrl": url(queue), "ReceiptHandle": handle, "VisibilityTimeout": 0});
+    call(client, "ChangeMessageVisibility", &back).map(drop)
+}
+
+fn delete(client: &mut Client, queue: &str, handle: &Value) -> Option<()> {
+    let delete = json!({"QueueUrl": url(queue), "ReceiptHandle": handle});
+    call(client, "DeleteMessage", &delete).map(drop)
+}
+
+/// Takes every message out of a queue, in the order in which they come.
+fn drain(client: &mut Client, queue: &str, mut see: impl FnMut(String)) {
+    loop {
+        let got = receive(client, queue, 10).unwrap();
+        if got.is_empty() {
+            return;
+        }
+        for (body, handle) in got {
+            see(body);
+            delete(client, queue, &handle).unwrap();
         }
     }
-    for body in messages.sent.difference(&messages.deleting) {
-        assert!(found.contains(body), "{body} is lost");
-    }
-    messages.deleting.extend(found.iter().cloned());
-    messages.deleted.extend(found.iter().cloned());
-    found.len()
 }

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::http::StatusCode;
+use axum::http::header::WWW_AUTHENTICATE;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use trestle_queue::{ErrorCode, QueueError};
@@ -22,6 +23,12 @@ pub enum Error {
     /// 400: the request makes no sense, or is too large.
     #[error("{0}")]
     Invalid(String),
+    /// 401: the client must say who it is, with a key as bearer token.
+    #[error("{0}")]
+    Unauthorized(String),
+    /// 403: this client may not.
+    #[error("{0}")]
+    Forbidden(String),
     /// 404: it is not there.
     #[error("{0}")]
     NotFound(String),
@@ -57,6 +64,8 @@ impl Error {
     pub fn status(&self) -> StatusCode {
         match self {
             Error::Invalid(_) => StatusCode::BAD_REQUEST,
+            Error::Unauthorized(_) => StatusCode::UNAUTHORIZED,
+            Error::Forbidden(_) => StatusCode::FORBIDDEN,
             Error::NotFound(_) => StatusCode::NOT_FOUND,
             Error::Conflict(_) => StatusCode::CONFLICT,
             Error::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
@@ -68,6 +77,7 @@ impl Error {
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let status = self.status();
+        let asks = matches!(self, Error::Unauthorized(_)).then_some([(WWW_AUTHENTICATE, "Bearer")]);
         let said = match self {
             Error::Failed(error) => {
                 tracing::error!(%error, "a request failed");
@@ -75,7 +85,7 @@ impl IntoResponse for Error {
             }
             told => told.to_string(),
         };
-        (status, Json(json!({ "error": said }))).into_response()
+        (status, asks, Json(json!({ "error": said }))).into_response()
     }
 }
 

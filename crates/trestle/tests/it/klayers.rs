@@ -208,7 +208,7 @@ fn changes<D: Database>(db: &Klayers<D>) {
     assert!(db.delete(&build).wait().unwrap());
 }
 
-fn story<D: Database>(db: &Klayers<D>) {
+pub(crate) fn story<D: Database>(db: &Klayers<D>) {
     deploys(db);
     lists(db);
     builds(db);

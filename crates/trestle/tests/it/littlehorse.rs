@@ -220,7 +220,7 @@ fn deletes<D: Database>(db: &Littlehorse<D>) {
     assert_eq!(everything().first().wait().unwrap(), None);
 }
 
-fn story<D: Database>(db: &Littlehorse<D>) {
+pub(crate) fn story<D: Database>(db: &Littlehorse<D>) {
     seed(db);
     gets(db);
     lists(db);

@@ -13,6 +13,7 @@ mod conditions;
 mod entries;
 mod errors;
 mod events;
+mod gateways;
 mod guide;
 mod json;
 mod kept;

@@ -268,6 +268,7 @@ fn rows_that_come_unasked_are_told_apart_by_entity() {
             ManhuntRow::ContactMethod(_) => methods += 1,
             ManhuntRow::Search(_) => searches += 1,
             ManhuntRow::SearchAttempt(_) => attempts += 1,
+            other => panic!("the sample has no {other:?}"),
         }
     }
     assert_eq!((contacts, methods, searches, attempts), (2, 3, 2, 3));

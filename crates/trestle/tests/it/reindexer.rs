@@ -17,7 +17,7 @@ fn record(number: usize) -> Record {
     }
 }
 
-fn story<D: Database>(db: &Reindexer<D>) {
+pub(crate) fn story<D: Database>(db: &Reindexer<D>) {
     let records: Vec<Record> = (0..60).map(record).collect();
     db.put_many(&records).wait().unwrap();
     let shards = ["sierra/0", "sierra/1"].map(|id| NewShard { shard_id: id.into() });

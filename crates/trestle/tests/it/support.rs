@@ -5,11 +5,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use trestle::api::{Request, ResponseFuture};
 use trestle::typed::{self, Timestamp};
-use trestle::{Database, Embedded, Options};
+use trestle::{Database, Embedded, Gateway, Options};
 
 /// A database in memory.
 pub(crate) fn embedded() -> Embedded {
     Embedded::in_memory(Options::default()).unwrap()
+}
+
+/// A gateway before an endpoint that knows no model.
+pub(crate) fn gateway() -> Gateway {
+    let options = Options {
+        behind_gateways: true,
+        ..Options::default()
+    };
+    Gateway::open(Arc::new(Embedded::in_memory(options).unwrap())).unwrap()
 }
 
 /// A database of no particular kind: hands requests on, and counts them.

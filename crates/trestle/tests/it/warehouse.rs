@@ -270,7 +270,7 @@ fn progress<D: Database>(db: &Warehouse<D>) {
     assert!(db.delete(&status).wait().unwrap());
 }
 
-fn story<D: Database>(db: &Warehouse<D>) {
+pub(crate) fn story<D: Database>(db: &Warehouse<D>) {
     builds(db);
     files(db);
     packages(db);

@@ -7,7 +7,6 @@ use trestle_item::{AttributeValue, Item};
 
 use crate::draft::{Draft, Presence, What};
 use crate::handle::Handle;
-use crate::index_keys::set;
 use crate::send::send;
 use crate::{Entity, Error, Future, If, Value, read};
 
@@ -116,6 +115,10 @@ impl<'d, E: Entity> Update<'d, E> {
             }
         })
     }
+}
+
+fn set(attribute: &str, value: AttributeValue) -> Action {
+    Action::Set(Path::top(attribute), SetValue::Operand(SetOperand::Value(value)))
 }
 
 fn entry_of(name: &str, entry: String) -> Path {

@@ -3,13 +3,10 @@
 use super::RunFlags;
 use crate::exit::Failure;
 use crate::routes::backfill::told;
-use crate::routes::say;
+use crate::routes::{remote_scan, say};
 use clap::Args;
 use std::time::Duration;
-use trestle_env::Timestamp;
-use trestle_events::{
-    BackfillState, BackfillStatus, EndpointClock, Route, Router, ScanSettings, UnknownClock,
-};
+use trestle_events::{BackfillState, BackfillStatus, Route, Router, ScanSettings};
 use trestle_remote::Remote;
 
 /// Flags of `trestle routes run` about backfills: which begin and which end at its start.
@@ -54,19 +51,7 @@ impl StartBackfillFlags {
 
     /// How rows of the endpoint are read.
     pub(super) fn scan(&self, remote: &Remote) -> ScanSettings {
-        ScanSettings {
-            clock: std::sync::Arc::new(RemoteClock(remote.clone())),
-            stream_delay: self.stream_delay,
-        }
-    }
-}
-
-/// The endpoint's clock, as its answers tell it.
-struct RemoteClock(Remote);
-
-impl EndpointClock for RemoteClock {
-    fn span(&self, at: Timestamp) -> (Timestamp, Timestamp) {
-        self.0.clock_span(at).unwrap_or_else(|| UnknownClock.span(at))
+        remote_scan::settings(remote, self.stream_delay)
     }
 }
 

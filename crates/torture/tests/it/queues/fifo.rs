@@ -1,92 +1,116 @@
-//! SIGKILL at random moments while 16 clients work on a FIFO queue: each group stays in order, nothing that was sent is lost, nothing
-//! that was deleted comes back, and a message that is sent again within five minutes is there once.
+//! A FIFO queue with 16 clients: each group stays in order, also in the dead-letter queue; nothing that was sent is lost, nothing that was
+//! deleted comes back, and a message that is sent again within five minutes, by any client, is there once.
 
-use super::{VISIBILITY_S, call, start, url};
-use crate::{rounds, seed};
+use super::{Pair, RECEIVES_MAX, Worker, call, drain, give_back, under_kills, url};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
-use tempfile::TempDir;
-use trestle_torture::audit;
 use trestle_torture::http::Client;
 
 const CLIENTS: usize = 16;
-const QUEUE: &str = "work.fifo";
 
 /// What the clients know of one group. Its messages are numbered from 0, and one client sends them.
 #[derive(Debug, Default)]
 struct Group {
     /// The number of the next message that is sent for the first time. The one before it is sent again until it is acknowledged.
     next: u64,
+    /// Every message before this one was deleted in an earlier round.
+    settled: u64,
     /// Message id and sequence number of each that was acknowledged.
     sent: BTreeMap<u64, (String, u128)>,
+    /// Those without which a later message of the group was received: they are not in the working queue any more.
+    left: BTreeSet<u64>,
+    /// How often clients received each.
+    received: BTreeMap<u64, u32>,
     /// Those whose deletion was asked for.
     deleting: BTreeSet<u64>,
     /// Those that must not be there.
     deleted: BTreeSet<u64>,
 }
 
+impl Group {
+    fn times_received(&self, number: u64) -> u32 {
+        self.received.get(&number).copied().unwrap_or_default()
+    }
+
+    /// Refuses a message that cannot be there.
+    fn check(&self, body: &str, number: u64) {
+        assert!(number < self.next, "{body} was never sent");
+        assert!(
+            !self.deleted.contains(&number),
+            "{body} was deleted and came back"
+        );
+    }
+
+    /// Refuses a message of the working queue if a later one of its group was received without it, or if one before it is neither deleted,
+    /// nor `here` in the same answer, nor received so often that it is dead.
+    fn check_order(&mut self, body: &str, number: u64, here: &[u64], dead_after: u32) {
+        assert!(
+            !self.left.contains(&number),
+            "{body} was received after a later message of its group"
+        );
+        for earlier in (self.settled..number).filter(|earlier| !here.contains(earlier)) {
+            assert!(
+                self.deleting.contains(&earlier) || self.times_received(earlier) >= dead_after,
+                "{body} was received before message {earlier} of its group"
+            );
+            self.left.insert(earlier);
+        }
+    }
+}
+
 type Groups = Mutex<Vec<Group>>;
 
 #[test]
 fn a_group_stays_in_order_and_each_message_is_there_once_whenever_the_server_is_killed() {
-    let (rounds, mut random) = (rounds("FIFO_ROUNDS", 3), fastrand::Rng::with_seed(seed()));
-    let dir = TempDir::new().unwrap();
-    let groups: Groups = Mutex::new((0..CLIENTS).map(|_| Group::default()).collect());
-    let create = json!({"QueueName": QUEUE, "Attributes": {
-        "FifoQueue": "true", "VisibilityTimeout": VISIBILITY_S.to_string()
-    }});
-    call(&mut start(dir.path()).connect(), "CreateQueue", &create).unwrap();
-    for round in 1..=rounds {
-        let server = start(dir.path());
-        let address = server.address.clone();
-        let moment = Instant::now() + Duration::from_millis(random.u64(30..500));
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                std::thread::sleep(moment.saturating_duration_since(Instant::now()));
-                server.kill();
-            });
-            for group in 0..CLIENTS {
-                let (address, groups) = (&address, &groups);
-                let random = fastrand::Rng::with_seed(random.u64(..));
-                scope.spawn(move || work(address, group, groups, random));
-            }
-        });
-        let server = start(dir.path());
-        let found = drain(&mut server.connect(), &groups);
-        let groups = groups.lock().unwrap();
-        let sent: usize = groups.iter().map(|group| group.sent.len()).sum();
-        let deleted: usize = groups.iter().map(|group| group.deleted.len()).sum();
-        println!("killed: round {round}, {sent} sent, {deleted} deleted, {found} there");
-        server.kill();
-        audit::verify(dir.path()).unwrap();
-    }
-}
-
-/// Sends to one group, receives from all, gives back and deletes until the server is gone.
-fn work(address: &str, group: usize, groups: &Groups, mut random: fastrand::Rng) {
-    let Ok(mut client) = Client::connect(address) else {
-        return;
+    let pair = Pair {
+        work: "work.fifo",
+        dead: "dead.fifo",
+        kind: json!({"FifoQueue": "true"}),
     };
-    while step(&mut client, group, groups, &mut random).is_some() {}
+    let groups: Groups = Mutex::new((0..CLIENTS).map(|_| Group::default()).collect());
+    under_kills(
+        "FIFO_ROUNDS",
+        &pair,
+        CLIENTS,
+        |worker| step(worker, pair.work, &groups),
+        |client| {
+            let mut groups = groups.lock().unwrap();
+            let (found, dead) = check(client, &pair, &mut groups);
+            let sent: usize = groups.iter().map(|group| group.sent.len()).sum();
+            let deleted: usize = groups.iter().map(|group| group.deleted.len()).sum();
+            format!("{sent} sent, {deleted} deleted, {found} there, {dead} of them dead")
+        },
+    );
 }
 
-/// `None` when the server is gone.
-fn step(client: &mut Client, group: usize, groups: &Groups, random: &mut fastrand::Rng) -> Option<()> {
-    let number = next_number(&mut groups.lock().unwrap()[group], random);
-    send(client, group, number, groups)?;
-    for (from, number, handle) in receive(client, random.u32(1..4), groups)? {
-        match random.u32(0..4) {
+/// Sends a message, receives from all groups, and keeps, gives back or deletes each.
+fn step(worker: &mut Worker, queue: &str, groups: &Groups) -> Option<()> {
+    let Worker { client, random, .. } = worker;
+    let (group, number) = choose(worker.number, &mut groups.lock().unwrap(), random);
+    send(client, queue, group, number, groups)?;
+    for (group, number, handle) in receive(client, queue, random.u32(1..4), groups)? {
+        match random.u32(0..40) {
+            // Its group waits for the rest of the round.
             0 => {}
-            1 => {
-                let back = json!({"QueueUrl": url(QUEUE), "ReceiptHandle": handle, "VisibilityTimeout": 0});
-                call(client, "ChangeMessageVisibility", &back)?;
+            1..12 => give_back(client, queue, &handle)?,
+            _ => {
+                groups.lock().unwrap()[group].deleting.insert(number);
+                super::delete(client, queue, &handle)?;
+                groups.lock().unwrap()[group].deleted.insert(number);
             }
-            _ => delete(client, from, number, &handle, groups)?,
         }
     }
     Some(())
+}
+
+/// Group and number of the message to send: now and then the newest one of another client, which may be sending it at this moment; else one of its own.
+fn choose(own: usize, groups: &mut [Group], random: &mut fastrand::Rng) -> (usize, u64) {
+    let other = random.usize(0..CLIENTS);
+    match groups[other].next.checked_sub(1) {
+        Some(newest) if other != own && random.u32(0..10) == 0 => (other, newest),
+        _ => (own, next_number(&mut groups[own], random)),
+    }
 }
 
 /// A message that was not acknowledged, now and then one that was, or a new one.
@@ -100,10 +124,10 @@ fn next_number(group: &mut Group, random: &mut fastrand::Rng) -> u64 {
     }
 }
 
-fn send(client: &mut Client, group: usize, number: u64, groups: &Groups) -> Option<()> {
+fn send(client: &mut Client, queue: &str, group: usize, number: u64, groups: &Groups) -> Option<()> {
     let body = format!("{group}-{number}");
     let send = json!({
-        "QueueUrl": url(QUEUE), "MessageBody": body, "MessageGroupId": group.to_string(), "MessageDeduplicationId": body
+        "QueueUrl": url(queue), "MessageBody": body, "MessageGroupId": group.to_string(), "MessageDeduplicationId": body
     });
     let answer = call(client, "SendMessage", &send)?;
     let id = answer["MessageId"].as_str().unwrap().to_owned();
@@ -125,62 +149,72 @@ fn send(client: &mut Client, group: usize, number: u64, groups: &Groups) -> Opti
 }
 
 /// Group, number and handle of each message, after a look at their order.
-fn receive(client: &mut Client, max: u32, groups: &Groups) -> Option<Vec<(usize, u64, Value)>> {
-    let receive = json!({"QueueUrl": url(QUEUE), "MaxNumberOfMessages": max});
-    let answer = call(client, "ReceiveMessage", &receive)?;
-    let groups = groups.lock().unwrap();
+fn receive(client: &mut Client, queue: &str, max: u32, groups: &Groups) -> Option<Vec<(usize, u64, Value)>> {
+    let answer = super::receive(client, queue, max)?;
+    let mut groups = groups.lock().unwrap();
     let mut got: Vec<(usize, u64, Value)> = Vec::new();
-    for message in answer["Messages"].as_array().into_iter().flatten() {
-        let body = message["Body"].as_str().unwrap();
-        let (group, number) = body.split_once('-').unwrap();
-        let (group, number): (usize, u64) = (group.parse().unwrap(), number.parse().unwrap());
-        let known = &groups[group];
-        assert!(number < known.next, "{body} was never sent");
-        assert!(
-            !known.deleted.contains(&number),
-            "{body} was deleted and came back"
-        );
-        for earlier in 0..number {
-            let is_here = got.iter().any(|(of, one, _)| (*of, *one) == (group, earlier));
-            assert!(
-                known.deleting.contains(&earlier) || is_here,
-                "{body} was received before {group}-{earlier}"
-            );
-        }
-        got.push((group, number, message["ReceiptHandle"].clone()));
+    for (body, handle) in answer {
+        let (group, number) = read(&body);
+        let of_group = got.iter().filter(|(of, ..)| *of == group);
+        let here: Vec<u64> = of_group.map(|(_, number, _)| *number).collect();
+        let known = &mut groups[group];
+        known.check(&body, number);
+        known.check_order(&body, number, &here, RECEIVES_MAX);
+        *known.received.entry(number).or_default() += 1;
+        got.push((group, number, handle));
     }
     Some(got)
 }
 
-fn delete(client: &mut Client, group: usize, number: u64, handle: &Value, groups: &Groups) -> Option<()> {
-    groups.lock().unwrap()[group].deleting.insert(number);
-    let delete = json!({"QueueUrl": url(QUEUE), "ReceiptHandle": handle});
-    call(client, "DeleteMessage", &delete)?;
-    groups.lock().unwrap()[group].deleted.insert(number);
-    Some(())
+/// Group and number of a message.
+fn read(body: &str) -> (usize, u64) {
+    let (group, number) = body.split_once('-').unwrap();
+    (group.parse().unwrap(), number.parse().unwrap())
 }
 
-/// Takes everything out of the queue and compares; how many messages there were.
-fn drain(client: &mut Client, groups: &Groups) -> usize {
-    // What was in flight can be received by then, and what was sent is still remembered.
-    client.advance_clock(2 * VISIBILITY_S).unwrap();
-    let mut found = BTreeSet::new();
-    loop {
-        let got = receive(client, 10, groups).unwrap();
-        if got.is_empty() {
-            break;
-        }
-        for (group, number, handle) in got {
-            assert!(found.insert((group, number)), "{group}-{number} is there twice");
-            delete(client, group, number, &handle, groups).unwrap();
-        }
-    }
-    for (name, group) in groups.lock().unwrap().iter_mut().enumerate() {
+/// Takes everything out of both queues and compares; how many messages there were, and how many of them in the dead-letter queue.
+fn check(client: &mut Client, pair: &Pair, groups: &mut [Group]) -> (usize, usize) {
+    // The answer to one reception of a message may have been lost with the server.
+    let dead_after = RECEIVES_MAX - 1;
+    let in_work = drain_in_order(client, pair.work, groups, |group, body, number| {
+        group.check_order(body, number, &[], dead_after);
+    });
+    let dead = drain_in_order(client, pair.dead, groups, |group, body, number| {
+        let times = group.times_received(number);
+        assert!(times >= dead_after, "{body} is dead, received {times} times");
+    });
+    for (name, group) in groups.iter_mut().enumerate() {
         for number in group.sent.keys() {
             assert!(group.deleting.contains(number), "{name}-{number} is lost");
         }
         // Those whose deletion was asked for and that are not there are deleted.
         group.deleted = group.deleting.clone();
+        group.settled = group.next.saturating_sub(1);
     }
-    found.len()
+    (in_work + dead, dead)
+}
+
+/// Takes every message out of a queue; how many there were. None comes before an earlier one of its group, or twice.
+fn drain_in_order(
+    client: &mut Client,
+    queue: &str,
+    groups: &mut [Group],
+    look: impl Fn(&mut Group, &str, u64),
+) -> usize {
+    let (mut found, mut newest) = (0, BTreeMap::new());
+    drain(client, queue, |body| {
+        let (of, number) = read(&body);
+        let group = &mut groups[of];
+        group.check(&body, number);
+        look(group, &body, number);
+        let before = newest.insert(of, number);
+        assert!(
+            before < Some(number),
+            "{body} came after message {before:?} of its group"
+        );
+        group.deleting.insert(number);
+        group.deleted.insert(number);
+        found += 1;
+    });
+    found
 }

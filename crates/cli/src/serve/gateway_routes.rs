@@ -1,0 +1,366 @@
+//! The routes of an endpoint, which one of its gateways runs for all.
+//!
+//! Each gateway looks who has the duty to run them ([`Duty`]). The one that has it starts a router whose rows are at the endpoint, and whose
+//! writes hold only while the duty is its own. The others show what is stored; a call that changes something takes the routes over first.
+
+use super::route_calls;
+use super::route_sources::RouteSources;
+use super::routes::{POLL, Routes};
+use crate::exit::Failure;
+use crate::routes::remote_scan::{self, STREAM_DELAY};
+use parking_lot::Mutex;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+use trestle_admin::{AdminAnswer, AdminCall, AdminError, RouteList};
+use trestle_api::Database;
+use trestle_env::Clock;
+use trestle_events::{
+    Batch, Deliver, Door, Doors, Outcome, Route, Router, RowReading, Setup, StoredRoute, Target, read_routes,
+};
+use trestle_gateway::{Duty, DutyHolder, Fence};
+use trestle_remote::Remote;
+
+/// Between two looks at who has the duty.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Between two looks whether there are routes at all.
+const LOOK_FOR_ROUTES: Duration = Duration::from_secs(2);
+
+/// How long a call waits for the routes: longer than the lease of a gateway that ended without saying so.
+const TAKING_OVER_MAX: Duration = Duration::from_secs(30);
+
+/// What routers call their table, and what it is called at the endpoint. A Trestle server has a table of the first name for routes of its
+/// own.
+const TABLE: &str = "_trestle.routes";
+const TABLE_THERE: &str = "_trestle.gateway_routes";
+
+/// Of a router that delivers nothing.
+const NO_EPOCH: u64 = 0;
+
+/// The routes of an endpoint, as one of its gateways has them.
+pub(super) struct GatewayRoutes {
+    materials: Materials,
+    /// Held by the one task that begins and ends work.
+    work: tokio::sync::Mutex<Option<AtWork>>,
+    /// The same routes for callers.
+    view: Mutex<Option<Arc<Routes>>>,
+    /// Without routes at work: reads what is stored.
+    stored: Routes,
+    /// There are routes, or somebody wants some.
+    is_needed: AtomicBool,
+    is_over: AtomicBool,
+}
+
+/// What routers are made of.
+struct Materials {
+    duty: Arc<Duty>,
+    sources: Arc<RouteSources>,
+    remote: Remote,
+    clock: Arc<dyn Clock>,
+    workers: Handle,
+}
+
+/// This gateway runs the routes.
+struct AtWork {
+    epoch: u64,
+    fence: Arc<Fence>,
+    routes: Arc<Routes>,
+    /// The models whose routes are at work.
+    models: Vec<(String, u64)>,
+}
+
+impl GatewayRoutes {
+    /// Looks for routes from now on, and runs them while this gateway has the duty.
+    pub(super) fn start(
+        duty: Duty,
+        sources: RouteSources,
+        remote: Remote,
+        clock: Arc<dyn Clock>,
+        workers: &Handle,
+    ) -> Arc<Self> {
+        let (duty, sources) = (Arc::new(duty), Arc::new(sources));
+        let materials = Materials {
+            duty,
+            sources,
+            remote,
+            clock,
+            workers: workers.clone(),
+        };
+        let open_side = Arc::new(materials.duty.open_side(TABLE, TABLE_THERE));
+        let routes = Arc::new(GatewayRoutes {
+            stored: materials.routes(NO_EPOCH, open_side),
+            materials,
+            work: tokio::sync::Mutex::default(),
+            view: Mutex::default(),
+            is_needed: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+        });
+        workers.spawn(Arc::clone(&routes).keep());
+        routes
+    }
+
+    /// Takes the routes over and applies a route file. Blocks until it has.
+    pub(super) fn apply_file(&self, file: &Path) -> Result<(), Failure> {
+        let routes = self.take_over().map_err(Failure::failed)?;
+        self.materials.workers.block_on(routes.apply_file(file))
+    }
+
+    /// Answers a call about routes; other calls are given back. Not for tasks.
+    pub(super) fn answer(&self, call: AdminCall) -> Result<Result<AdminAnswer, AdminError>, Box<AdminCall>> {
+        if let Some(routes) = self.at_work() {
+            return route_calls::answer(&routes, call);
+        }
+        match call {
+            AdminCall::ListRoutes(_) => Ok(self.listed().map(AdminAnswer::ListRoutes)),
+            call @ (AdminCall::ReadRoutes(_)
+            | AdminCall::ListDeadLetters(_)
+            | AdminCall::ReadDeadLetter(_)) => route_calls::answer(&self.stored, call),
+            call if route_calls::is_known(&call) => match self.take_over() {
+                Ok(routes) => route_calls::answer(&routes, call),
+                Err(why) => Ok(Err(AdminError::failed(why))),
+            },
+            other => Err(Box::new(other)),
+        }
+    }
+
+    /// The routes, while this gateway runs them.
+    pub(super) fn at_work(&self) -> Option<Arc<Routes>> {
+        self.view.lock().clone()
+    }
+
+    /// Where routes come from.
+    pub(super) fn sources(&self) -> &RouteSources {
+        &self.materials.sources
+    }
+
+    /// Ends the work, so that another gateway goes on at once.
+    pub(super) async fn stop(&self) {
+        self.is_over.store(true, Ordering::Release);
+        let mut work = self.work.lock().await;
+        if let Some(ended) = self.end(&mut work).await
+            && let Err(error) = self.materials.duty.give_up(ended, None).await
+        {
+            tracing::warn!("other gateways run the routes when they see that this one is over: {error}");
+        }
+    }
+
+    fn listed(&self) -> Result<RouteList, AdminError> {
+        let stored = self.stored.wait(self.stored.router().stored_routes())?;
+        Ok(RouteList {
+            routes: stored.into_iter().map(StoredRoute::at_another_gateway).collect(),
+            gone: Vec::new(),
+        })
+    }
+
+    /// Asks the gateway that runs the routes for them, and waits until they run here. Not for tasks.
+    fn take_over(&self) -> Result<Arc<Routes>, String> {
+        self.is_needed.store(true, Ordering::Release);
+        let began = Instant::now();
+        let taking = async {
+            loop {
+                self.step().await;
+                if let Some(routes) = self.at_work() {
+                    return Ok(routes);
+                }
+                if let Err(error) = self.materials.duty.ask_for().await {
+                    tracing::debug!(%error, "asking for the routes");
+                }
+                if began.elapsed() > TAKING_OVER_MAX {
+                    return Err(
+                        "another gateway runs the routes of this endpoint, and has not given them up in time: try again".to_owned(),
+                    );
+                }
+                tokio::time::sleep(LOOK / 5).await;
+            }
+        };
+        self.materials.workers.block_on(taking)
+    }
+
+    async fn keep(self: Arc<Self>) {
+        while !self.is_over.load(Ordering::Acquire) {
+            let pause = match self.is_needed().await {
+                true => {
+                    self.step().await;
+                    LOOK
+                }
+                false => LOOK_FOR_ROUTES,
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Whether there are routes: in a model, in a file that was applied, or rows of such that are gone.
+    async fn is_needed(&self) -> bool {
+        if self.is_needed.load(Ordering::Acquire) {
+            return true;
+        }
+        let models = self.materials.sources.models();
+        let has_routes = |name: String| {
+            let (Ok(text), Ok(model)) = (models.text(&name), models.model(&name)) else {
+                return false;
+            };
+            !read_routes(&text, &[model], &|_| Vec::new()).routes.is_empty()
+        };
+        let is_needed = models.list().into_iter().any(|model| has_routes(model.name))
+            || matches!(self.stored.router().file().await, Ok(Some(_)))
+            || matches!(self.stored.router().stored_routes().await, Ok(stored) if !stored.is_empty());
+        self.is_needed.fetch_or(is_needed, Ordering::AcqRel) || is_needed
+    }
+
+    /// One look at who has the duty, and what follows from that.
+    async fn step(&self) {
+        let mut work = self.work.lock().await;
+        if self.is_over.load(Ordering::Acquire) {
+            return;
+        }
+        let (epoch, wanted_by) = match self.materials.duty.look().await {
+            Ok(DutyHolder::This { epoch, wanted_by }) => (epoch, wanted_by),
+            Ok(DutyHolder::Other) => {
+                if self.end(&mut work).await.is_some() {
+                    tracing::warn!("another gateway runs the routes now");
+                }
+                return;
+            }
+            Err(error) => {
+                tracing::warn!("who runs the routes of the endpoint is not known: {error}");
+                return;
+            }
+        };
+        if work
+            .as_ref()
+            .is_some_and(|work| work.epoch != epoch || work.fence.is_lost())
+        {
+            self.end(&mut work).await;
+        }
+        if let Some(to) = wanted_by {
+            self.end(&mut work).await;
+            if let Err(error) = self.materials.duty.give_up(epoch, Some(&to)).await {
+                tracing::warn!("the routes cannot be given to the gateway that asks for them: {error}");
+            }
+            return;
+        }
+        // A gateway that has not renewed its row for a while may be over to the others.
+        if !self.materials.duty.is_held(epoch) {
+            return;
+        }
+        let models = self.models();
+        match &mut *work {
+            None => self.while_looking(self.begin(&mut work, epoch, models)).await,
+            Some(work) if work.models != models => {
+                self.while_looking(work.routes.resume()).await;
+                work.models = models;
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Goes on looking while work takes long: what is delivered meanwhile needs a fresh look.
+    async fn while_looking(&self, work: impl Future<Output = ()>) {
+        let looking = async {
+            loop {
+                tokio::time::sleep(LOOK).await;
+                // What it finds is acted on with the next step.
+                let _ = self.materials.duty.look().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = work => {}
+            () = looking => {}
+        }
+    }
+
+    async fn begin(&self, work: &mut Option<AtWork>, epoch: u64, models: Vec<(String, u64)>) {
+        tracing::info!("this gateway runs the routes");
+        let fence = Arc::new(self.materials.duty.fence(epoch, TABLE, TABLE_THERE));
+        let state = Arc::clone(&fence) as Arc<dyn Database>;
+        let routes = Arc::new(self.materials.routes(epoch, state));
+        routes.resume().await;
+        routes.log_in_effect();
+        *self.view.lock() = Some(Arc::clone(&routes));
+        *work = Some(AtWork {
+            epoch,
+            fence,
+            routes,
+            models,
+        });
+    }
+
+    /// Ends the work, if there is some; the epoch that it was of.
+    async fn end(&self, work: &mut Option<AtWork>) -> Option<u64> {
+        let ended = work.take()?;
+        *self.view.lock() = None;
+        ended.routes.router().stop().await;
+        Some(ended.epoch)
+    }
+
+    fn models(&self) -> Vec<(String, u64)> {
+        let models = self.materials.sources.models().list().into_iter();
+        models.map(|model| (model.name, model.version)).collect()
+    }
+}
+
+impl Materials {
+    /// Routes of a router that has none yet, which keeps its rows there and delivers in this epoch.
+    fn routes(&self, epoch: u64, state: Arc<dyn Database>) -> Routes {
+        let router = Router::start(Setup {
+            database: Arc::new(self.remote.clone()),
+            state,
+            clock: Arc::clone(&self.clock),
+            bell: None,
+            typer: Arc::clone(&self.sources.typer) as _,
+            doors: Arc::new(OnDuty {
+                doors: Arc::clone(&self.sources.doors) as _,
+                duty: Arc::clone(&self.duty),
+                epoch,
+            }),
+            rows: RowReading::Scanned(remote_scan::settings(&self.remote, STREAM_DELAY)),
+            poll: POLL,
+            runtime: self.workers.clone(),
+            held: None,
+            parked_max: Setup::PARKED_MAX,
+        });
+        Routes::new(Arc::clone(&self.sources), router, &self.workers)
+    }
+}
+
+/// Opens targets that deliver only while this gateway may act on its duty.
+struct OnDuty {
+    doors: Arc<dyn Doors>,
+    duty: Arc<Duty>,
+    epoch: u64,
+}
+
+impl Doors for OnDuty {
+    fn open(&self, route: &Route) -> Result<Door, String> {
+        Ok(match self.doors.open(route)? {
+            Door::Target(target) => Door::Target(Arc::new(TargetOnDuty {
+                target,
+                duty: Arc::clone(&self.duty),
+                epoch: self.epoch,
+            })),
+            door => door,
+        })
+    }
+}
+
+struct TargetOnDuty {
+    target: Arc<dyn Target>,
+    duty: Arc<Duty>,
+    epoch: u64,
+}
+
+impl Target for TargetOnDuty {
+    fn deliver<'a>(&'a self, batch: &'a Batch) -> Deliver<'a> {
+        match self.duty.is_held(self.epoch) {
+            true => self.target.deliver(batch),
+            false => Box::pin(async {
+                let why = "this gateway has not reached the endpoint for some seconds: another one may run the routes";
+                Outcome::Unavailable(why.to_owned())
+            }),
+        }
+    }
+}

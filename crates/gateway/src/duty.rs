@@ -1,0 +1,259 @@
+//! What one of several gateways does for all of them: the routes of an endpoint.
+//!
+//! A row beside those of the gateways names the one that does it, and counts how often that has changed: its epoch. The duty ends with the
+//! gateway's own row (`fleet.rs`): when nothing new of it was seen for the lease, or when it left. Another gateway can ask for the duty, and
+//! is given it when the holder has ended its work.
+//!
+//! *Invariant*: what the holder writes through a [`Fence`] is written in one transaction with the check that the epoch is still its own. A
+//! gateway that was stopped for a while and goes on writes nothing.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use trestle_api::{ConditionCheck, DatabaseExt, Error, ErrorKind, GetItem, TransactWriteItem, UpdateItem};
+use trestle_item::{AttributeValue, Item, Map, Number};
+
+use crate::endpoint::Endpoint;
+use crate::fence::Fence;
+use crate::fleet::{GATEWAYS, Sightings};
+
+/// The key of the row. No gateway has this id.
+const ROUTES: &str = "/routes";
+const HOLDER: &str = "holder";
+const EPOCH: &str = "epoch";
+const WANTED_BY: &str = "wanted_by";
+
+/// How long after a look the holder may begin something: less than the lease of its own row.
+const SEEN_MAX: Duration = Duration::from_secs(4);
+
+/// The duty to run the routes of an endpoint, as one of its gateways sees it.
+#[derive(Debug)]
+pub struct Duty {
+    endpoint: Arc<Endpoint>,
+    sightings: Mutex<Sightings>,
+    /// The epoch in which this gateway found itself the holder, and when it asked.
+    seen: Mutex<Option<(u64, Instant)>>,
+}
+
+/// Who has the duty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DutyHolder {
+    /// This gateway, in this epoch.
+    This {
+        /// How often the holder has changed.
+        epoch: u64,
+        /// The gateway that asks for it.
+        wanted_by: Option<String>,
+    },
+    /// Another one.
+    Other,
+}
+
+/// The row.
+#[derive(Default)]
+struct Row {
+    holder: Option<String>,
+    epoch: u64,
+    wanted_by: Option<String>,
+}
+
+impl Duty {
+    pub(crate) fn new(endpoint: Arc<Endpoint>) -> Self {
+        Duty {
+            endpoint,
+            sightings: Mutex::default(),
+            seen: Mutex::default(),
+        }
+    }
+
+    /// Looks who has it, and takes it if the holder is over or there is none.
+    pub async fn look(&self) -> Result<DutyHolder, Error> {
+        let asked = Instant::now();
+        let found = self.find(asked).await?;
+        *self.seen.lock() = match &found {
+            // What was seen while others may hold this gateway for over says nothing.
+            DutyHolder::This { epoch, .. } if self.endpoint.member.check().is_ok() => Some((*epoch, asked)),
+            _ => None,
+        };
+        Ok(found)
+    }
+
+    async fn find(&self, asked: Instant) -> Result<DutyHolder, Error> {
+        // From here on others see whether this gateway is over.
+        if !self.endpoint.member.is_counted() {
+            self.endpoint.join().await?;
+        }
+        let own = &self.endpoint.member.id;
+        let row = self.row().await?;
+        let is_free = match &row.holder {
+            Some(holder) if holder == own => {
+                return Ok(DutyHolder::This {
+                    epoch: row.epoch,
+                    wanted_by: row.wanted_by.filter(|by| by != own),
+                });
+            }
+            Some(holder) => {
+                let renewal = self.endpoint.renewal_of(holder).await?;
+                // Without a row it has left, or others have found that it is over.
+                renewal.is_empty() || self.sightings.lock().is_over(holder, &renewal, asked)
+            }
+            None => true,
+        };
+        if !is_free {
+            return Ok(DutyHolder::Other);
+        }
+        let taken = self
+            .change("SET #h = :new, #e = :next REMOVE #w", row.epoch, Some(own))
+            .await?;
+        Ok(match taken {
+            true => DutyHolder::This {
+                epoch: row.epoch + 1,
+                wanted_by: None,
+            },
+            false => DutyHolder::Other,
+        })
+    }
+
+    /// Asks the holder for it. It is given when the holder has ended its work.
+    pub async fn ask_for(&self) -> Result<(), Error> {
+        let row = self.row().await?;
+        let own = &self.endpoint.member.id;
+        if row.holder.is_none() || row.holder.as_ref() == Some(own) || row.wanted_by.as_ref() == Some(own) {
+            return Ok(());
+        }
+        self.change("SET #w = :new", row.epoch, Some(own)).await.map(drop)
+    }
+
+    /// Gives it to the gateway that asks for it, or to the next that looks. This gateway does no more work of this epoch.
+    pub async fn give_up(&self, epoch: u64, to: Option<&str>) -> Result<(), Error> {
+        let update = match to {
+            Some(_) => "SET #h = :new, #e = :next REMOVE #w",
+            None => "SET #e = :next REMOVE #h, #w",
+        };
+        self.change(update, epoch, to).await.map(drop)
+    }
+
+    /// Whether this gateway may begin something as the holder of an epoch: it has just found that it is, and the others will not hold it
+    /// for over for some seconds.
+    #[must_use]
+    pub fn is_held(&self, epoch: u64) -> bool {
+        let is_seen = |(seen, asked): (u64, Instant)| seen == epoch && asked.elapsed() < SEEN_MAX;
+        self.seen.lock().is_some_and(is_seen) && self.endpoint.member.check().is_ok()
+    }
+
+    /// The endpoint as the holder of an epoch writes it: rows of the table `own` are at the endpoint in the table `there`.
+    #[must_use]
+    pub fn fence(&self, epoch: u64, own: &'static str, there: &'static str) -> Fence {
+        let holds = TransactWriteItem {
+            condition_check: Some(Box::new(ConditionCheck {
+                table_name: GATEWAYS.name.to_owned(),
+                key: key(),
+                condition_expression: "#h = :own AND #e = :epoch".to_owned(),
+                expression_attribute_names: Some(names(&[("#h", HOLDER), ("#e", EPOCH)])),
+                expression_attribute_values: Some(Map::from_iter([
+                    (
+                        ":own".to_owned(),
+                        AttributeValue::S(self.endpoint.member.id.clone()),
+                    ),
+                    (":epoch".to_owned(), number(epoch)),
+                ])),
+                ..ConditionCheck::default()
+            })),
+            ..TransactWriteItem::default()
+        };
+        Fence::new(Arc::clone(&self.endpoint.database), Some(holds), own, there)
+    }
+
+    /// The endpoint as other gateways see it: the same tables, to be read.
+    #[must_use]
+    pub fn open_side(&self, own: &'static str, there: &'static str) -> Fence {
+        Fence::new(Arc::clone(&self.endpoint.database), None, own, there)
+    }
+
+    async fn row(&self) -> Result<Row, Error> {
+        let asked = GetItem {
+            table_name: GATEWAYS.name.to_owned(),
+            key: key(),
+            consistent_read: Some(true),
+            ..GetItem::default()
+        };
+        let row = match self.endpoint.database.get_item(asked).await {
+            Err(error) if error.kind() == ErrorKind::ResourceNotFound => None,
+            answer => answer?.item,
+        };
+        let Some(row) = row else {
+            return Ok(Row::default());
+        };
+        let text = |name: &str| row.get(name).and_then(AttributeValue::as_s).map(str::to_owned);
+        let epoch = row.get(EPOCH).and_then(AttributeValue::as_n);
+        let epoch = epoch.and_then(|epoch| epoch.to_string().parse().ok());
+        Ok(Row {
+            holder: text(HOLDER),
+            epoch: epoch.ok_or_else(|| {
+                Error::internal(format!(
+                    "the row {ROUTES} of {} cannot be read: it was changed by hand, or written by a newer version of Trestle: {row:?}",
+                    GATEWAYS.name
+                ))
+            })?,
+            wanted_by: text(WANTED_BY),
+        })
+    }
+
+    /// Changes the row if it is still of this epoch.
+    async fn change(&self, update: &str, epoch: u64, new: Option<&str>) -> Result<bool, Error> {
+        let mut values = Map::default();
+        let condition = match epoch {
+            0 => "attribute_not_exists(#e)",
+            _ => {
+                values.insert(":seen".to_owned(), number(epoch));
+                "#e = :seen"
+            }
+        };
+        if update.contains(":next") {
+            values.insert(":next".to_owned(), number(epoch + 1));
+        }
+        if let Some(new) = new {
+            values.insert(":new".to_owned(), AttributeValue::S(new.to_owned()));
+        }
+        let used = [("#h", HOLDER), ("#e", EPOCH), ("#w", WANTED_BY)];
+        let used: Vec<_> = used
+            .into_iter()
+            .filter(|(name, _)| update.contains(name) || condition.contains(name))
+            .collect();
+        let update = UpdateItem {
+            table_name: GATEWAYS.name.to_owned(),
+            key: key(),
+            update_expression: Some(update.to_owned()),
+            condition_expression: Some(condition.to_owned()),
+            expression_attribute_names: Some(names(&used)),
+            expression_attribute_values: Some(values),
+            ..UpdateItem::default()
+        };
+        match self.endpoint.database.update_item(update).await {
+            // A transaction of the holder is under way: the next look tries again.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::ConditionalCheckFailed | ErrorKind::TransactionConflict
+                ) =>
+            {
+                Ok(false)
+            }
+            answer => answer.map(|_| true),
+        }
+    }
+}
+
+fn key() -> Item {
+    Item::from([(GATEWAYS.key, ROUTES)])
+}
+
+fn number(number: u64) -> AttributeValue {
+    AttributeValue::N(Number::from(number))
+}
+
+fn names(names: &[(&str, &str)]) -> std::collections::BTreeMap<String, String> {
+    let owned = |(name, stands_for): &(&str, &str)| ((*name).to_owned(), (*stands_for).to_owned());
+    names.iter().map(owned).collect()
+}

@@ -1,0 +1,176 @@
+//! The endpoint as the holder of a duty writes it: each write is one transaction with the check that the duty is still held.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trestle_api::{
+    BatchWriteItem, BatchWriteItemOutput, CancellationCode, Database, DatabaseExt, Delete, Error, ErrorKind,
+    Put, Request, Response, ResponseFuture, TransactWriteItem, TransactWriteItems, WriteRequest,
+};
+use trestle_item::size;
+
+/// The most bytes of rows in a transaction: an endpoint takes 4 MB of them.
+const BYTES_MAX: usize = 3_000_000;
+
+/// A table of the holder's at the endpoint, under another name there. Without a check, it can only be read.
+pub struct Fence {
+    database: Arc<dyn Database>,
+    holds: Option<TransactWriteItem>,
+    own: &'static str,
+    there: &'static str,
+    /// Transactions that check the same row get in each other's way at the endpoint: here they wait for one another.
+    turn: tokio::sync::Mutex<()>,
+    is_lost: AtomicBool,
+}
+
+impl Fence {
+    pub(crate) fn new(
+        database: Arc<dyn Database>,
+        holds: Option<TransactWriteItem>,
+        own: &'static str,
+        there: &'static str,
+    ) -> Self {
+        Fence {
+            database,
+            holds,
+            own,
+            there,
+            turn: tokio::sync::Mutex::default(),
+            is_lost: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether a write found that another gateway has the duty now.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Acquire)
+    }
+
+    fn rename(&self, table: &mut String) {
+        if table == self.own {
+            self.there.clone_into(table);
+        }
+    }
+
+    async fn answer(&self, mut request: Request) -> Result<Response, Error> {
+        match &mut request {
+            Request::CreateTable(request) => self.rename(&mut request.table_name),
+            Request::DescribeTable(request) => self.rename(&mut request.table_name),
+            Request::GetItem(request) => self.rename(&mut request.table_name),
+            Request::Query(request) => self.rename(&mut request.table_name),
+            Request::BatchWriteItem(_) | Request::TransactWriteItems(_) => {}
+            other => {
+                return Err(Error::defect(format_args!(
+                    "{} through a fence",
+                    other.operation()
+                )));
+            }
+        }
+        match request {
+            Request::BatchWriteItem(batch) => self.batch(batch).await.map(Into::into),
+            Request::TransactWriteItems(request) => {
+                let written = self.transact(request).await;
+                written.map(Into::into)
+            }
+            request => self.database.execute(request).await,
+        }
+    }
+
+    /// Rows in no particular order and not all at once, as the batch promises no more.
+    async fn batch(&self, batch: BatchWriteItem) -> Result<BatchWriteItemOutput, Error> {
+        let (mut part, mut bytes) = (Vec::new(), 0);
+        for (table, requests) in batch.request_items {
+            for request in requests {
+                let more = bytes_of(&request);
+                if bytes + more > BYTES_MAX && !part.is_empty() {
+                    self.transact_all(std::mem::take(&mut part)).await?;
+                    bytes = 0;
+                }
+                bytes += more;
+                part.push(in_transaction(&table, request));
+            }
+        }
+        if !part.is_empty() {
+            self.transact_all(part).await?;
+        }
+        Ok(BatchWriteItemOutput::default())
+    }
+
+    async fn transact_all(&self, items: Vec<TransactWriteItem>) -> Result<(), Error> {
+        let request = TransactWriteItems {
+            transact_items: items,
+            ..TransactWriteItems::default()
+        };
+        self.transact(request).await.map(drop)
+    }
+
+    async fn transact(
+        &self,
+        mut request: TransactWriteItems,
+    ) -> Result<trestle_api::TransactWriteItemsOutput, Error> {
+        let Some(holds) = &self.holds else {
+            return Err(Error::validation(
+                "Another gateway runs the routes of this endpoint",
+            ));
+        };
+        for item in &mut request.transact_items {
+            let tables = [
+                item.put.as_mut().map(|put| &mut put.table_name),
+                item.delete.as_mut().map(|delete| &mut delete.table_name),
+                item.update.as_mut().map(|update| &mut update.table_name),
+                item.condition_check.as_mut().map(|check| &mut check.table_name),
+            ];
+            tables.into_iter().flatten().for_each(|table| self.rename(table));
+        }
+        // Last, so that the reasons of a cancellation are at the places of the caller's items.
+        request.transact_items.push(holds.clone());
+        let _turn = self.turn.lock().await;
+        let written = self.database.transact_write_items(request).await;
+        written.inspect_err(|error| {
+            let reasons = error.reasons();
+            let is_lost = reasons
+                .last()
+                .is_some_and(|reason| reason.code == CancellationCode::ConditionalCheckFailed);
+            if error.kind() == ErrorKind::TransactionCanceled && is_lost {
+                self.is_lost.store(true, Ordering::Release);
+            }
+        })
+    }
+}
+
+impl Database for Fence {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
+        Box::pin(self.answer(request))
+    }
+}
+
+fn bytes_of(request: &WriteRequest) -> usize {
+    let put = request.put_request.as_ref();
+    put.map_or(0, |put| size::of_item(&put.item))
+}
+
+fn in_transaction(table: &str, request: WriteRequest) -> TransactWriteItem {
+    TransactWriteItem {
+        put: request.put_request.map(|put| {
+            Box::new(Put {
+                table_name: table.to_owned(),
+                item: put.item,
+                ..Put::default()
+            })
+        }),
+        delete: request.delete_request.map(|delete| {
+            Box::new(Delete {
+                table_name: table.to_owned(),
+                key: delete.key,
+                ..Delete::default()
+            })
+        }),
+        ..TransactWriteItem::default()
+    }
+}
+
+impl std::fmt::Debug for Fence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fence").finish_non_exhaustive()
+    }
+}

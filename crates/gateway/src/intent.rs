@@ -1,0 +1,523 @@
+//! Writes of modelled rows at an endpoint without transactions.
+//!
+//! 1. An intent row is put: what is locked next belongs to it.
+//! 2. Every row that is to be written, or that was read, is locked by a row of `_trestle.locks`. If another write has locked one,
+//!    everything is let go, and the write begins again.
+//! 3. The rows are read again. If one is not as it was read, everything is let go, and the write begins again.
+//! 4. The plan is stored in the intent. From here on the write is made, whatever happens.
+//! 5. Rows are written: those that come or change first, those that go last.
+//! 6. The locks are removed, then the intent.
+//!
+//! *Invariant*: while a row is locked by an intent, no gateway changes it for another write. So every step can be repeated, and an intent
+//! that was left by a gateway that ended is finished from its plan, or let go if it has none, by the gateway that meets its locks and
+//! by the keeper of any gateway. Before a gateway that is over is out of the way, its lease has passed (`fleet.rs`). Clients that read rows
+//! see some of a write's rows before the others.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::future::{join_all, try_join_all};
+use trestle_api::{
+    DatabaseExt, DeleteItem, Error, ErrorKind, GetItem, PutItem, Scan, TransactWriteItems, UpdateItem,
+};
+use trestle_env::ids;
+use trestle_item::{AttributeValue, Item, Map, codec, size};
+
+use crate::commit::{Commit, Sent};
+use crate::endpoint::Endpoint;
+use crate::known_rows::KnownRows;
+use crate::moment::ImageName;
+use crate::own_table::OwnTable;
+use crate::part::{Becomes, Part};
+use crate::table_shape::RowId;
+
+/// Writes that are under way.
+const INTENTS: OwnTable = OwnTable {
+    name: "_trestle.intents",
+    key: INTENT,
+    range: None,
+    ttl: None,
+};
+/// Rows that are part of one.
+const LOCKS: OwnTable = OwnTable {
+    name: "_trestle.locks",
+    key: ROW,
+    range: None,
+    ttl: None,
+};
+const INTENT: &str = "intent";
+const GATEWAY: &str = "gateway";
+const ROWS: &str = "rows";
+const PLAN: &str = "plan";
+const UNDONE: &str = "undone";
+const ROW: &str = "row";
+/// The largest plan: an item has at most 400 KB.
+const PLAN_BYTES_MAX: usize = 380_000;
+
+/// A write that is under way.
+#[derive(Clone, Debug)]
+struct Intent {
+    id: String,
+    /// The gateway that makes it.
+    gateway: String,
+    /// The locks.
+    rows: Vec<String>,
+    /// The rows to be written, once it is decided.
+    plan: Option<Vec<Part>>,
+}
+
+/// A lock that another write holds.
+#[derive(Debug)]
+struct HeldLock {
+    row: String,
+    intent: String,
+    gateway: String,
+}
+
+fn lock_name(part: &Part) -> String {
+    let name = ImageName::of(&part.table, &part.key);
+    format!("{}/{:032x}", name.table, name.digest)
+}
+
+impl Intent {
+    fn key(id: &str) -> Item {
+        Item::from([(INTENT, id)])
+    }
+
+    fn to_item(&self) -> Item {
+        let mut item = Self::key(&self.id);
+        item.insert(GATEWAY, self.gateway.as_str());
+        let rows = self.rows.iter().map(|row| AttributeValue::S(row.clone()));
+        item.insert(ROWS, AttributeValue::L(rows.collect()));
+        item
+    }
+
+    fn from_item(item: &Item) -> Option<Self> {
+        let text = |name: &str| item.get(name).and_then(AttributeValue::as_s).map(str::to_owned);
+        let Some(AttributeValue::L(rows)) = item.get(ROWS) else {
+            return None;
+        };
+        let rows: Option<Vec<String>> = rows.iter().map(|row| row.as_s().map(str::to_owned)).collect();
+        let plan = match item.get(PLAN) {
+            Some(AttributeValue::L(parts)) => {
+                Some(parts.iter().map(part_from).collect::<Option<Vec<Part>>>()?)
+            }
+            Some(_) => return None,
+            None => None,
+        };
+        Some(Intent {
+            id: text(INTENT)?,
+            gateway: text(GATEWAY)?,
+            rows: rows?,
+            plan,
+        })
+    }
+}
+
+/// A part as it is stored in a plan.
+fn part_to(part: &Part) -> AttributeValue {
+    let bytes = |item: &Item| AttributeValue::B(codec::encode(item));
+    let mut stored = Item::from([("table", part.table.as_str()), ("hash", part.hash.as_str())]);
+    stored.insert("key", bytes(&part.key));
+    if let Some(old) = &part.old {
+        stored.insert("old", bytes(old));
+    }
+    let uses = part.uses.iter().map(|name| AttributeValue::S(name.clone()));
+    stored.insert("uses", AttributeValue::L(uses.collect()));
+    match &part.becomes {
+        Becomes::Unchanged | Becomes::Removed => {}
+        Becomes::Replaced(new) => {
+            stored.insert("replaced", bytes(new));
+        }
+        Becomes::Changed(new) => {
+            stored.insert("changed", bytes(new));
+        }
+    }
+    AttributeValue::M(stored)
+}
+
+/// Parts that change nothing are not stored; what becomes nothing is removed.
+fn part_from(stored: &AttributeValue) -> Option<Part> {
+    let AttributeValue::M(stored) = stored else {
+        return None;
+    };
+    let text = |name: &str| stored.get(name).and_then(AttributeValue::as_s).map(str::to_owned);
+    let item = |name: &str| stored.get(name).and_then(AttributeValue::as_b).map(codec::decode);
+    let item = |name: &str| item(name).transpose().ok();
+    let Some(AttributeValue::L(uses)) = stored.get("uses") else {
+        return None;
+    };
+    let uses: Option<BTreeSet<String>> = uses.iter().map(|name| name.as_s().map(str::to_owned)).collect();
+    let becomes = match (item("replaced")?, item("changed")?) {
+        (Some(new), _) => Becomes::Replaced(Arc::new(new)),
+        (None, Some(new)) => Becomes::Changed(Arc::new(new)),
+        (None, None) => Becomes::Removed,
+    };
+    Some(Part {
+        table: text("table")?,
+        key: item("key")??,
+        hash: text("hash")?,
+        old: item("old")?.map(Arc::new),
+        becomes,
+        uses: uses?,
+        position: None,
+    })
+}
+
+/// An intent of this gateway. If it is dropped with it, the keeper finishes the intent or lets it go.
+struct Unfinished<'e> {
+    endpoint: &'e Endpoint,
+    intent: Option<String>,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        self.endpoint.abandoned.lock().extend(self.intent.take());
+    }
+}
+
+impl Endpoint {
+    /// Whether the endpoint has transactions; asked once.
+    pub(crate) async fn has_transactions(&self) -> Result<bool, Error> {
+        let asked = self.transactions.get_or_try_init(|| async {
+            // It has no items, and is refused either way.
+            let nothing = TransactWriteItems::default();
+            match self.database.transact_write_items(nothing).await {
+                Err(error) if error.kind() == ErrorKind::UnknownOperation => {
+                    INTENTS.ensure(&*self.database).await?;
+                    LOCKS.ensure(&*self.database).await?;
+                    Ok(false)
+                }
+                Ok(_) => Ok(true),
+                Err(error) if error.kind() == ErrorKind::Validation => Ok(true),
+                Err(error) => Err(error),
+            }
+        });
+        asked.await.copied()
+    }
+
+    /// Makes a write without a transaction.
+    pub(crate) async fn send_by_intent(&self, commit: Commit) -> Result<Sent, Error> {
+        if commit.items.is_some() {
+            return Err(Error::validation(
+                "The endpoint has no transactions (`trestle endpoint probe` says what it has), and a gateway makes none of clients' \
+                 there: write each item with a request of its own",
+            ));
+        }
+        let intent = Intent {
+            id: ids::uuid(),
+            gateway: self.member.id.clone(),
+            rows: commit.parts.iter().map(lock_name).collect(),
+            plan: None,
+        };
+        let put = PutItem {
+            table_name: INTENTS.name.to_owned(),
+            item: intent.to_item(),
+            ..PutItem::default()
+        };
+        // A client that goes away ends this anywhere.
+        let mut unfinished = Unfinished {
+            endpoint: self,
+            intent: Some(intent.id.clone()),
+        };
+        self.database.put_item(put).await?;
+        let made = self.carry_out(&intent, commit).await;
+        if !matches!(made, Ok(Sent::Done(_))) {
+            // Whether it was decided is not known, or it is to be let go.
+            if let Err(error) = self.finish_intent(&intent.id).await {
+                tracing::warn!("a write that failed is finished or let go later: {error}");
+                return made;
+            }
+        }
+        unfinished.intent = None;
+        made
+    }
+
+    async fn carry_out(&self, intent: &Intent, commit: Commit) -> Result<Sent, Error> {
+        let held = self.lock(intent).await?;
+        if !held.is_empty() {
+            for held in held.into_iter().flatten() {
+                self.meet(held).await?;
+            }
+            return Ok(Sent::Overtaken(Vec::new()));
+        }
+        if !self.all_hold(&commit.parts).await? {
+            return Ok(Sent::Overtaken(Vec::new()));
+        }
+        let moment = self.moment.lock().own().map(str::to_owned);
+        self.check_moment(moment.as_deref().filter(|_| !commit.own.is_empty()))
+            .await?;
+        let mut written: Vec<Part> = commit.parts.into_iter().filter(Part::writes).collect();
+        written.sort_by_key(|part| matches!(part.becomes, Becomes::Removed));
+        if !self.decide(intent, &written).await? {
+            return Ok(Sent::Overtaken(Vec::new()));
+        }
+        for part in written {
+            self.apply(part).await?;
+        }
+        self.let_go(intent).await?;
+        Ok(Sent::Done(Vec::new()))
+    }
+
+    /// Locks all rows of an intent. Those that others have locked, as far as the locks are still there.
+    async fn lock(&self, intent: &Intent) -> Result<Vec<Option<HeldLock>>, Error> {
+        let locked = intent.rows.iter().map(|row| async move {
+            let mut item = Item::from([(ROW, row.as_str()), (INTENT, intent.id.as_str())]);
+            item.insert(GATEWAY, intent.gateway.as_str());
+            let put = PutItem {
+                table_name: LOCKS.name.to_owned(),
+                item,
+                condition_expression: Some("attribute_not_exists(#r)".to_owned()),
+                expression_attribute_names: Some([("#r".to_owned(), ROW.to_owned())].into()),
+                ..PutItem::default()
+            };
+            match self.database.put_item(put).await {
+                Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => {
+                    self.holder(row).await.map(Some)
+                }
+                answer => answer.map(|_| None),
+            }
+        });
+        let locked = try_join_all(locked).await?;
+        Ok(locked.into_iter().flatten().collect())
+    }
+
+    /// The lock on a row; `None` if it is gone by now.
+    async fn holder(&self, row: &str) -> Result<Option<HeldLock>, Error> {
+        let asked = GetItem {
+            table_name: LOCKS.name.to_owned(),
+            key: Item::from([(ROW, row)]),
+            consistent_read: Some(true),
+            ..GetItem::default()
+        };
+        let Some(found) = self.database.get_item(asked).await?.item else {
+            return Ok(None);
+        };
+        let text = |name: &str| found.get(name)?.as_s().map(str::to_owned);
+        let held = text(INTENT).zip(text(GATEWAY));
+        let (intent, gateway) = held.ok_or_else(|| unreadable(&found))?;
+        Ok(Some(HeldLock {
+            row: row.to_owned(),
+            intent,
+            gateway,
+        }))
+    }
+
+    /// A lock of another write: if its intent is gone, the lock goes; if its gateway is over, the intent is finished.
+    async fn meet(&self, held: HeldLock) -> Result<(), Error> {
+        match self.intent(&held.intent).await? {
+            None => self.unlock(&held.row, &held.intent).await,
+            Some(_) if self.is_over(&held.gateway).await? => self.finish_intent(&held.intent).await,
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Whether all rows are as they were read. They are locked.
+    async fn all_hold(&self, parts: &[Part]) -> Result<bool, Error> {
+        let ids: Vec<(RowId, Item)> = parts
+            .iter()
+            .map(|part| (RowId::new(&part.table, &part.key), part.key.clone()))
+            .collect();
+        let mut known = KnownRows::default();
+        self.read_rows(ids.clone(), &mut known).await?;
+        let rows = ids
+            .iter()
+            .map(|(id, _)| known.row(id).and_then(|row| row.item.clone()));
+        Ok(parts
+            .iter()
+            .zip(rows)
+            .all(|(part, row)| part.holds(row.as_deref())))
+    }
+
+    /// Stores the plan. False if the intent was let go by another gateway.
+    async fn decide(&self, intent: &Intent, written: &[Part]) -> Result<bool, Error> {
+        let plan = AttributeValue::L(written.iter().map(part_to).collect());
+        let bytes = size::of_item(&Map::from_iter([(PLAN.to_owned(), plan.clone())]));
+        if bytes > PLAN_BYTES_MAX {
+            return Err(Error::validation(format!(
+                "The write was refused: with everything that follows from it, it has {bytes} bytes, and at an endpoint without \
+                 transactions there is room for {PLAN_BYTES_MAX}. Write items on which fewer rows depend, or smaller ones"
+            )));
+        }
+        self.member.check()?;
+        let update = UpdateItem {
+            table_name: INTENTS.name.to_owned(),
+            key: Intent::key(&intent.id),
+            update_expression: Some("SET #p = :plan".to_owned()),
+            condition_expression: Some("attribute_exists(#i) AND attribute_not_exists(#u)".to_owned()),
+            expression_attribute_names: Some(names([("#p", PLAN), ("#i", INTENT), ("#u", UNDONE)])),
+            expression_attribute_values: Some(Map::from_iter([(":plan".to_owned(), plan)])),
+            ..UpdateItem::default()
+        };
+        match self.database.update_item(update).await {
+            Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => Ok(false),
+            answer => answer.map(|_| true),
+        }
+    }
+
+    /// Writes a row of a plan. One that is not as the plan knows it was written by another gateway that finishes the same plan, or
+    /// changed past all gateways.
+    async fn apply(&self, mut part: Part) -> Result<(), Error> {
+        if self.try_apply(part.clone()).await? {
+            return Ok(());
+        }
+        // Not every endpoint finds maps and lists equal that are. The row is locked, and is compared here.
+        let mut known = KnownRows::default();
+        let id = RowId::new(&part.table, &part.key);
+        self.read_rows(vec![(id.clone(), part.key.clone())], &mut known)
+            .await?;
+        let row = known.row(&id).and_then(|row| row.item.clone());
+        if part.holds(row.as_deref()) {
+            part.forget_documents();
+            self.try_apply(part).await?;
+        }
+        Ok(())
+    }
+
+    /// False if the row is not as the plan knows it, as the endpoint compares.
+    async fn try_apply(&self, part: Part) -> Result<bool, Error> {
+        self.member.check()?;
+        match self.database.execute(part.into_request(None)).await {
+            Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => Ok(false),
+            answer => answer.map(|_| true),
+        }
+    }
+
+    /// Removes the locks of an intent, then the intent.
+    async fn let_go(&self, intent: &Intent) -> Result<(), Error> {
+        let unlocked = intent.rows.iter().map(|row| self.unlock(row, &intent.id));
+        for unlocked in join_all(unlocked).await {
+            unlocked?;
+        }
+        let delete = DeleteItem {
+            table_name: INTENTS.name.to_owned(),
+            key: Intent::key(&intent.id),
+            ..DeleteItem::default()
+        };
+        self.database.delete_item(delete).await.map(drop)
+    }
+
+    async fn unlock(&self, row: &str, intent: &str) -> Result<(), Error> {
+        let delete = DeleteItem {
+            table_name: LOCKS.name.to_owned(),
+            key: Item::from([(ROW, row)]),
+            condition_expression: Some("#i = :intent".to_owned()),
+            expression_attribute_names: Some(names([("#i", INTENT)])),
+            expression_attribute_values: Some(Map::from_iter([(
+                ":intent".to_owned(),
+                AttributeValue::S(intent.to_owned()),
+            )])),
+            ..DeleteItem::default()
+        };
+        match self.database.delete_item(delete).await {
+            Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => Ok(()),
+            answer => answer.map(drop),
+        }
+    }
+
+    async fn intent(&self, id: &str) -> Result<Option<Intent>, Error> {
+        let asked = GetItem {
+            table_name: INTENTS.name.to_owned(),
+            key: Intent::key(id),
+            consistent_read: Some(true),
+            ..GetItem::default()
+        };
+        let found = self.database.get_item(asked).await?.item;
+        found
+            .map(|row| Intent::from_item(&row).ok_or_else(|| unreadable(&row)))
+            .transpose()
+    }
+
+    /// Finishes an intent that has a plan, and lets one go that has none.
+    pub(crate) async fn finish_intent(&self, id: &str) -> Result<(), Error> {
+        let Some(mut intent) = self.intent(id).await? else {
+            return Ok(());
+        };
+        if intent.plan.is_none() && !self.undo(id).await? {
+            // It was decided in this moment, or is gone.
+            match self.intent(id).await? {
+                Some(decided) => intent = decided,
+                None => return Ok(()),
+            }
+        }
+        for part in intent.plan.take().unwrap_or_default() {
+            self.apply(part).await?;
+        }
+        self.let_go(&intent).await
+    }
+
+    /// From now on, an intent cannot be decided. False if it was, or is gone.
+    async fn undo(&self, id: &str) -> Result<bool, Error> {
+        let update = UpdateItem {
+            table_name: INTENTS.name.to_owned(),
+            key: Intent::key(id),
+            update_expression: Some("SET #u = :true".to_owned()),
+            condition_expression: Some("attribute_exists(#i) AND attribute_not_exists(#p)".to_owned()),
+            expression_attribute_names: Some(names([("#p", PLAN), ("#i", INTENT), ("#u", UNDONE)])),
+            expression_attribute_values: Some(Map::from_iter([(
+                ":true".to_owned(),
+                AttributeValue::from(true),
+            )])),
+            ..UpdateItem::default()
+        };
+        match self.database.update_item(update).await {
+            Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => Ok(false),
+            answer => answer.map(|_| true),
+        }
+    }
+
+    /// Finishes what this gateway abandoned, and what gateways left that are over.
+    pub(crate) async fn sweep_abandoned(&self) -> Result<(), Error> {
+        let abandoned = std::mem::take(&mut *self.abandoned.lock());
+        for id in abandoned {
+            let mut unfinished = Unfinished {
+                endpoint: self,
+                intent: Some(id.clone()),
+            };
+            match self.finish_intent(&id).await {
+                Ok(()) => unfinished.intent = None,
+                Err(error) => tracing::warn!("a write that failed is finished or let go later: {error}"),
+            }
+        }
+        self.finish_intents(false).await
+    }
+
+    /// Finishes the intents of gateways that are over; or all, when no gateway writes: what follows is under another version, or of another
+    /// moment.
+    pub(crate) async fn finish_intents(&self, all: bool) -> Result<(), Error> {
+        let mut start = None;
+        loop {
+            let asked = Scan {
+                table_name: INTENTS.name.to_owned(),
+                consistent_read: Some(true),
+                exclusive_start_key: start,
+                ..Scan::default()
+            };
+            let page = self.database.scan(asked).await?;
+            for row in page.items.iter().flat_map(|rows| rows.iter()) {
+                let intent = Intent::from_item(&row).ok_or_else(|| unreadable(&row))?;
+                if all || self.is_over(&intent.gateway).await? {
+                    self.finish_intent(&intent.id).await?;
+                }
+            }
+            start = page.last_evaluated_key;
+            if start.is_none() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn names<const N: usize>(names: [(&str, &str); N]) -> std::collections::BTreeMap<String, String> {
+    names
+        .into_iter()
+        .map(|(short, name)| (short.to_owned(), name.to_owned()))
+        .collect()
+}
+
+fn unreadable(row: &Item) -> Error {
+    Error::internal(format!(
+        "a row of {} cannot be read: it was changed by hand, or written by a newer version of Trestle: {row:?}",
+        INTENTS.name
+    ))
+}

@@ -1,0 +1,167 @@
+//! A thread that keeps a gateway in step with the others: it renews the gateway's row, stops its writes while another one changes what
+//! is in force, and reads it again.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::OwnedRwLockWriteGuard;
+use trestle_api::{Error, Wait};
+use trestle_binding::BindError;
+use trestle_models::Models;
+
+use crate::documents::InForce;
+use crate::endpoint::Endpoint;
+use crate::fleet::{LOOK, Sightings};
+
+/// Intents are swept after so many looks, every five seconds.
+const SWEEP_LOOKS: u32 = 20;
+
+/// A thread that keeps this gateway in step with the others. It ends when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    stop: Arc<(Mutex<bool>, Condvar)>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Keeper {
+    pub(crate) fn start(endpoint: Arc<Endpoint>, models: Arc<Models>) -> std::io::Result<Self> {
+        let stop = Arc::new((Mutex::new(false), Condvar::new()));
+        let told = Arc::clone(&stop);
+        let mut keeping = InStep {
+            endpoint,
+            models,
+            stopped: None,
+            sightings: Sightings::default(),
+            looks: 0,
+        };
+        let thread = std::thread::Builder::new()
+            .name("trestle-fleet".into())
+            .spawn(move || {
+                let (is_over, bell) = &*told;
+                let mut is_over = is_over.lock();
+                while !*is_over {
+                    // Others may ask for the end meanwhile.
+                    parking_lot::MutexGuard::unlocked(&mut is_over, || keeping.look());
+                    if !*is_over {
+                        bell.wait_for(&mut is_over, LOOK);
+                    }
+                }
+                drop(is_over);
+                keeping.endpoint.leave();
+            })?;
+        Ok(Keeper {
+            stop,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        *self.stop.0.lock() = true;
+        self.stop.1.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct InStep {
+    endpoint: Arc<Endpoint>,
+    models: Arc<Models>,
+    /// Held while another gateway changes what is in force, with the generation to come: no modelled row is written.
+    stopped: Option<(u64, OwnedRwLockWriteGuard<()>)>,
+    /// Of the gateways that announced a change or hold a moment.
+    sightings: Sightings,
+    /// Looks since intents were swept.
+    looks: u32,
+}
+
+impl InStep {
+    /// One look at the endpoint.
+    fn look(&mut self) {
+        if let Err(error) = self.try_look() {
+            tracing::warn!("the gateway's row at the endpoint: {error}");
+        }
+    }
+
+    fn try_look(&mut self) -> Result<(), BindError> {
+        let endpoint = Arc::clone(&self.endpoint);
+        let looked = Instant::now();
+        let found = InForce::read(&*endpoint.database).wait()?;
+        if found.generation == 0 && found.changed_by.is_none() && !endpoint.member.is_counted() {
+            // No model is in force, and this gateway runs no routes: there is nothing to agree on.
+            return Ok(());
+        }
+        if !endpoint.member.is_counted() {
+            endpoint.join().wait()?;
+            return self.try_look();
+        }
+        endpoint.clear_up(&found)?;
+        let is_by_other = found
+            .changed_by
+            .as_ref()
+            .is_some_and(|by| *by != endpoint.member.id);
+        // A gateway that was away for longer than its lease stops before its row is fresh again.
+        if is_by_other {
+            self.stop(found.generation + 1);
+        } else if found.generation > endpoint.known_generation() {
+            self.stop(found.generation);
+        }
+        let stopped_before = self.stopped.as_ref().map(|(generation, _)| *generation);
+        if !endpoint.renew(stopped_before, looked).wait()? {
+            endpoint.join().wait()?;
+            return self.try_look();
+        }
+        // A change by this gateway is known when its writes have ended.
+        if found.generation > endpoint.known_generation() {
+            if endpoint.has_old_models(&found) {
+                self.models.reload()?;
+                tracing::info!("another gateway has changed the models: what is in force was read again");
+            }
+            endpoint.take_up(&found);
+        } else if found.generation == endpoint.known_generation() && found.moment.is_none() {
+            endpoint.moment.lock().set(None);
+        }
+        self.watch(&found)?;
+        self.sweep()?;
+        if !is_by_other {
+            self.stopped = None;
+        }
+        Ok(())
+    }
+
+    /// Lets the writes under way end, and begins none.
+    fn stop(&mut self, generation: u64) {
+        match &mut self.stopped {
+            Some((stopped_before, _)) => *stopped_before = generation,
+            None => {
+                let writing = Arc::clone(&self.endpoint.writing);
+                self.stopped = Some((generation, writing.write_owned().wait()));
+            }
+        }
+    }
+
+    /// Finishes what was left undone at an endpoint without transactions.
+    fn sweep(&mut self) -> Result<(), Error> {
+        let has_abandoned = !self.endpoint.abandoned.lock().is_empty();
+        self.looks += 1;
+        if self.endpoint.transactions.get() != Some(&false) || !(has_abandoned || self.looks >= SWEEP_LOOKS) {
+            return Ok(());
+        }
+        self.looks = 0;
+        self.endpoint.sweep_abandoned().wait()
+    }
+
+    /// Looks after what other gateways have announced or hold.
+    fn watch(&mut self, found: &InForce) -> Result<(), Error> {
+        let holder = found.moment.as_ref().map(|moment| moment.of.as_str());
+        let of_others = found.changed_by.as_deref().into_iter().chain(holder);
+        for gateway in of_others.filter(|gateway| *gateway != self.endpoint.member.id) {
+            self.endpoint.end_if_over(&mut self.sightings, found, gateway)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,170 @@
+//! Models at an endpoint that has no transactions: writes are made by intents.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use trestle_api::{
+    Database, DatabaseExt, Error, ErrorKind, Request, ResponseFuture, TransactWriteItems, Wait,
+};
+use trestle_env::SystemClock;
+use trestle_gateway::Gateway;
+
+use crate::requests::request;
+use crate::same_as_embedded::compare_with;
+use crate::several_gateways::{is_fault, put};
+use crate::support::{EVERYTHING, assert_exact, clock, endpoint, gateway, rows};
+
+/// An endpoint that knows no transactions.
+struct WithoutTransactions(Arc<dyn Database>);
+
+impl Database for WithoutTransactions {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
+        Box::pin(async move {
+            match request {
+                Request::TransactWriteItems(_)
+                | Request::TransactGetItems(_)
+                | Request::ExecuteTransaction(_) => {
+                    Err(Error::new(ErrorKind::UnknownOperation, String::new()))
+                }
+                request => self.0.execute(request).await,
+            }
+        })
+    }
+}
+
+/// The way of a gateway that is killed after so many requests.
+struct Dying {
+    database: Arc<dyn Database>,
+    left: AtomicI64,
+}
+
+impl Database for Dying {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
+        Box::pin(async move {
+            match self.left.fetch_sub(1, Ordering::AcqRel) > 0 {
+                true => self.database.execute(request).await,
+                false => Err(Error::internal("the gateway was killed")),
+            }
+        })
+    }
+}
+
+/// A request that is no transaction.
+pub(crate) fn single(random: &mut fastrand::Rng) -> Request {
+    loop {
+        let request = request(random);
+        if !matches!(request, Request::TransactWriteItems(_)) {
+            return request;
+        }
+    }
+}
+
+fn remote() -> Arc<dyn Database> {
+    Arc::new(WithoutTransactions(endpoint(Arc::new(SystemClock::new()))))
+}
+
+#[test]
+fn random_requests_have_the_same_answers_and_leave_the_same_rows() {
+    for seed in 200..206 {
+        let clock = clock();
+        let remote: Arc<dyn Database> = Arc::new(WithoutTransactions(endpoint(clock.clone())));
+        compare_with(EVERYTHING, seed, clock, remote, single);
+    }
+}
+
+#[test]
+fn a_clients_transaction_is_refused_with_the_reason() {
+    let first = gateway(remote(), Arc::new(SystemClock::new()));
+    let part = trestle_api::TransactWriteItem {
+        put: Some(Box::new(trestle_api::Put {
+            table_name: "rows".to_owned(),
+            item: crate::requests::item(&json!({"kind": "shop", "shop": "s"})),
+            ..trestle_api::Put::default()
+        })),
+        ..trestle_api::TransactWriteItem::default()
+    };
+    let refused = first.transact_write_items(TransactWriteItems {
+        transact_items: vec![part],
+        ..TransactWriteItems::default()
+    });
+    let refused = refused.wait().unwrap_err();
+    assert!(refused.message().contains("has no transactions"), "{refused}");
+}
+
+#[test]
+fn what_is_derived_is_exact_after_writers_at_three_gateways() {
+    let remote = remote();
+    let first = gateway(Arc::clone(&remote), Arc::new(SystemClock::new()));
+    let others = (0..2).map(|_| Gateway::open(Arc::clone(&remote)).unwrap());
+    let gateways: Vec<Gateway> = std::iter::once(first).chain(others).collect();
+    write_singles(&gateways, 30);
+    for table in ["_trestle.intents", "_trestle.locks"] {
+        assert_eq!(rows(&*remote, table), []);
+    }
+    for gateway in &gateways {
+        assert_exact(gateway, "afterwards");
+    }
+}
+
+/// Sixteen writers at all gateways in turn, each with so many random requests.
+pub(crate) fn write_singles(gateways: &[Gateway], requests: usize) {
+    thread::scope(|scope| {
+        for (seed, gateway) in (0..16).zip(gateways.iter().cycle()) {
+            scope.spawn(move || {
+                let mut random = fastrand::Rng::with_seed(seed);
+                for _ in 0..requests {
+                    let answer = gateway.execute(single(&mut random)).wait();
+                    assert!(!is_fault(&answer));
+                }
+            });
+        }
+    });
+}
+
+pub(crate) fn what_killed_gateways_left_is_finished_or_let_go_by_the_others() {
+    let remote = remote();
+    let first = gateway(Arc::clone(&remote), Arc::new(SystemClock::new()));
+    put(&first, &json!({"kind": "shop", "shop": "s"}));
+    let dying: Vec<Gateway> = (0..12)
+        .map(|number| {
+            let line = Arc::new(Dying {
+                database: Arc::clone(&remote),
+                left: AtomicI64::new(i64::MAX),
+            });
+            let gateway = Gateway::open(Arc::clone(&line) as Arc<dyn Database>).unwrap();
+            line.left.store(20 + 7 * number, Ordering::Release);
+            gateway
+        })
+        .collect();
+    thread::scope(|scope| {
+        for (seed, gateway) in dying.iter().enumerate() {
+            scope.spawn(move || {
+                let mut random = fastrand::Rng::with_seed(seed as u64);
+                let killed = |answer: &Result<_, Error>| {
+                    answer
+                        .as_ref()
+                        .is_err_and(|error| error.kind() == ErrorKind::InternalServerError)
+                };
+                while !killed(&gateway.execute(single(&mut random)).wait()) {}
+            });
+        }
+    });
+    let began = Instant::now();
+    while !rows(&*remote, "_trestle.intents").is_empty() {
+        assert!(
+            began.elapsed() < Duration::from_secs(40),
+            "{:?}",
+            rows(&*remote, "_trestle.intents")
+        );
+        thread::sleep(Duration::from_millis(200));
+    }
+    // Locks that are left belong to no intent, and go with the next write.
+    put(
+        &first,
+        &json!({"kind": "order", "id": "last", "shop": "s", "price": 1}),
+    );
+    assert_exact(&first, "afterwards");
+}
