@@ -1,4 +1,4 @@
-"""Reads case files and runs them, one case after another, each on tables of its own."""
+"""Reads case files and runs them, one case after another, each on tables and queues of its own."""
 
 import gzip
 import json
@@ -6,7 +6,7 @@ import re
 import time
 import uuid
 
-from . import matching, streams, tables, wire
+from . import matching, queues, streams, tables, wire
 
 FULL_TYPE = {
     "ValidationException": "com.amazon.coral.validate#ValidationException",
@@ -16,10 +16,12 @@ FULL_TYPE = {
     "IncompleteSignatureException": "com.amazon.coral.service#IncompleteSignatureException",
 }
 CAPITAL_MESSAGE = {"SerializationException", "TransactionCanceledException"}
+CALLS = ("call", "http", "queue", "query")
 STREAM_STEPS = {"records", "records_from", "latest"}
 READ_CLOCK = "/_trestle/read-clock"
 ADMIN = {"Content-Type": "application/json", "X-Trestle-Admin": "1"}
 CLOCK = "the virtual clock"
+QUEUES = "queues"
 UNTIL_SECONDS = 20
 
 
@@ -84,13 +86,16 @@ class Skip(Exception):
 class Case:
     """One claim, with the steps that show it."""
 
-    def __init__(self, file, shared_tables, written):
+    def __init__(self, file, shared, written):
         self.file = file
         self.name = written["name"]
         self.steps = written["steps"]
         self.items = written.get("items", {})
-        self.tables = {**shared_tables, **written.get("tables", {})}
-        self.needs = written.get("needs", [])
+        self.tables = {**shared.get("tables", {}), **written.get("tables", {})}
+        # Those of the case first, so that shared ones may name them.
+        own = written.get("queues", {})
+        self.queues = own | {short: shape for short, shape in shared.get("queues", {}).items() if short not in own}
+        self.needs = written.get("needs", []) + [QUEUES] * bool(self.queues)
         self.saved = written.get("saved", {})
 
     @property
@@ -110,9 +115,13 @@ class Case:
         try:
             for short in used:
                 self.create(connection, names[short], self.tables[short])
+            for short, attributes in self.queues.items():
+                names.update(queues.create(connection, short, substitute(attributes, names), suffix))
             self.seed(connection, names)
             return self.run_steps(connection, names)
         finally:
+            for short in self.queues.keys() & names.keys():
+                queues.delete(connection, names[short])
             for short in used:
                 connection.call("DeleteTable", {"TableName": names[short]})
 
@@ -144,7 +153,7 @@ class Case:
         for number, step in enumerate(self.steps, 1):
             found = run_step(connection, step, names)
             if found:
-                label = step.get("call") or step.get("http") or next(iter(step))
+                label = next((step[kind] for kind in CALLS if kind in step), next(iter(step)))
                 return [f"step {number} ({label}): {fault}" for fault in found]
         return []
 
@@ -170,6 +179,8 @@ def attempt(connection, step, names):
     if "join" in step:
         joined = [element for name in step["join"] for element in names[name]]
         return matching.faults(substitute(expand_expected(step["gives"]), names), joined, names)
+    if "queue" in step or "query" in step:
+        return queues.attempt(connection, substitute({**step, "with": expand(step.get("with", {}))}, names), names)
     answer = send(connection, step, names)
     plain_http = "http" in step or "status" in step  # Refused before it is a request of the protocol.
     found = [] if plain_http or not connection.strict else wire.envelope_faults(answer)
@@ -241,4 +252,4 @@ def without_prefix(message, kind):
 def load(path):
     with open(path, encoding="utf-8") as file:
         written = json.load(file)
-    return [Case(path.stem, written.get("tables", {}), case) for case in written["cases"]]
+    return [Case(path.stem, written, case) for case in written["cases"]]

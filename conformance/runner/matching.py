@@ -11,10 +11,12 @@ An object whose only key starts with `$` is a matcher instead:
     {"$unordered": […]}       an array with these elements in any order
     {"$size": 3}              an array of that length
     {"$save": "name"}         anything; later steps write it as "${name}"
+    {"$json": …}              text that is JSON, and as JSON matches
     {"$plain": {…}}           an item written as plain values: {"pk": "a", "n": 1}
     {"$plains": [{…}, …]}     a list of such items
 """
 
+import json
 import re
 
 SETS = {"SS", "NS", "BS"}
@@ -127,6 +129,13 @@ def size_faults(length, actual, _saved, path):
     return [] if ok else [f"{path}: expected {length} elements, got {actual!r}"]
 
 
+def json_faults(expected, actual, saved, path):
+    try:
+        return faults(expected, json.loads(actual), saved, path)
+    except (TypeError, ValueError):
+        return [f"{path}: {actual!r} is no JSON"]
+
+
 def save(name, actual, saved, _path):
     saved[name] = actual
     return []
@@ -141,6 +150,7 @@ MATCHERS = {
     "$unordered": unordered_faults,
     "$size": size_faults,
     "$save": save,
+    "$json": json_faults,
     "$plain": lambda plain, actual, saved, path: faults(wire_item(plain), actual, saved, path),
     "$plains": lambda plains, actual, saved, path: faults([wire_item(p) for p in plains], actual, saved, path),
 }

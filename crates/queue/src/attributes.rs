@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::error::{ErrorCode, QueueError};
 use crate::message::{LONG_DELAY, LONG_DELAY_S_MAX};
-use crate::redrive_policy::{RedriveAllowPolicy, RedrivePolicy};
+use crate::redrive_policy::{self, RedriveAllowPolicy, RedrivePolicy};
 
 /// Attributes of a queue by name, as SQS writes them.
 pub type QueueAttributes = BTreeMap<String, String>;
@@ -241,11 +241,13 @@ pub(crate) fn set(attributes: &mut QueueAttributes, given: &QueueAttributes) -> 
     Ok(())
 }
 
-/// `true` and `false` are taken in any case and kept in small letters.
+/// The form in which a value is kept: `true` and `false` are taken in any case and kept in small letters, a number in a policy for dead
+/// letters is taken as text as well.
 pub(crate) fn plain(name: &str, value: &str) -> String {
-    match TRUTHS.contains(&name) {
-        true => value.to_ascii_lowercase(),
-        false => value.to_owned(),
+    match name {
+        REDRIVE => redrive_policy::plain(value),
+        _ if TRUTHS.contains(&name) => value.to_ascii_lowercase(),
+        _ => value.to_owned(),
     }
 }
 

@@ -133,7 +133,7 @@ fn check_label(label: &str) -> Result<(), QueueError> {
 
 fn check_accounts(accounts: &[String]) -> Result<(), QueueError> {
     if accounts.is_empty() {
-        return Err(QueueError::missing("AWSAccountIds"));
+        return Err(QueueError::value("[]", "PrincipalId", "Unable to verify."));
     }
     let is_account = |id: &&String| id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_digit());
     match accounts.iter().find(|id| !is_account(id)) {

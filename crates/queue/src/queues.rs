@@ -26,6 +26,7 @@ use crate::storage::{self, Storage};
 const PURGE_PAUSE: Duration = Duration::from_secs(60);
 /// The most tags a queue can have.
 const TAGS_MAX: usize = 50;
+const TAG_KEY_LENGTH: &str = "Tag keys must be between 1 and 128 characters in length.";
 /// Rows that a sweep deletes at a time.
 const SWEEP_ROWS: u32 = 100;
 
@@ -114,7 +115,7 @@ impl Queues {
         name::check(name)?;
         let meaning = Meaning::of(attributes)?;
         name::check_kind(name, meaning.fifo.is_some())?;
-        check_tags(tags)?;
+        check_tags(name, tags)?;
         self.load().await?;
         let _changing = self.inner.changing.lock().await;
         if let Some(existing) = self.known(name) {
@@ -323,13 +324,16 @@ impl Queues {
     pub async fn tag(&self, name: &str, tags: &BTreeMap<String, String>) -> Result<(), QueueError> {
         self.change(name, |definition| {
             definition.tags.extend(tags.clone());
-            check_tags(&definition.tags)
+            check_tags(name, &definition.tags)
         })
         .await
     }
 
     /// Removes tags from a queue.
     pub async fn untag(&self, name: &str, keys: &[String]) -> Result<(), QueueError> {
+        if keys.is_empty() {
+            return Err(QueueError::invalid(TAG_KEY_LENGTH));
+        }
         self.change(name, |definition| {
             definition.tags.retain(|key, _| !keys.contains(key));
             Ok(())
@@ -463,17 +467,15 @@ fn agree(existing: &QueueAttributes, given: &QueueAttributes) -> Result<(), Queu
     }
 }
 
-fn check_tags(tags: &BTreeMap<String, String>) -> Result<(), QueueError> {
+fn check_tags(queue: &str, tags: &BTreeMap<String, String>) -> Result<(), QueueError> {
     if tags.len() > TAGS_MAX {
         return Err(QueueError::invalid(format!(
-            "Too many tags added for queue: a queue can have {TAGS_MAX} tags."
+            "Too many tags added for queue {queue}."
         )));
     }
     for (key, value) in tags {
         if key.is_empty() || key.chars().count() > 128 {
-            return Err(QueueError::invalid(
-                "Tag keys must be between 1 and 128 characters in length.",
-            ));
+            return Err(QueueError::invalid(TAG_KEY_LENGTH));
         }
         if value.chars().count() > 256 {
             return Err(QueueError::invalid(format!(

@@ -1,6 +1,7 @@
 //! Which queue takes the messages that were received too often, and which queues may send theirs here.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::error::QueueError;
 use crate::name;
@@ -60,6 +61,21 @@ impl RedrivePolicy {
                 ))
             })?,
         })
+    }
+}
+
+/// A policy with its number as a number, however it was given. What cannot be read stays as it is, to be refused.
+pub(crate) fn plain(text: &str) -> String {
+    let Ok(Value::Object(mut policy)) = serde_json::from_str(text) else {
+        return text.to_owned();
+    };
+    let count = policy.get("maxReceiveCount").and_then(Value::as_str);
+    match count.and_then(|count| count.parse::<u32>().ok()) {
+        None => text.to_owned(),
+        Some(count) => {
+            policy.insert("maxReceiveCount".to_owned(), count.into());
+            Value::Object(policy).to_string()
+        }
     }
 }
 
@@ -125,6 +141,10 @@ mod tests {
                 format!(r#"{{"deadLetterTargetArn":"arn:aws:sqs:r:0:dead","maxReceiveCount":{count}}}"#);
             let policy = RedrivePolicy::parse(&text).unwrap();
             assert_eq!((policy.target.as_str(), policy.receives_max), ("dead", 3));
+            assert_eq!(
+                plain(&text),
+                r#"{"deadLetterTargetArn":"arn:aws:sqs:r:0:dead","maxReceiveCount":3}"#
+            );
         }
         for (text, words) in [
             ("x", "not a valid JSON map"),

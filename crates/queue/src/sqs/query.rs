@@ -120,6 +120,13 @@ mod tests {
             body("Action=UntagQueue&QueueUrl=q&TagKey=a", "/other"),
             json!({"QueueUrl": "q", "TagKeys": ["a"]})
         );
+        assert_eq!(
+            body(
+                "Action=SetQueueAttributes&Attribute.Name=DelaySeconds&Attribute.Value=5",
+                "/q"
+            ),
+            json!({"QueueUrl": "q", "Attributes": {"DelaySeconds": "5"}})
+        );
         // SDKs name an empty list or map as the shape does.
         assert_eq!(
             body(

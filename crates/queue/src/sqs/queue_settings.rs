@@ -229,7 +229,7 @@ impl Door<'_> {
 
     pub(super) async fn untag_queue(&self, request: UntagQueue) -> Result<Nothing, QueueError> {
         let queue = named(request.queue_url.as_ref())?;
-        let keys = required(request.tag_keys.filter(|keys| !keys.is_empty()), "TagKeys")?;
+        let keys = required(request.tag_keys, "TagKeys")?;
         self.queues.untag(queue, &keys).await?;
         Ok(Nothing {})
     }

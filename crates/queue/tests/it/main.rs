@@ -12,7 +12,6 @@ mod damaged_rows;
 mod dead_letters;
 mod enlisting;
 mod fifo;
-mod fifo_oracle;
 mod messages;
 mod oracle;
 mod queues;

@@ -1,5 +1,11 @@
-//! Random work on a queue and its dead-letter queue, compared step by step with a list that is searched from end to end.
+//! Random work on a queue and its dead-letter queue, compared step by step with a list that is searched from end to end: one driver, and
+//! what a standard and a FIFO queue should do as an [`Oracle`] each.
 
+mod fifo;
+mod list;
+mod standard;
+
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -7,30 +13,40 @@ use trestle_env::Timestamp;
 use trestle_queue::{Counts, ErrorCode, NewMessage, Receive};
 
 use crate::support::{Fixture, START, redrive};
+use list::Reception;
 
-const RECEIVES_MAX: u32 = 3;
-const RETENTION_S: u64 = 300;
-const QUEUES: [&str; 2] = ["work", "dead"];
+/// What a queue should do. Queue 0 is the one that is sent to, queue 1 its dead-letter queue.
+trait Oracle: Default {
+    const QUEUES: [&'static str; 2];
+    /// Attributes of both queues.
+    const ATTRIBUTES: &'static [(&'static str, &'static str)];
+    const RECEIVES_MAX: u32;
+
+    /// Sends a message; the body of the one that was sent, now or before.
+    fn send(&mut self, message: &NewMessage, now: Timestamp) -> String;
+    fn receive(&mut self, queue: usize, max: usize, visibility: Duration, now: Timestamp) -> Vec<Reception>;
+    fn delete(&mut self, held: &Held, now: Timestamp) -> Result<(), ErrorCode>;
+    fn change(&mut self, held: &Held, visibility: Duration, now: Timestamp) -> Result<(), ErrorCode>;
+    fn counts(&mut self, queue: usize, now: Timestamp) -> Counts;
+}
 
 #[derive(Clone, Debug)]
 enum Step {
+    /// Bodies are numbered by the driver.
     Send {
-        delay_s: u64,
-    },
-    SendBatch {
-        count: usize,
+        messages: Vec<NewMessage>,
     },
     Receive {
         queue: usize,
         max: usize,
-        visibility_s: u64,
+        visibility: Duration,
     },
     Delete {
         handle: usize,
     },
     Change {
         handle: usize,
-        visibility_s: u64,
+        visibility: Duration,
     },
     Advance {
         seconds: u64,
@@ -38,195 +54,82 @@ enum Step {
     Restart,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+/// A step; `messages` are what is sent, `seconds` how far the clock is moved.
+fn step(
+    messages: impl Strategy<Value = Vec<NewMessage>>,
+    seconds: impl Strategy<Value = u64>,
+) -> impl Strategy<Value = Step> {
+    let visibility = || (0..30_u64).prop_map(Duration::from_secs);
     prop_oneof![
-        4 => prop_oneof![3 => Just(0), 1 => 1..40_u64].prop_map(|delay_s| Step::Send { delay_s }),
-        1 => (1..6_usize).prop_map(|count| Step::SendBatch { count }),
-        6 => (0..2_usize, 1..5_usize, 0..30_u64)
-            .prop_map(|(queue, max, visibility_s)| Step::Receive { queue, max, visibility_s }),
-        3 => (0..50_usize).prop_map(|handle| Step::Delete { handle }),
-        2 => (0..50_usize, 0..30_u64).prop_map(|(handle, visibility_s)| Step::Change { handle, visibility_s }),
-        4 => (1..20_u64).prop_map(|seconds| Step::Advance { seconds }),
+        5 => messages.prop_map(|messages| Step::Send { messages }),
+        6 => (0..2_usize, 1..5_usize, visibility())
+            .prop_map(|(queue, max, visibility)| Step::Receive { queue, max, visibility }),
+        4 => (0..30_usize).prop_map(|handle| Step::Delete { handle }),
+        2 => (0..30_usize, visibility())
+            .prop_map(|(handle, visibility)| Step::Change { handle, visibility }),
+        3 => seconds.prop_map(|seconds| Step::Advance { seconds }),
         1 => Just(Step::Restart),
     ]
 }
 
-/// One message of the oracle.
-#[derive(Clone, Debug)]
-struct Naive {
-    body: String,
-    queue: usize,
-    /// Its place among all that arrived in that queue.
-    place: usize,
-    due: Timestamp,
-    kept_from: Timestamp,
-    receives: u32,
-    /// Its receptions; the last one is the newest.
-    tokens: Vec<usize>,
-    /// How often it was received in the queue before.
-    earlier: u32,
-}
-
-/// A list of messages.
-#[derive(Default)]
-struct Oracle {
-    messages: Vec<Naive>,
-    arrived: usize,
-    tokens: usize,
-}
-
-impl Oracle {
-    fn send(&mut self, body: String, now: Timestamp, delay_s: u64) {
-        let due = now.plus(Duration::from_secs(delay_s));
-        self.arrived += 1;
-        self.messages.push(Naive {
-            body,
-            queue: 0,
-            place: self.arrived,
-            due,
-            kept_from: due,
-            receives: 0,
-            tokens: Vec::new(),
-            earlier: 0,
-        });
-    }
-
-    fn expire(&mut self, now: Timestamp) {
-        let retention = Duration::from_secs(RETENTION_S);
-        self.messages
-            .retain(|message| message.kept_from.plus(retention) > now);
-    }
-
-    /// Body, receptions and token of each message received.
-    fn receive(
-        &mut self,
-        queue: usize,
-        max: usize,
-        visibility_s: u64,
-        now: Timestamp,
-    ) -> Vec<(String, u32, usize)> {
-        self.expire(now);
-        let mut got = Vec::new();
-        let mut places: Vec<usize> = self
-            .messages
-            .iter()
-            .filter(|message| message.queue == queue && message.due <= now)
-            .map(|message| message.place)
-            .collect();
-        places.sort_unstable();
-        for place in places {
-            if got.len() == max {
-                break;
-            }
-            let of_place = |message: &&mut Naive| message.queue == queue && message.place == place;
-            let message = self.messages.iter_mut().find(of_place).unwrap();
-            if queue == 0 && message.receives >= RECEIVES_MAX {
-                self.arrived += 1;
-                message.queue = 1;
-                message.place = self.arrived;
-                message.earlier += message.receives;
-                message.receives = 0;
-                message.tokens.clear();
-                continue;
-            }
-            self.tokens += 1;
-            message.receives += 1;
-            message.tokens.push(self.tokens);
-            message.due = now.plus(Duration::from_secs(visibility_s));
-            got.push((
-                message.body.clone(),
-                message.earlier + message.receives,
-                self.tokens,
-            ));
-        }
-        got
-    }
-
-    fn find(&mut self, token: usize) -> Option<&mut Naive> {
-        self.messages
-            .iter_mut()
-            .find(|message| message.tokens.contains(&token))
-    }
-
-    fn counts(&mut self, queue: usize, now: Timestamp) -> Counts {
-        self.expire(now);
-        let mut counts = Counts::default();
-        for message in self.messages.iter().filter(|message| message.queue == queue) {
-            match (message.due <= now, message.receives > 0) {
-                (true, _) => counts.visible += 1,
-                (false, true) => counts.in_flight += 1,
-                (false, false) => counts.delayed += 1,
-            }
-        }
-        counts
-    }
-}
-
-/// A handle that was given out: its queue, its text and the oracle's token for it.
+/// A handle that was given out: its queue, its text, and what the oracle says it is.
 struct Held {
     queue: usize,
     text: String,
-    token: usize,
+    reception: Reception,
 }
 
-struct Run {
+struct Run<O> {
     fixture: Fixture,
-    oracle: Oracle,
+    oracle: O,
     held: Vec<Held>,
+    /// The id of each message, by body.
+    ids: BTreeMap<String, String>,
     sent: usize,
     now: Timestamp,
 }
 
-impl Run {
+/// Takes the steps, with a look at the counts after each.
+fn run<O: Oracle>(fixture: Fixture, steps: Vec<Step>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let mut run = Run::<O>::new(fixture).await;
+        for step in steps {
+            run.take(step).await;
+        }
+    });
+}
+
+impl<O: Oracle> Run<O> {
     async fn new(fixture: Fixture) -> Self {
-        let retention = RETENTION_S.to_string();
-        fixture
-            .create("dead", &[("MessageRetentionPeriod", &retention)])
-            .await;
-        let policy = redrive("dead", RECEIVES_MAX);
-        fixture
-            .create(
-                "work",
-                &[("MessageRetentionPeriod", &retention), ("RedrivePolicy", &policy)],
-            )
-            .await;
+        let [work, dead] = O::QUEUES;
+        fixture.create(dead, O::ATTRIBUTES).await;
+        let policy = redrive(dead, O::RECEIVES_MAX);
+        let attributes = [O::ATTRIBUTES, &[("RedrivePolicy", policy.as_str())][..]].concat();
+        fixture.create(work, &attributes).await;
         Self {
             fixture,
-            oracle: Oracle::default(),
+            oracle: O::default(),
             held: Vec::new(),
+            ids: BTreeMap::new(),
             sent: 0,
             now: START,
         }
     }
 
-    fn next_message(&mut self, delay_s: u64) -> NewMessage {
-        self.sent += 1;
-        let body = format!("message {}", self.sent);
-        self.oracle.send(body.clone(), self.now, delay_s);
-        NewMessage {
-            delay: Some(Duration::from_secs(delay_s)),
-            ..NewMessage::from(body)
-        }
-    }
-
     async fn take(&mut self, step: Step) {
         match step {
-            Step::Send { delay_s } => {
-                let message = self.next_message(delay_s);
-                self.fixture.queues.send("work", message).await.unwrap();
-            }
-            Step::SendBatch { count } => {
-                let batch = (0..count).map(|_| self.next_message(0)).collect();
-                let answers = self.fixture.queues.send_batch("work", batch).await.unwrap();
-                assert!(answers.iter().all(Result::is_ok));
-            }
+            Step::Send { messages } => self.send(messages).await,
             Step::Receive {
                 queue,
                 max,
-                visibility_s,
-            } => self.receive(queue, max, visibility_s).await,
+                visibility,
+            } => self.receive(queue, max, visibility).await,
             Step::Delete { handle } => self.delete(handle).await,
-            Step::Change { handle, visibility_s } => self.change(handle, visibility_s).await,
+            Step::Change { handle, visibility } => self.change(handle, visibility).await,
             Step::Advance { seconds } => {
                 self.fixture.advance(seconds);
                 self.now = self.now.plus(Duration::from_secs(seconds));
@@ -234,35 +137,57 @@ impl Run {
             Step::Restart => {
                 // A write that is waited for: those before it are done then.
                 let tags = [("restarted".to_owned(), self.sent.to_string())].into();
-                self.fixture.queues.tag("work", &tags).await.unwrap();
+                self.fixture.queues.tag(O::QUEUES[0], &tags).await.unwrap();
                 self.fixture.forget();
             }
         }
-        for (queue, name) in QUEUES.iter().enumerate() {
+        for (queue, name) in O::QUEUES.iter().enumerate() {
             let counts = self.fixture.queues.counts(name).await.unwrap();
             assert_eq!(counts, self.oracle.counts(queue, self.now), "{name}");
         }
     }
 
-    async fn receive(&mut self, queue: usize, max: usize, visibility_s: u64) {
+    async fn send(&mut self, mut messages: Vec<NewMessage>) {
+        let mut expected = Vec::new();
+        for message in &mut messages {
+            self.sent += 1;
+            message.body = format!("message {}", self.sent);
+            expected.push(self.oracle.send(message, self.now));
+        }
+        let queues = &self.fixture.queues;
+        let answers = match <[NewMessage; 1]>::try_from(messages) {
+            Ok([message]) => vec![queues.send(O::QUEUES[0], message).await],
+            Err(messages) => queues.send_batch(O::QUEUES[0], messages).await.unwrap(),
+        };
+        assert_eq!(answers.len(), expected.len());
+        for (body, answer) in expected.into_iter().zip(answers) {
+            let id = answer.unwrap();
+            // A duplicate has the id of its original.
+            assert_eq!(self.ids.entry(body).or_insert_with(|| id.clone()), &id);
+        }
+    }
+
+    async fn receive(&mut self, queue: usize, max: usize, visibility: Duration) {
         let receive = Receive {
             max,
-            visibility: Some(Duration::from_secs(visibility_s)),
+            visibility: Some(visibility),
             wait: None,
         };
-        let got = self.fixture.queues.receive(QUEUES[queue], receive).await.unwrap();
-        let expected = self.oracle.receive(queue, max, visibility_s, self.now);
-        let seen: Vec<_> = got.iter().map(|one| (one.body.as_str(), one.receives)).collect();
-        let naive: Vec<_> = expected
-            .iter()
-            .map(|(body, receives, _)| (body.as_str(), *receives))
-            .collect();
+        let got = self
+            .fixture
+            .queues
+            .receive(O::QUEUES[queue], receive)
+            .await
+            .unwrap();
+        let expected = self.oracle.receive(queue, max, visibility, self.now);
+        let seen: Vec<_> = got.iter().map(|one| (&*one.body, one.receives)).collect();
+        let naive: Vec<_> = expected.iter().map(|one| (&*one.body, one.receives)).collect();
         assert_eq!(seen, naive);
-        for (message, (_, _, token)) in got.iter().zip(expected) {
+        for (message, reception) in got.into_iter().zip(expected) {
             self.held.push(Held {
                 queue,
-                text: message.receipt_handle.clone(),
-                token,
+                text: message.receipt_handle,
+                reception,
             });
         }
     }
@@ -271,59 +196,25 @@ impl Run {
         let Some(held) = self.held.iter().rev().nth(handle) else {
             return;
         };
-        let queue = QUEUES[held.queue];
-        self.fixture.queues.delete(queue, &held.text).await.unwrap();
-        let token = held.token;
-        self.oracle
-            .messages
-            .retain(|message| message.tokens.last() != Some(&token));
+        let deleted = self
+            .fixture
+            .queues
+            .delete(O::QUEUES[held.queue], &held.text)
+            .await;
+        let expected = self.oracle.delete(held, self.now);
+        assert_eq!(deleted.map_err(|error| error.code()), expected);
     }
 
-    async fn change(&mut self, handle: usize, visibility_s: u64) {
+    async fn change(&mut self, handle: usize, visibility: Duration) {
         let Some(held) = self.held.iter().rev().nth(handle) else {
             return;
         };
-        let timeout = Duration::from_secs(visibility_s);
         let changed = self
             .fixture
             .queues
-            .change_visibility(QUEUES[held.queue], &held.text, timeout)
+            .change_visibility(O::QUEUES[held.queue], &held.text, visibility)
             .await;
-        self.oracle.expire(self.now);
-        let now = self.now;
-        match self.oracle.find(held.token) {
-            Some(message) => {
-                message.due = now.plus(timeout);
-                changed.unwrap();
-            }
-            None => assert_eq!(changed.unwrap_err().code(), ErrorCode::InvalidParameterValue),
-        }
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn a_queue_does_what_a_list_would_do(steps in prop::collection::vec(step(), 1..80)) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let mut run = Run::new(Fixture::new()).await;
-            for step in steps {
-                run.take(step).await;
-            }
-        });
-    }
-
-    #[test]
-    fn it_does_so_on_a_database_that_takes_its_time(steps in prop::collection::vec(step(), 1..40)) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let mut run = Run::new(Fixture::on_slow_database()).await;
-            // After a restart, receptions that were not written yet are forgotten.
-            for step in steps.into_iter().filter(|step| !matches!(step, Step::Restart)) {
-                run.take(step).await;
-            }
-        });
+        let expected = self.oracle.change(held, visibility, self.now);
+        assert_eq!(changed.map_err(|error| error.code()), expected);
     }
 }

@@ -156,8 +156,13 @@ fn list(name: &str, node: Node) -> Result<Value, QueueError> {
 
 /// Pairs of a key and a value, which may have parts of its own.
 fn map(name: &str, node: Node, key: &str) -> Result<Value, QueueError> {
+    let pairs = match node {
+        // One pair alone needs no number.
+        Node::Branch(pair) if pair.contains_key(key) => vec![Node::Branch(pair)],
+        node => numbered(name, node)?,
+    };
     let mut map = Map::new();
-    for node in numbered(name, node)? {
+    for node in pairs {
         let Node::Branch(mut pair) = node else {
             return Err(strange(name));
         };
