@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use trestle::{Database, typed};
+use trestle::{Database, app, typed};
 
 use crate::model::Klayers;
 use crate::{LayerArn, LayerStore, PackageIndex};
@@ -28,16 +28,33 @@ pub enum Error {
     Database(#[from] typed::Error),
     /// A layer could not be stored or removed.
     #[error("the layer store of --layers: {0}")]
-    Layers(#[from] io::Error),
+    Layers(io::Error),
+    /// A file could not be read or written.
+    #[error(transparent)]
+    Files(#[from] io::Error),
     /// The package index has no usable release.
-    #[error("the package index has no release of {0}; add it, or take the package off the list")]
+    #[error(
+        "the package index has no release of {0}; add its version, take it off the list, or let --index pip look"
+    )]
     NoRelease(String),
-    /// The layer store gave a number that a row has already.
-    #[error("{0} is another layer in the table: are these the layers of this table? See --layers")]
-    NotOurLayers(LayerArn),
-    /// The package index, or a list, cannot be read.
+    /// pip could not be run, or could not do what it was asked.
     #[error("{0}")]
-    List(#[from] csv::Error),
+    Pip(String),
+    /// The layer store gave a number that a row has already.
+    #[error("{0} is another layer in the table; the next run takes the next number")]
+    NumberTaken(LayerArn),
+    /// A list, or an imported row, cannot be read.
+    #[error("{0}")]
+    List(String),
+}
+
+impl From<Error> for app::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Database(error) => error.into(),
+            other => app::Error::failed(other),
+        }
+    }
 }
 
 impl App {

@@ -1,59 +1,114 @@
 //! Building: a new version whenever the requirements of a package have changed.
 
+use axum::body::Bytes;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use clap::Args;
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
+use trestle::app::fingerprint;
 
 use crate::model::{Build, LatestBuildWhere, NewBuild};
-use crate::{App, Error, Release};
+use crate::{App, Error, LayerArn, Release, package_of};
+
+/// What is done although it seems to be done already.
+#[derive(Args, Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Force {
+    /// Build packages again whose requirements have not changed
+    #[arg(long)]
+    pub force_build: bool,
+    /// Deploy builds again to regions whose latest layer has the same requirements
+    #[arg(long)]
+    pub force_deploy: bool,
+}
 
 /// The newest build of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Built {
-    /// The package.
+    /// The package, without extras.
     pub package: String,
     /// The version of Python.
     pub python: String,
+    /// The name of its layers.
+    pub layer: String,
     /// The number of the build.
     pub number: i64,
     /// What it is made of.
     pub release: Release,
     /// The hash of its requirements.
     pub hash: String,
+    /// Its layer, if it had to be made.
+    pub content: Option<Bytes>,
     /// Whether it was built just now.
     pub is_new: bool,
+    /// Whether it is deployed also where the latest layer has the same requirements.
+    pub is_forced: bool,
 }
 
 impl App {
-    /// Builds the newest release of a package, unless that is the newest build already.
-    pub async fn build(&self, package: &str, python: &str) -> Result<Built, Error> {
-        let release = self.index.latest(package, python)?;
-        let newest = LatestBuildWhere {
-            python_version: python,
-            package,
-        };
-        let newest = self.db.latest_build(newest).consistent().await?;
-        let newest = newest.map_or((0, None), |build| (build.blt_vrsn, build.rqrmnts_hsh));
+    /// Builds the newest release of a package, unless that is the newest build already. The package may be named with extras.
+    pub async fn build(&self, wanted: &str, python: &str) -> Result<Built, Error> {
+        self.build_with(wanted, python, Force::default()).await
+    }
+
+    /// The same, with more force.
+    pub async fn build_with(&self, wanted: &str, python: &str, force: Force) -> Result<Built, Error> {
+        let release = self.index.latest(wanted, python).await?;
+        let package = package_of(wanted).to_owned();
+        let newest = self.newest_build(&package, python).await?;
         let mut build = Built {
-            package: package.to_owned(),
+            layer: LayerArn::layer_name(&package, python),
+            package,
             python: python.to_owned(),
             number: newest.0,
-            hash: hash(&release.requirements),
+            hash: fingerprint(release.requirements.as_bytes()),
             release,
+            content: None,
             is_new: false,
+            is_forced: force.force_deploy,
         };
-        if newest.1.as_ref() != Some(&build.hash) {
+        if newest.1.as_ref() != Some(&build.hash) || force.force_build {
+            build.content = Some(self.index.layer(&build.release, python).await?);
             build.number += 1;
             build.is_new = self.record(&build).await?;
         }
         Ok(build)
     }
 
+    /// The number and the hash of the newest build.
+    pub(crate) async fn newest_build(
+        &self,
+        package: &str,
+        python: &str,
+    ) -> Result<(i64, Option<String>), Error> {
+        let newest = LatestBuildWhere {
+            python_version: python,
+            package,
+        };
+        let newest = self.db.latest_build(newest).consistent().await?;
+        Ok(newest.map_or((0, None), |build| (build.blt_vrsn, build.rqrmnts_hsh)))
+    }
+
+    /// The layer's bytes, which are made again if it was built at another time.
+    pub(crate) async fn content(&self, build: &Built) -> Result<Bytes, Error> {
+        match &build.content {
+            Some(content) => Ok(content.clone()),
+            None => self.index.layer(&build.release, &build.python).await,
+        }
+    }
+
     /// Says whether it was us: of those who find a release new at the same time, one takes the number.
-    async fn record(&self, build: &Built) -> Result<bool, Error> {
+    pub(crate) async fn record(&self, build: &Built) -> Result<bool, Error> {
+        let content = build.content.as_ref();
         let row = Build {
             pckg_vrsn: Some(build.release.version.clone()),
             rqrmnts_txt: Some(build.release.requirements.clone()),
             rqrmnts_hsh: Some(build.hash.clone()),
             crtd_dt: Some(self.db.now().to_string()),
+            lcns: build.release.licence.clone(),
+            cd_sz: content.map(code_size),
+            cd_hsh: content.map(code_hash),
             ..NewBuild {
                 blt_vrsn: build.number,
                 py_vrsn: build.python.clone(),
@@ -68,7 +123,11 @@ impl App {
     }
 }
 
-fn hash(requirements: &str) -> String {
-    let digest = Sha256::digest(requirements.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+pub(crate) fn code_size(content: &Bytes) -> i64 {
+    i64::try_from(content.len()).unwrap_or(i64::MAX)
+}
+
+/// As Lambda has it.
+pub(crate) fn code_hash(content: &Bytes) -> String {
+    STANDARD.encode(Sha256::digest(content))
 }

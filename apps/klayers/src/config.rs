@@ -1,15 +1,20 @@
 //! The lists that steer the pipeline: in files, and from there in the table.
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
+use async_trait::async_trait;
+use axum::body::Bytes;
 use clap::Args;
-use clap::builder::NonEmptyStringValueParser as NotEmpty;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use trestle::AttributeValue;
 
+use crate::archive::{File, zip};
+use crate::index::Line;
 use crate::model::{Config, ConfigKind, NewConfig};
-use crate::{App, CsvIndex, Error};
+use crate::python::python_name;
+use crate::{App, CsvIndex, Error, PackageIndex, Release};
 
 /// The version of Python that the first version of the API is about.
 pub(crate) const V1_PYTHON: &str = "p3.8";
@@ -20,48 +25,76 @@ pub(crate) const ALL: &str = "all";
 /// Where the lists come from.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Files {
-    /// Packages to build, as CSV: package, version, requires
+    /// Packages to build, as CSV: package, version, requires; or Package_Name, License
     #[arg(long)]
     pub packages: Option<PathBuf>,
-    /// Regions to deploy to, as CSV: region
+    /// Regions to deploy to, as CSV: region; or Code, Name
     #[arg(long)]
     pub regions: Option<PathBuf>,
-    /// Versions of Python to build for
-    #[arg(long, value_delimiter = ',', default_values = [V1_PYTHON, "p3.12"], value_parser = NotEmpty::new())]
+    /// Versions of Python to build for: p3.12 for x86_64, p3.12-arm64 for arm64
+    #[arg(long, value_delimiter = ',', default_values = [V1_PYTHON, "p3.12"], value_parser = python_name)]
     pub pythons: Vec<String>,
 }
 
+#[derive(Deserialize)]
+struct Region {
+    #[serde(alias = "Code")]
+    region: String,
+}
+
 impl Files {
-    /// The package index.
+    /// The packages with their versions, as the file has them at this moment.
     pub fn index(&self) -> Result<CsvIndex, Error> {
-        let lines = lines(self.packages.as_deref(), include_str!("../packages.csv"))?;
-        Ok(CsvIndex::of(lines))
+        let file = self.packages.as_deref();
+        let lines: Vec<Line> = lines(file, include_str!("../packages.csv"))?;
+        CsvIndex::of(lines).map_err(|why| named(file, why))
     }
 
     /// A list for a version of Python, as the files have it at this moment.
     pub fn list(&self, kind: ConfigKind, python: &str) -> Result<Vec<String>, Error> {
         Ok(match kind {
             ConfigKind::PyVrsns => self.pythons.clone(),
-            ConfigKind::Rgns => lines(self.regions.as_deref(), include_str!("../regions.csv"))?,
+            ConfigKind::Rgns => {
+                let regions: Vec<Region> = lines(self.regions.as_deref(), include_str!("../regions.csv"))?;
+                regions.into_iter().map(|line| line.region).collect()
+            }
             ConfigKind::Pckgs if self.pythons.iter().any(|known| known == python) => self.index()?.packages(),
             ConfigKind::Pckgs => Vec::new(),
         })
     }
 }
 
+/// Without a network: the versions that the file names, and layers that only name their requirements.
+#[async_trait]
+impl PackageIndex for Files {
+    async fn latest(&self, wanted: &str, _python: &str) -> Result<Release, Error> {
+        self.index()?.latest(wanted)
+    }
+
+    async fn layer(&self, release: &Release, _python: &str) -> Result<Bytes, Error> {
+        let file = File {
+            name: "python/requirements.txt".to_owned(),
+            content: format!("{}\n", release.requirements).into(),
+        };
+        Ok(zip(&[file])?)
+    }
+}
+
 /// The lines of a file; without one, of what comes along. Whatever is wrong with the file, the error names it.
-fn lines<L: DeserializeOwned>(file: Option<&Path>, otherwise: &str) -> Result<Vec<L>, csv::Error> {
-    let read = |text: &str| {
-        let mut csv = csv::ReaderBuilder::new();
-        let mut lines = csv.trim(csv::Trim::All).from_reader(text.as_bytes());
-        lines.deserialize().collect()
+fn lines<L: DeserializeOwned>(file: Option<&Path>, otherwise: &str) -> Result<Vec<L>, Error> {
+    let text = match file {
+        Some(file) => fs::read_to_string(file).map_err(|error| named(Some(file), error.to_string()))?,
+        None => otherwise.to_owned(),
     };
-    let Some(file) = file else {
-        return read(otherwise);
-    };
-    let text = fs::read_to_string(file).map_err(csv::Error::from);
-    text.and_then(|text| read(&text))
-        .map_err(|error| io::Error::other(format!("{}: {error}", file.display())).into())
+    let mut csv = csv::ReaderBuilder::new();
+    let mut lines = csv.trim(csv::Trim::All).from_reader(text.as_bytes());
+    let lines: Result<Vec<L>, csv::Error> = lines.deserialize().collect();
+    lines.map_err(|error| named(file, error.to_string()))
+}
+
+fn named(file: Option<&Path>, why: String) -> Error {
+    let file = file.unwrap_or(Path::new("the list that comes along"));
+    Error::List(format!("{}: {why}", file.display()))
 }
 
 impl App {

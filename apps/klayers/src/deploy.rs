@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use trestle::typed;
 
+use crate::build::{code_hash, code_size};
 use crate::config::ALL;
 use crate::model::{
     ConfigKind, LatestLayerWhere, LatestOfPackageByPythonVersionWhere, Layer, LayerHead, NewLayer,
@@ -22,8 +23,11 @@ pub enum Deployed {
 }
 
 impl App {
-    /// Of these regions, those that have no layer of the package, or one of other requirements.
+    /// Of these regions, those that have no layer of the package, or one of other requirements; all, if the build is forced.
     pub async fn regions_to_deploy(&self, build: &Built, regions: &[String]) -> Result<Vec<String>, Error> {
+        if build.is_forced {
+            return Ok(regions.to_vec());
+        }
         let latest = LatestOfPackageByPythonVersionWhere {
             package: &build.package,
             python_version: &build.python,
@@ -45,20 +49,27 @@ impl App {
             python_version: &build.python,
         };
         let before = self.db.latest_layer(latest).consistent().await?;
-        if before.as_ref().and_then(|layer| layer.rqrmnts_hsh.as_ref()) == Some(&build.hash) {
+        let hash = before.as_ref().and_then(|layer| layer.rqrmnts_hsh.as_ref());
+        if hash == Some(&build.hash) && !build.is_forced {
             return Ok(Deployed::Unchanged);
         }
-        let layer = LayerArn::layer_name(&build.package, &build.python);
-        let content = &build.release.requirements;
-        let arn = self.layers.publish(region, &layer, content).await?;
-        let row = self.row(&arn, build);
+        let content = self.content(build).await?;
+        // The numbers of a table that came from elsewhere go on.
+        let after = before.as_ref().map_or(0, |layer| layer.lyr_vrsn);
+        let arn = self.layers.publish(region, &build.layer, after, content.clone());
+        let arn = arn.await.map_err(Error::Layers)?;
+        let row = Layer {
+            cd_sz: Some(code_size(&content)),
+            cd_hsh: Some(code_hash(&content)),
+            ..self.row(&arn, build)
+        };
         match self.make_latest(before, &row).await {
             Ok(()) => Ok(Deployed::Latest(arn)),
-            // Whoever was given up has written nothing; somebody else has, or is about to.
+            // Nothing was written by this one; another one has written, or is about to.
             Err(error @ typed::Error::Canceled(_)) if error.is_condition() || error.is_transient() => {
-                self.layers.delete(&arn).await?;
+                self.layers.delete(&arn).await.map_err(Error::Layers)?;
                 let found = self.db.get(&row).consistent().await?;
-                found.map_or(Ok(Deployed::Overtaken), |_| Err(Error::NotOurLayers(arn)))
+                found.map_or(Ok(Deployed::Overtaken), |_| Err(Error::NumberTaken(arn)))
             }
             Err(error) => Err(error.into()),
         }
@@ -69,6 +80,7 @@ impl App {
             rqrmnts_txt: Some(build.release.requirements.clone()),
             rqrmnts_hsh: Some(build.hash.clone()),
             crtd_dt: Some(self.db.now().to_string()),
+            lcns: build.release.licence.clone(),
             ..NewLayer {
                 rgn: arn.region.clone(),
                 pckg: build.package.clone(),
@@ -96,12 +108,15 @@ impl App {
     /// how many there were.
     pub async fn sweep(&self) -> Result<usize, Error> {
         let (mut swept, mut missing) = (0, 0);
-        for region in self.list(ConfigKind::Rgns, ALL).await? {
+        let mut regions: BTreeSet<String> = self.list(ConfigKind::Rgns, ALL).await?.into_iter().collect();
+        regions.extend(self.layers.regions().await.map_err(Error::Layers)?);
+        for region in regions {
             let rows = self.db.deployed_in_region(&region).collect().await?;
             let mut named: BTreeSet<String> = rows.into_iter().map(|layer| layer.arn).collect();
-            for stored in self.layers.list(&region).await? {
+            for stored in self.layers.list(&region).await.map_err(Error::Layers)? {
                 if !named.remove(&stored.to_string()) {
-                    swept += usize::from(self.layers.delete(&stored).await?);
+                    let gone = self.layers.delete(&stored).await;
+                    swept += usize::from(gone.map_err(Error::Layers)?);
                 }
             }
             missing += named.len();

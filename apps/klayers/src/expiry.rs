@@ -6,7 +6,7 @@ use trestle::{Embedded, typed};
 use crate::model::Layer;
 use crate::{App, Error, LayerArn};
 
-/// Removes the layers of rows that expire, or that somebody deletes, from now on and since the last time. `routes.toml`
+/// Removes the layers of rows that expire or that are deleted, from now on and since the last time. `routes.toml`
 /// says which these are.
 pub async fn watch(app: &App, database: &Embedded) -> Result<Router, ApplyError> {
     let undertaker = app.clone();
@@ -27,7 +27,14 @@ impl App {
         if self.db.get(&layer).consistent().await?.is_some() {
             return Ok(());
         }
-        self.layers.delete(&LayerArn::of(&layer)).await?;
+        // The ARN decides: in a table that came from elsewhere, the number of a row can be another one.
+        match layer.arn.parse::<LayerArn>() {
+            Ok(arn) => drop(self.layers.delete(&arn).await.map_err(Error::Layers)?),
+            Err(_) => tracing::warn!(
+                layer.arn,
+                "the ARN of an expired row names no layer; nothing was removed"
+            ),
+        }
         let tombstone = Layer {
             dply_sts: None,
             ex_dt: None,

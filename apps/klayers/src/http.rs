@@ -1,33 +1,55 @@
-//! Where the layers are: the public API, in two versions, and the lists behind it.
+//! Where the layers are: the page, the public API in two versions, the lists and runs behind it, and Lambda's calls for layers.
 //!
-//! As in the original, what nobody knows is no error: lists are empty, and the answer is 200.
+//! As in the original, unknown packages and regions are no errors: lists are empty, and the answer is 200.
 
+mod lambda;
 mod table;
 mod view;
 
+use std::sync::Arc;
+
 use axum::Router;
-use axum::extract::{Path, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
-use axum::middleware::map_response;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
 use serde::Deserialize;
 use serde_json::json;
+use trestle::app::{self, fingerprint, shown, site};
 use trestle::typed;
 
-use crate::config::{ALL, Files, V1_PYTHON};
-use crate::model::{ConfigKind, LatestInRegionByPythonVersionWhere, LatestLayerWhere, VersionsOfLayerWhere};
-use crate::{App, Error};
+use crate::config::{ALL, V1_PYTHON};
+use crate::model::{
+    ConfigKind, LatestInRegionByPythonVersionWhere, LatestLayerWhere, LatestOfPackageByPythonVersionWhere,
+    VersionsOfLayerWhere,
+};
+use crate::{App, Files, Force, Runs};
 use view::View;
 
-type Served = State<(App, Files)>;
+/// What requests work with.
+pub struct Service {
+    /// The application.
+    pub app: App,
+    /// Where the lists are loaded from.
+    pub files: Files,
+    /// The runs of this server.
+    pub runs: Arc<Runs>,
+    /// What calls that change something must know; without it, they are refused.
+    pub token: Option<String>,
+}
 
-/// The API of the application. The lists are loaded from the files.
-pub fn routes(app: App, files: Files) -> Router {
-    Router::new()
+type Served = State<Arc<Service>>;
+type Answer = app::Result<Response>;
+
+/// The page and the API.
+pub fn routes(service: Service) -> Router {
+    let service = Arc::new(service);
+    let public = Router::new()
         .route("/api/v2/{python}/layers/latest/{region}", get(latest))
         .route("/api/v2/{python}/layers/latest/{region}/{last}", get(latest))
         .route("/api/v2/{python}/layers/{region}/{package}", get(versions))
+        .route("/api/v2/{python}/packages/{package}", get(everywhere))
         .route("/api/v2/{python}/builds/latest", get(builds))
         .route("/api/v1/layers/latest/{region}", get(latest))
         .route("/api/v1/layers/latest/{region}/{last}", get(latest))
@@ -37,17 +59,16 @@ pub fn routes(app: App, files: Files) -> Router {
         .route("/api/v1/python-versions", get(pythons))
         .route("/api/v1/config/{python}/{kind}", get(config))
         .route("/api/v1/configS3/{python}/{kind}", get(config_of_files))
+        .route("/api/v1/runs", get(runs))
+        .merge(lambda::readers());
+    let protected = Router::new()
         .route("/api/v1/load-config", post(load_config))
-        .route("/openapi.json", get(async || (JSON, OPENAPI)))
-        .fallback(async || (StatusCode::NOT_FOUND, JSON, NOTHING_HERE))
-        .with_state((app, files))
+        .route("/api/v1/runs", post(begin))
+        .merge(lambda::writers())
+        .route_layer(from_fn_with_state(Arc::clone(&service), protect));
+    let (page, openapi) = (include_str!("../page.html"), include_str!("../openapi.json"));
+    site(public.merge(protected), page, openapi).with_state(service)
 }
-
-const JSON: [(HeaderName, &str); 1] = [(header::CONTENT_TYPE, "application/json")];
-const OPENAPI: &str = include_str!("../openapi.json");
-const NOTHING_HERE: &str = r#"{"message":"There is nothing here; /openapi.json says what there is."}"#;
-
-type Answer = Result<Response, Error>;
 
 /// What is public may be an hour old, as it was behind the original's CDN; a layer stays for a year after its successor.
 async fn cached(mut response: Response) -> Response {
@@ -56,6 +77,42 @@ async fn cached(mut response: Response) -> Response {
         response.headers_mut().insert(header::CACHE_CONTROL, hour);
     }
     response
+}
+
+/// Lets a request pass that knows the token: as a bearer, or as the access key of a client of AWS.
+async fn protect(State(service): Served, request: Request, next: Next) -> Response {
+    let known = credential(request.headers()).map(|(known, _)| fingerprint(known.as_bytes()));
+    let why = match &service.token {
+        None => NO_TOKEN,
+        // Hashes differ at once, so that the time says nothing of the token.
+        Some(token) if known == Some(fingerprint(token.as_bytes())) => return next.run(request).await,
+        Some(_) => OTHER_TOKEN,
+    };
+    let body = Json(json!({"error": why, "message": why}));
+    (
+        StatusCode::FORBIDDEN,
+        [(ERROR_TYPE, "AccessDeniedException")],
+        body,
+    )
+        .into_response()
+}
+
+const NO_TOKEN: &str = "nothing can be changed here: the server was started without KLAYERS_TOKEN";
+const OTHER_TOKEN: &str =
+    "this needs the server's token: Authorization: Bearer TOKEN, or TOKEN as AWS_ACCESS_KEY_ID";
+/// Where clients of AWS look for the kind of an error.
+const ERROR_TYPE: HeaderName = HeaderName::from_static("x-amzn-errortype");
+
+/// The token or access key of a request, and the region that it is signed for, if it is.
+fn credential(headers: &HeaderMap) -> Option<(&str, Option<&str>)> {
+    let given = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    if let Some(token) = given.strip_prefix("Bearer ") {
+        return Some((token, None));
+    }
+    let (_, scope) = given.split_once("Credential=")?;
+    let mut parts = scope.split([',', ' ']).next()?.split('/');
+    let (key, _date) = (parts.next()?, parts.next()?);
+    Some((key, parts.next()))
 }
 
 /// What a path can say. In the first version it says nothing of Python.
@@ -75,100 +132,113 @@ impl Asked {
     }
 }
 
-async fn latest(State((app, _)): Served, Path(asked): Path<Asked>) -> Answer {
+async fn latest(State(service): Served, Path(asked): Path<Asked>) -> Answer {
     let (region, python_version, last) = (&asked.region, asked.python(), asked.last.as_str());
+    let db = &service.app.db;
     if !matches!(last, "" | "json" | "csv" | "html") {
         let latest = LatestLayerWhere {
             region,
             package: last,
             python_version,
         };
-        let head = known(app.db.latest_layer(latest).await)?;
-        return Ok(Json(head.map(View::from).unwrap_or_default()).into_response());
+        let head = known(db.latest_layer(latest).await)?;
+        return shown(head.map(View::from).unwrap_or_default());
     }
     let latest = LatestInRegionByPythonVersionWhere {
         region,
         python_version,
     };
-    let rows = app.db.latest_in_region_by_python_version(latest);
-    let mut rows = known(rows.collect().await)?;
+    let mut rows = known(db.latest_in_region_by_python_version(latest).collect().await)?;
     rows.sort_by(|one, two| one.pckg.cmp(&two.pckg));
-    Ok(match last {
-        "csv" => table::csv(region, python_version, &rows)?,
-        "html" => table::html(region, python_version, &rows),
+    match last {
+        "csv" => table::csv(region, python_version, &rows),
+        "html" => Ok(table::html(region, python_version, &rows)),
         _ => views(rows),
-    })
+    }
 }
 
-async fn versions(State((app, _)): Served, Path(asked): Path<Asked>) -> Answer {
+async fn versions(State(service): Served, Path(asked): Path<Asked>) -> Answer {
     let versions = VersionsOfLayerWhere {
         region: &asked.region,
         package: &asked.package,
         python_version: asked.python(),
     };
-    let mut rows = known(app.db.versions_of_layer(versions).collect().await)?;
+    let mut rows = known(service.app.db.versions_of_layer(versions).collect().await)?;
     rows.sort_by_key(|layer| layer.lyr_vrsn);
-    Ok(views(rows))
+    views(rows)
 }
 
-async fn builds(State((app, _)): Served, Path(asked): Path<Asked>) -> Answer {
-    let rows = known(app.db.latest_builds(asked.python()).collect().await)?;
-    Ok(views(rows))
+/// The latest layer of a package in every region.
+async fn everywhere(State(service): Served, Path(asked): Path<Asked>) -> Answer {
+    let db = &service.app.db;
+    let found = db.latest_of_package_by_python_version(LatestOfPackageByPythonVersionWhere {
+        package: &asked.package,
+        python_version: asked.python(),
+    });
+    let found = known(found.collect().await)?;
+    let rows = db.get_many(found.iter().map(|row| row.key())).await?;
+    let mut rows: Vec<View> = rows.into_iter().flatten().map(View::in_its_region).collect();
+    rows.sort_by(|one, two| one.region.cmp(&two.region));
+    shown(rows)
 }
 
-/// What the model refuses as part of a key is nothing that anybody knows.
-fn known<T: Default>(found: Result<T, typed::Error>) -> Result<T, Error> {
+async fn builds(State(service): Served, Path(asked): Path<Asked>) -> Answer {
+    views(known(
+        service.app.db.latest_builds(asked.python()).collect().await,
+    )?)
+}
+
+/// What the model refuses as part of a key is not in the table.
+fn known<T: Default>(found: Result<T, typed::Error>) -> Result<T, typed::Error> {
     match found {
         Err(typed::Error::Refused(_)) => Ok(T::default()),
-        found => Ok(found?),
+        found => found,
     }
 }
 
-fn views<R: Into<View>>(rows: Vec<R>) -> Response {
+fn views<R: Into<View>>(rows: Vec<R>) -> Answer {
     let views: Vec<View> = rows.into_iter().map(Into::into).collect();
-    Json(views).into_response()
+    shown(views)
 }
 
-async fn pythons(State((app, _)): Served) -> Answer {
-    Ok(Json(app.list(ConfigKind::PyVrsns, ALL).await?).into_response())
+async fn pythons(State(service): Served) -> Answer {
+    shown(service.app.list(ConfigKind::PyVrsns, ALL).await?)
 }
+
+/// A list of a kind that there is not.
+const NOTHING: [(); 0] = [];
 
 /// A version of Python, and the kind of a list.
 type Listed = Path<(String, String)>;
 
 /// A list of the table.
-async fn config(State((app, _)): Served, Path((python, kind)): Listed) -> Answer {
-    let list = match kind.parse() {
-        Ok(kind) => app.list(kind, &python).await?,
-        Err(_) => Vec::new(),
+async fn config(State(service): Served, Path((python, kind)): Listed) -> Answer {
+    let Ok(kind) = kind.parse() else {
+        return shown(NOTHING);
     };
-    Ok(Json(list).into_response())
+    shown(service.app.list(kind, &python).await?)
 }
 
 /// The same as the files have it, which the table has only once it is loaded.
-async fn config_of_files(State((_, files)): Served, Path((python, kind)): Listed) -> Answer {
-    let list = match kind.parse() {
-        Ok(kind) => files.list(kind, &python)?,
-        Err(_) => Vec::new(),
+async fn config_of_files(State(service): Served, Path((python, kind)): Listed) -> Answer {
+    let Ok(kind) = kind.parse() else {
+        return shown(NOTHING);
     };
-    Ok(Json(list).into_response())
+    shown(service.files.list(kind, &python)?)
 }
 
-async fn load_config(State((app, files)): Served) -> Answer {
-    let changed = app.load_config(&files).await?;
-    Ok(Json(json!({"changed": changed})).into_response())
+async fn load_config(State(service): Served) -> Answer {
+    let changed = service.app.load_config(&service.files).await?;
+    shown(json!({"changed": changed}))
 }
 
-impl IntoResponse for Error {
-    fn into_response(self) -> Response {
-        let (status, words) = match self {
-            Self::Database(typed::Error::Invalid(reason)) => (StatusCode::BAD_REQUEST, reason.to_string()),
-            error => {
-                tracing::error!(%error, "a request failed");
-                let words = "The request could not be answered; see the log.".to_owned();
-                (StatusCode::INTERNAL_SERVER_ERROR, words)
-            }
-        };
-        (status, Json(json!({"message": words}))).into_response()
-    }
+async fn runs(State(service): Served) -> Answer {
+    shown(service.runs.shown().await?)
+}
+
+async fn begin(State(service): Served, Query(force): Query<Force>) -> Answer {
+    let begun = service.runs.begin(force);
+    let begun =
+        begun.ok_or_else(|| app::Error::Conflict("a run is under way; /api/v1/runs shows it".to_owned()))?;
+    Ok((StatusCode::ACCEPTED, Json(json!({"started": begun.as_str()}))).into_response())
 }

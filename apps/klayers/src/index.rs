@@ -2,76 +2,122 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use async_trait::async_trait;
+use axum::body::Bytes;
+use pep440_rs::Version;
+use serde::{Deserialize, Deserializer};
 
-use crate::Error;
+use crate::{Error, LayerArn};
 
 /// A version of a package, with everything it needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Release {
     /// The package's version.
     pub version: String,
     /// What `pip freeze` would print: a line for each package.
     pub requirements: String,
+    /// The package's licence, if it is known.
+    pub licence: Option<String>,
 }
 
-/// Knows the newest release of each package. PyPI is one; a file is another.
+/// Knows the newest release of each package, and makes layers of it: pip does, and a file with versions does it without a network.
+#[async_trait]
 pub trait PackageIndex: Send + Sync {
-    /// The newest release of a package that is not a pre-release, for a version of Python.
-    fn latest(&self, package: &str, python: &str) -> Result<Release, Error>;
+    /// The newest release of a package that is not a pre-release, for a version of Python. The package may be named with extras.
+    async fn latest(&self, wanted: &str, python: &str) -> Result<Release, Error>;
+
+    /// The bytes of a layer with this release.
+    async fn layer(&self, release: &Release, python: &str) -> Result<Bytes, Error>;
+}
+
+/// The package without its extras: `psycopg` of `psycopg[binary,pool]`.
+#[must_use]
+pub fn package_of(wanted: &str) -> &str {
+    wanted.split('[').next().unwrap_or(wanted).trim()
 }
 
 /// An index from a file with the columns `package`, `version` and `requires`: exact versions of other packages, with
-/// spaces between. Of several lines for a package, the last that is no pre-release counts.
+/// spaces between. Of several lines for a package, the newest version that is no pre-release counts. The original's lists
+/// have no versions, only names and licences.
 #[derive(Clone, Debug, Default)]
 pub struct CsvIndex {
-    releases: BTreeMap<String, Release>,
+    releases: BTreeMap<String, Option<(Version, Release)>>,
 }
 
 #[derive(Deserialize)]
 pub(crate) struct Line {
+    #[serde(alias = "Package_Name")]
     package: String,
-    version: String,
+    #[serde(default, deserialize_with = "given")]
+    version: Option<String>,
     #[serde(default)]
     requires: String,
+    #[serde(default, alias = "License")]
+    license: Option<String>,
+}
+
+/// A column that is there, also where it is empty.
+fn given<'de, D: Deserializer<'de>>(column: D) -> Result<Option<String>, D::Error> {
+    String::deserialize(column).map(Some)
 }
 
 impl CsvIndex {
-    pub(crate) fn of(lines: Vec<Line>) -> Self {
-        let lines = lines.into_iter().filter(|line| !is_prerelease(&line.version));
-        Self {
-            releases: lines.map(|line| (line.package.clone(), release(line))).collect(),
+    /// The error says which line is wrong.
+    pub(crate) fn of(lines: Vec<Line>) -> Result<Self, String> {
+        let mut index = Self::default();
+        for line in lines {
+            let name = line.package.as_str();
+            // Two names of one layer would replace each other in every run.
+            let layer = |name: &str| LayerArn::layer_name(package_of(name), "");
+            let mut others = index.releases.keys().filter(|other| *other != name);
+            if let Some(other) = others.find(|other| layer(other) == layer(name)) {
+                return Err(format!(
+                    "{other} and {name} would have the same layer; keep one of them"
+                ));
+            }
+            let newest = index.releases.entry(name.to_owned()).or_default();
+            let Some(version) = &line.version else {
+                continue;
+            };
+            let version: Version = version.parse().map_err(|_| {
+                format!("{name} has the version `{version}`, which is none of Python's (PEP 440)")
+            })?;
+            let is_newest = newest.as_ref().is_none_or(|(known, _)| *known <= version);
+            if is_newest && !version.any_prerelease() {
+                *newest = Some((version, release(line)));
+            }
         }
+        Ok(index)
     }
 
-    /// The names of all packages.
+    /// The newest release of a package.
+    pub fn latest(&self, wanted: &str) -> Result<Release, Error> {
+        let newest = self.releases.get(wanted).and_then(Option::as_ref);
+        let newest = newest.map(|(_, release)| release.clone());
+        newest.ok_or_else(|| Error::NoRelease(wanted.to_owned()))
+    }
+
+    /// The names of all packages, with their extras.
     #[must_use]
     pub fn packages(&self) -> Vec<String> {
         self.releases.keys().cloned().collect()
     }
 }
 
-impl PackageIndex for CsvIndex {
-    fn latest(&self, package: &str, _python: &str) -> Result<Release, Error> {
-        let found = self.releases.get(package).cloned();
-        found.ok_or_else(|| Error::NoRelease(package.to_owned()))
+fn release(line: Line) -> Release {
+    let version = line.version.unwrap_or_default();
+    let own = format!("{}=={version}", package_of(&line.package));
+    let others = line.requires.split_whitespace().map(str::to_owned);
+    Release {
+        requirements: frozen(others.chain([own])),
+        version,
+        licence: line.license.filter(|licence| !licence.is_empty()),
     }
 }
 
 /// Lines are sorted, so that the same requirements have the same hash.
-fn release(line: Line) -> Release {
-    let own = format!("{}=={}", line.package, line.version);
-    let mut requirements: Vec<&str> = line.requires.split_whitespace().collect();
-    requirements.push(&own);
+pub(crate) fn frozen(requirements: impl Iterator<Item = String>) -> String {
+    let mut requirements: Vec<String> = requirements.collect();
     requirements.sort_unstable_by_key(|requirement| requirement.to_lowercase());
-    Release {
-        requirements: requirements.join("\n"),
-        version: line.version,
-    }
-}
-
-/// Python's `1.0a1`, `1.0b2`, `1.0rc1` and `1.0.dev3`; `1.0.post1` is a release.
-fn is_prerelease(version: &str) -> bool {
-    let without_post = version.replace("post", "");
-    without_post.contains(|c: char| c.is_ascii_alphabetic())
+    requirements.join("\n")
 }

@@ -1,25 +1,31 @@
 //! Where layers are kept: in a directory or in a bucket, behind one trait.
 
 use std::path::Path as FilePath;
-use std::sync::Arc;
+use std::str::FromStr;
 use std::{fmt, io};
 
 use async_trait::async_trait;
+use axum::body::Bytes;
 use futures_util::TryStreamExt as _;
 use object_store::path::Path;
-use object_store::{Error, ObjectStore, ObjectStoreExt as _, PutMode};
+use object_store::{Error, ObjectStoreExt as _};
+use trestle::Embedded;
+use trestle::api::DescribeTable;
 use trestle::app::Objects;
 
-use crate::model::Layer;
+/// The table of the model.
+const TABLE: &str = "kl.db-ver2";
 
-/// The account that owns the layers, as part of their names.
-const ACCOUNT: &str = "000000000000";
+/// The account that owns the layers unless another is named.
+pub const ACCOUNT: &str = "000000000000";
 
 /// The name of one version of a layer in one region.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LayerArn {
     /// The region.
     pub region: String,
+    /// The account that owns it.
+    pub account: String,
     /// The layer's name there.
     pub layer: String,
     /// The version.
@@ -34,122 +40,182 @@ impl LayerArn {
         format!("Klayers-{}-{package}", python.replace('.', ""))
     }
 
-    /// The layer that a row is about.
+    /// The name of the layer, of all its versions.
     #[must_use]
-    pub fn of(row: &Layer) -> Self {
-        Self {
-            region: row.rgn.clone(),
-            layer: Self::layer_name(&row.pckg, &row.py_vrsn),
-            version: row.lyr_vrsn,
-        }
+    pub fn of_all_versions(&self) -> String {
+        let (region, account, layer) = (&self.region, &self.account, &self.layer);
+        format!("arn:aws:lambda:{region}:{account}:layer:{layer}")
     }
 }
 
 impl fmt::Display for LayerArn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (region, layer, version) = (&self.region, &self.layer, self.version);
-        write!(f, "arn:aws:lambda:{region}:{ACCOUNT}:layer:{layer}:{version}")
+        write!(f, "{}:{}", self.of_all_versions(), self.version)
+    }
+}
+
+/// What was given is not the ARN of a version of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoLayerArn;
+
+impl FromStr for LayerArn {
+    type Err = NoLayerArn;
+
+    fn from_str(text: &str) -> Result<Self, NoLayerArn> {
+        let parts: Vec<&str> = text.split(':').collect();
+        let ["arn", _, "lambda", region, account, "layer", layer, version] = parts[..] else {
+            return Err(NoLayerArn);
+        };
+        Ok(Self {
+            region: region.to_owned(),
+            account: account.to_owned(),
+            layer: layer.to_owned(),
+            version: version.parse().map_err(|_| NoLayerArn)?,
+        })
     }
 }
 
 /// Keeps layers, as Lambda does: it numbers the versions of a layer, and never gives a number twice.
 #[async_trait]
 pub trait LayerStore: Send + Sync {
-    /// Stores the next version of a layer. When this returns, it is durable.
-    async fn publish(&self, region: &str, layer: &str, content: &str) -> io::Result<LayerArn>;
+    /// Stores the next version of a layer, whose number is greater than `after`. When this returns, it is durable.
+    async fn publish(&self, region: &str, layer: &str, after: i64, content: Bytes) -> io::Result<LayerArn>;
 
-    /// Removes a version; says whether it was there.
+    /// Removes a version; says whether it was there. A layer of another account is not there.
     async fn delete(&self, layer: &LayerArn) -> io::Result<bool>;
+
+    /// The bytes of a version, if it is there.
+    async fn read(&self, layer: &LayerArn) -> io::Result<Option<Bytes>>;
 
     /// Everything that is stored in a region.
     async fn list(&self, region: &str) -> io::Result<Vec<LayerArn>>;
+
+    /// The regions where something was stored.
+    async fn regions(&self) -> io::Result<Vec<String>>;
 }
 
 /// Layers as objects: `<region>/<layer>/<version>.zip`. Beside each is `<version>.taken`, which only one can make and which
 /// stays when the layer goes, so that its number is never given again.
 #[derive(Clone, Debug)]
-pub struct Bucket(Arc<dyn ObjectStore>);
+pub struct Bucket {
+    objects: Objects,
+    account: String,
+}
 
 const CONTENT: &str = "zip";
 const TAKEN: &str = "taken";
 
 impl Bucket {
-    /// Layers in this place.
+    /// Layers of an account in this place.
     #[must_use]
-    pub fn new(objects: Objects) -> Self {
-        Self(objects.store)
+    pub fn new(objects: Objects, account: &str) -> Self {
+        Self {
+            objects,
+            account: account.to_owned(),
+        }
     }
 
-    /// Layers as files in this directory.
+    /// The layers of the table of this database, and of no other: what it does not name is going to be removed.
+    pub async fn of_table(objects: Objects, account: &str, database: &Embedded) -> io::Result<Self> {
+        let table_name = TABLE.to_owned();
+        let described = database.run(DescribeTable { table_name });
+        let id = described.map_err(io::Error::other)?.table.table_id;
+        let owner = format!("table {}, account {account}", id.unwrap_or_default());
+        Ok(Self::new(objects.owned_by(&owner).await?, account))
+    }
+
+    /// Layers as files in this directory, without a look at whose they are.
     pub fn directory(root: &FilePath) -> io::Result<Self> {
-        Objects::directory(root).map(Self::new)
+        Objects::directory(root).map(|objects| Self::new(objects, ACCOUNT))
     }
 
     /// Takes the next number.
-    async fn claim(&self, region: &str, layer: &str) -> io::Result<LayerArn> {
+    async fn claim(&self, region: &str, layer: &str, after: i64) -> io::Result<LayerArn> {
         let taken = self.files(Path::from_iter([region, layer]), TAKEN).await?;
-        let mut claimed = LayerArn {
-            region: region.to_owned(),
-            layer: layer.to_owned(),
-            version: taken.iter().map(|layer| layer.version).max().unwrap_or(0),
-        };
+        let newest = taken.iter().map(|layer| layer.version).max();
+        let mut claimed = self.arn(region, layer, newest.unwrap_or(0).max(after));
         loop {
             claimed.version += 1;
-            let mark = path(&claimed, TAKEN);
-            match self.0.put_opts(&mark, "".into(), PutMode::Create.into()).await {
-                // Somebody was faster; or it was us, and only the answer was lost.
-                Err(Error::AlreadyExists { .. }) => {}
-                Err(error) => return Err(error.into()),
-                Ok(_) => return Ok(claimed),
+            // Otherwise another process was faster; or it was this one, and only the answer was lost.
+            if self
+                .objects
+                .write_new(path(&claimed, TAKEN).as_ref(), Vec::new())
+                .await?
+            {
+                return Ok(claimed);
             }
         }
     }
 
     async fn files(&self, folder: Path, kind: &str) -> io::Result<Vec<LayerArn>> {
-        let files: Vec<_> = self.0.list(Some(&folder)).try_collect().await?;
-        let named = files.iter().filter_map(|file| named(&file.location, kind));
+        let files: Vec<_> = self.objects.store.list(Some(&folder)).try_collect().await?;
+        let named = files.iter().filter_map(|file| self.named(&file.location, kind));
         Ok(named.collect())
+    }
+
+    /// The layer that a file of this kind belongs to.
+    fn named(&self, path: &Path, kind: &str) -> Option<LayerArn> {
+        let parts: Vec<_> = path.parts().collect();
+        let [region, layer, file] = &parts[..] else {
+            return None;
+        };
+        let version = file.as_ref().strip_suffix(kind)?.strip_suffix('.')?;
+        Some(self.arn(region.as_ref(), layer.as_ref(), version.parse().ok()?))
+    }
+
+    fn arn(&self, region: &str, layer: &str, version: i64) -> LayerArn {
+        LayerArn {
+            region: region.to_owned(),
+            account: self.account.clone(),
+            layer: layer.to_owned(),
+            version,
+        }
     }
 }
 
 #[async_trait]
 impl LayerStore for Bucket {
-    async fn publish(&self, region: &str, layer: &str, content: &str) -> io::Result<LayerArn> {
-        let claimed = self.claim(region, layer).await?;
-        let content = content.to_owned().into();
-        self.0.put(&path(&claimed, CONTENT), content).await?;
+    async fn publish(&self, region: &str, layer: &str, after: i64, content: Bytes) -> io::Result<LayerArn> {
+        let claimed = self.claim(region, layer, after).await?;
+        let path = path(&claimed, CONTENT);
+        self.objects.store.put(&path, content.into()).await?;
         Ok(claimed)
     }
 
     async fn delete(&self, layer: &LayerArn) -> io::Result<bool> {
+        if layer.account != self.account {
+            return Ok(false);
+        }
         let path = path(layer, CONTENT);
         // S3 deletes what is not there without a word, so it is asked before.
-        match self.0.head(&path).await {
+        match self.objects.store.head(&path).await {
             Err(Error::NotFound { .. }) => return Ok(false),
             found => found?,
         };
-        self.0.delete(&path).await?;
+        self.objects.store.delete(&path).await?;
         Ok(true)
+    }
+
+    async fn read(&self, layer: &LayerArn) -> io::Result<Option<Bytes>> {
+        if layer.account != self.account {
+            return Ok(None);
+        }
+        let found = self.objects.read(path(layer, CONTENT).as_ref()).await?;
+        Ok(found.map(Bytes::from))
     }
 
     async fn list(&self, region: &str) -> io::Result<Vec<LayerArn>> {
         self.files(Path::from(region), CONTENT).await
+    }
+
+    async fn regions(&self) -> io::Result<Vec<String>> {
+        let listed = self.objects.store.list_with_delimiter(None).await?;
+        let folders = listed.common_prefixes.iter().filter_map(Path::filename);
+        Ok(folders.map(str::to_owned).collect())
     }
 }
 
 fn path(layer: &LayerArn, kind: &str) -> Path {
     let file = format!("{}.{kind}", layer.version);
     Path::from_iter([layer.region.as_str(), &layer.layer, &file])
-}
-
-/// The layer that a file of this kind belongs to.
-fn named(path: &Path, kind: &str) -> Option<LayerArn> {
-    let mut parts = path.parts().map(|part| part.as_ref().to_owned());
-    let (region, layer, file) = (parts.next()?, parts.next()?, parts.next()?);
-    let version = file.strip_suffix(kind)?.strip_suffix('.')?.parse().ok()?;
-    parts.next().is_none().then_some(LayerArn {
-        region,
-        layer,
-        version,
-    })
 }

@@ -2,11 +2,12 @@
 //!
 //! The monthly [`run`](App::run) asks a [`PackageIndex`] for what is new, builds it, and deploys it to every region that
 //! lacks it. The database keeps heads and deprecates what came before; when a deprecated layer expires, [`watch`] removes
-//! it from the [`LayerStore`] and leaves a tombstone. [`http`] answers where the layers are.
+//! it from the [`LayerStore`] and leaves a tombstone. [`http`] answers where the layers are, also to clients of Lambda.
 //!
 //! There is no key, no retry and no reading of streams in here: the model file says what a row means.
 
 mod app;
+mod archive;
 mod build;
 mod config;
 mod deploy;
@@ -19,13 +20,18 @@ mod layers;
 pub mod model {
     trestle::model!("../../models/klayers.toml");
 }
+mod pip;
+mod python;
 mod run;
+mod runs;
 
 pub use app::{App, Db, Error};
-pub use build::Built;
+pub use build::{Built, Force};
 pub use config::Files;
 pub use deploy::Deployed;
 pub use expiry::watch;
-pub use index::{CsvIndex, PackageIndex, Release};
-pub use layers::{Bucket, LayerArn, LayerStore};
-pub use run::Summary;
+pub use index::{CsvIndex, PackageIndex, Release, package_of};
+pub use layers::{ACCOUNT, Bucket, LayerArn, LayerStore, NoLayerArn};
+pub use pip::Pip;
+pub use run::{Progress, Summary};
+pub use runs::{Runs, RunsDb, model as runs_model};

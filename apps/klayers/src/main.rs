@@ -1,15 +1,18 @@
 //! The binary `klayers`.
 
 use std::error::Error;
-use std::io;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
 use klayers::model::Klayers;
-use klayers::{App, Bucket, Files, http, watch};
+use klayers::{
+    ACCOUNT, App, Bucket, Files, Force, PackageIndex, Pip, Progress, Runs, http, runs_model, watch,
+};
 use trestle::app::{self, Loopback, Objects};
 use trestle::{Embedded, Options, migrate};
 
@@ -29,21 +32,53 @@ struct Cli {
     /// What to call instead of AWS for s3://
     #[arg(long, value_name = "URL", requires = "layers")]
     s3_endpoint: Option<String>,
+    /// The account that owns the layers, as part of their ARNs
+    #[arg(long, default_value = ACCOUNT, value_parser = account)]
+    account: String,
+    /// Where releases come from [default: pip; list for demo]
+    #[arg(long)]
+    index: Option<Index>,
+    /// The program pip
+    #[arg(long, value_name = "PROGRAM", default_value = "pip")]
+    pip: PathBuf,
     /// Port to listen on; 0 takes a free one
     #[arg(long, default_value_t = 0)]
     port: u16,
+    /// While serving, run so often, as in 30d or 12h. A run that was missed or cut off is made up for [default: only when called]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    run_every: Option<Duration>,
+    /// What calls that change something must know, as bearer or as access key. Without it, they are refused
+    #[arg(long, env = "KLAYERS_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+    #[command(flatten)]
+    force: Force,
     #[command(flatten)]
     files: Files,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Command {
-    /// Runs the pipeline twice, with the packages and regions that come along, then serves them
+    /// Runs the pipeline twice without a network, with the packages and regions that come along, then serves them
     Demo,
-    /// Serves the API, and removes layers as they expire
+    /// Serves the page, the API and Lambda's calls for layers, runs by schedule and by call, and removes layers as they expire
     Serve,
     /// Brings every package to its newest release in every region, once
     Run,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Index {
+    /// The newest releases that pip finds, installed by pip
+    Pip,
+    /// The versions of --packages, without a network: layers only name their requirements
+    List,
+}
+
+fn account(text: &str) -> Result<String, String> {
+    match text.len() == 12 && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => Ok(text.to_owned()),
+        false => Err("an account is 12 digits".to_owned()),
+    }
 }
 
 fn main() -> ExitCode {
@@ -51,57 +86,62 @@ fn main() -> ExitCode {
 }
 
 async fn work(cli: Cli) -> Result<(), Box<dyn Error>> {
-    let (index, layers) = (cli.files.index()?, cli.layers()?);
-    let table = cli.data.join("table");
-    let database = Embedded::open(&table, Options::default())?;
+    let objects = cli.objects()?;
+    // Whatever is wrong with a list is said before anything is made.
+    cli.files.index()?;
+    let database = Embedded::open(cli.data.join("table"), Options::default())?;
     // Rows of the first layout move to the present one in the background.
     let (db, _migration) = Klayers::migrate_to(&database, migrate::StartOptions::default())?;
-    let app = App::new(db.shared(), Arc::new(layers), Arc::new(index));
+    let layers = Bucket::of_table(objects, &cli.account, &database).await;
+    let layers = layers.map_err(|error| format!("--layers: {error}"))?;
+    let app = App::new(db.shared(), Arc::new(layers), cli.index());
     // Rows expire while any command runs, so all of them follow what expires.
     let router = watch(&app, &database).await?;
-    let done = command(cli, &app).await;
+    let done = command(cli, &app, &database).await;
     router.stop().await;
     done
 }
 
-async fn command(cli: Cli, app: &App) -> Result<(), Box<dyn Error>> {
-    let mut swept = app.sweep().await?;
-    if !matches!(cli.command, Command::Serve) && app.load_config(&cli.files).await? > 0 {
-        // There may be regions that come back, with what a run once left there.
-        swept += app.sweep().await?;
-    }
+async fn command(cli: Cli, app: &App, database: &Embedded) -> Result<(), Box<dyn Error>> {
+    let swept = app.sweep().await?;
     if swept > 0 {
         tracing::info!(swept, "removed layers of a run that was cut off");
     }
-    if matches!(cli.command, Command::Demo | Command::Run) {
-        run(app).await?;
+    if cli.command != Command::Serve {
+        app.load_config(&cli.files).await?;
+        run(app, cli.force).await?;
     }
-    if matches!(cli.command, Command::Demo) {
+    if cli.command == Command::Demo {
         tracing::info!("once more: there should be nothing to do");
-        run(app).await?;
+        run(app, Force::default()).await?;
     }
-    if matches!(cli.command, Command::Demo | Command::Serve) {
-        serve(app.clone(), cli.files, cli.port).await?;
+    if cli.command != Command::Run {
+        serve(app, database, cli).await?;
     }
     Ok(())
 }
 
 impl Cli {
-    fn layers(&self) -> io::Result<Bucket> {
-        match &self.layers {
-            Some(place) => {
-                let named = |error| io::Error::other(format!("--layers: {error}"));
-                let objects = Objects::open(place, self.s3_endpoint.as_deref()).map_err(named)?;
-                Ok(Bucket::new(objects))
-            }
-            None => Bucket::directory(&self.data.join("layers")),
+    fn objects(&self) -> Result<Objects, String> {
+        let below = || self.data.join("layers").display().to_string();
+        let place = self.layers.clone().unwrap_or_else(below);
+        Objects::open(&place, self.s3_endpoint.as_deref()).map_err(|error| format!("--layers: {error}"))
+    }
+
+    fn index(&self) -> Arc<dyn PackageIndex> {
+        match (self.index, self.command) {
+            (Some(Index::List), _) | (None, Command::Demo) => Arc::new(self.files.clone()),
+            _ => Arc::new(Pip::at(&self.pip)),
         }
     }
 }
 
-async fn run(app: &App) -> Result<(), Box<dyn Error>> {
+async fn run(app: &App, force: Force) -> Result<(), Box<dyn Error>> {
     let begun = Instant::now();
-    let done = app.run().await?;
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} layers, {elapsed}  {msg}");
+    let bar = ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let done = app.run(force, |progress| show(&bar, progress)).await?;
+    bar.finish_and_clear();
     let (built, deployed, unchanged, failed) = (done.built, done.deployed, done.unchanged, done.failed.len());
     done.failed.iter().for_each(|failed| tracing::warn!("{failed}"));
     tracing::info!(built, deployed, unchanged, failed, took = ?begun.elapsed(), "the run is over");
@@ -112,10 +152,30 @@ async fn run(app: &App) -> Result<(), Box<dyn Error>> {
     }
 }
 
-async fn serve(app: App, files: Files, port: u16) -> Result<(), Box<dyn Error>> {
-    let door = Loopback::listen(port).await?;
-    let url = door.url();
-    tracing::info!("layers of a region: {url}/api/v2/p3.12/layers/latest/eu-west-1/html");
-    tracing::info!("everything there is: {url}/openapi.json; end with Ctrl-C");
-    Ok(door.serve(http::routes(app, files)).await?)
+/// Where there is no terminal, the log says how far it is.
+fn show(bar: &ProgressBar, progress: &Progress) {
+    bar.set_length(progress.of as u64);
+    bar.set_position(progress.done as u64);
+    if bar.is_hidden() && progress.done > 0 {
+        tracing::info!(done = progress.done, of = progress.of, "{}", progress.package);
+    }
+    bar.set_message(progress.package.clone());
+}
+
+async fn serve(app: &App, database: &Embedded, cli: Cli) -> Result<(), Box<dyn Error>> {
+    let listener = Loopback::listen(cli.port).await?;
+    let url = listener.url();
+    let db = runs_model::Runs::apply_to(database)?.shared();
+    let runs = Runs::new(app.clone(), cli.files.clone(), db, cli.run_every);
+    let service = http::Service {
+        app: app.clone(),
+        files: cli.files,
+        runs: Arc::clone(&runs),
+        token: cli.token,
+    };
+    tracing::info!("{url}/openapi.json says what there is; end with Ctrl-C");
+    writeln!(std::io::stdout(), "klayers serves {url}")?;
+    let served = listener.serve(http::routes(service)).await;
+    runs.stop().await;
+    Ok(served?)
 }

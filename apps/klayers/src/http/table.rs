@@ -2,7 +2,10 @@
 
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
+use csv::{Terminator, WriterBuilder};
+use trestle::app;
 
+use super::Answer;
 use crate::model::LayerInDeployedInRegionByPythonVersion as Row;
 
 const COLUMNS: [&str; 3] = ["Package", "Package Version", "arn"];
@@ -11,15 +14,18 @@ fn cells(row: &Row) -> [&str; 3] {
     [&row.pckg, &row.pckg_vrsn, &row.arn]
 }
 
-pub(super) fn csv(region: &str, python: &str, rows: &[Row]) -> Result<Response, csv::Error> {
-    let mut out = csv::Writer::from_writer(Vec::new());
-    out.write_record(COLUMNS)?;
+/// As Python writes it: lines end with CR and LF.
+pub(super) fn csv(region: &str, python: &str, rows: &[Row]) -> Answer {
+    let mut out = WriterBuilder::new()
+        .terminator(Terminator::CRLF)
+        .from_writer(Vec::new());
+    out.write_record(COLUMNS).map_err(app::Error::failed)?;
     for row in rows {
-        out.write_record(cells(row))?;
+        out.write_record(cells(row)).map_err(app::Error::failed)?;
     }
     let body = out.into_inner().map_err(|error| error.into_error())?;
     let name = format!("klayers-{}-{}.csv", plain(region), plain(python));
-    let disposition = format!("attachment; filename={name}");
+    let disposition = format!("attachment; filename=\"{name}\"");
     let headers = [
         (header::CONTENT_TYPE, "text/csv"),
         (header::CONTENT_DISPOSITION, &disposition),
@@ -36,7 +42,7 @@ pub(super) fn html(region: &str, python: &str, rows: &[Row]) -> Response {
     let title = format!("Layers for {} in {}", escape(python), escape(region));
     let header = line("th", COLUMNS);
     let rows: String = rows.iter().map(|row| line("td", cells(row))).collect();
-    let page = include_str!("../../page.html").replace("{title}", &title);
+    let page = include_str!("../../table.html").replace("{title}", &title);
     Html(page.replace("{rows}", &(header + &rows))).into_response()
 }
 

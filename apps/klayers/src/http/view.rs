@@ -16,12 +16,26 @@ const SECONDS: usize = 19;
 pub(super) struct View {
     package: Option<String>,
     package_version: Option<String>,
-    region: Option<String>,
+    pub(super) region: Option<String>,
     arn: Option<String>,
     deploy_status: Option<String>,
     dependencies: Option<Vec<String>>,
     expiry_date: Option<String>,
     created_date_time: Option<String>,
+    license: Option<String>,
+    code_size: Option<i64>,
+}
+
+impl View {
+    /// A layer among those of other regions, with what the original does not say: licence and size.
+    pub(super) fn in_its_region(row: Layer) -> Self {
+        Self {
+            region: Some(row.rgn.clone()),
+            license: row.lcns.clone(),
+            code_size: row.cd_sz,
+            ..Self::from(row)
+        }
+    }
 }
 
 impl From<LayerInDeployedInRegionByPythonVersion> for View {

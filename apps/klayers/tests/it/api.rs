@@ -6,11 +6,11 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode, header};
 use klayers::Files;
-use klayers::http::routes;
+use klayers::http::{Service, routes};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use crate::support::{PYTHON, REGION, World};
+use crate::support::{PYTHON, REGION, TOKEN, World, files};
 
 async fn served() -> (World, Router) {
     let world = World::new();
@@ -18,7 +18,7 @@ async fn served() -> (World, Router) {
     world.deploy_versions("a<b", REGION, &["0,1"]).await;
     let old = world.app.build("idna", "p3.8").await.unwrap();
     world.app.deploy(REGION, &old).await.unwrap();
-    let api = routes(world.app.clone(), Files::default());
+    let api = world.served(Files::default());
     (world, api)
 }
 
@@ -35,6 +35,7 @@ async fn ask(api: &Router, method: Method, path: &str) -> Answer {
     let request = Request::builder()
         .method(method)
         .uri(path)
+        .header(header::AUTHORIZATION, format!("Bearer {TOKEN}"))
         .body(Body::empty())
         .unwrap();
     let response = api.clone().oneshot(request).await.unwrap();
@@ -68,18 +69,12 @@ const LATEST: &str = concat!(
     r#"{"package":"requests","packageVersion":"2.0","arn":"arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-requests:2"}]"#,
 );
 
-const HTML: &str = "<!doctype html>
-<html lang=\"en\">
-<head><meta charset=\"utf-8\"><title>Layers for p3.12 in eu-west-1</title></head>
-<body>
-<h1>Layers for p3.12 in eu-west-1</h1>
+const HTML: &str = "<h1>Layers for p3.12 in eu-west-1</h1>
 <table>
 <tr><th>Package</th><th>Package Version</th><th>arn</th></tr>
 <tr><td>a&lt;b</td><td>0,1</td><td>arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-a-b:1</td></tr>
 <tr><td>requests</td><td>2.0</td><td>arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-requests:2</td></tr>
 </table>
-</body>
-</html>
 ";
 
 #[tokio::test]
@@ -97,17 +92,17 @@ async fn point_10_the_latest_layers_as_json_csv_and_html() {
     assert_eq!(csv.kind, "text/csv");
     assert_eq!(
         csv.disposition.as_deref(),
-        Some("attachment; filename=klayers-eu-west-1-p3.12.csv")
+        Some("attachment; filename=\"klayers-eu-west-1-p3.12.csv\"")
     );
     assert_eq!(
         csv.body,
-        "Package,Package Version,arn\n\
-         a<b,\"0,1\",arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-a-b:1\n\
-         requests,2.0,arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-requests:2\n"
+        "Package,Package Version,arn\r\n\
+         a<b,\"0,1\",arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-a-b:1\r\n\
+         requests,2.0,arn:aws:lambda:eu-west-1:000000000000:layer:Klayers-p312-requests:2\r\n"
     );
     let html = get(&api, "/api/v2/p3.12/layers/latest/eu-west-1/html").await;
     assert_eq!(html.kind, "text/html; charset=utf-8");
-    assert_eq!(html.body, HTML);
+    assert!(html.body.contains(HTML), "{}", html.body);
 }
 
 #[tokio::test]
@@ -143,7 +138,10 @@ async fn point_10_the_first_version_is_about_python_38_and_knows_single_packages
         format!(r#"[{{"package":"idna","packageVersion":"1.0","arn":"{arn}"}}]"#)
     );
     let csv = get(&api, "/api/v1/layers/latest/eu-west-1/csv").await;
-    assert_eq!(csv.body, format!("Package,Package Version,arn\nidna,1.0,{arn}\n"));
+    assert_eq!(
+        csv.body,
+        format!("Package,Package Version,arn\r\nidna,1.0,{arn}\r\n")
+    );
     let one: Value =
         serde_json::from_str(&get(&api, "/api/v1/layers/latest/eu-west-1/idna").await.body).unwrap();
     assert_eq!(
@@ -165,7 +163,7 @@ async fn point_10_what_nobody_knows_is_empty_and_no_error() {
         ("/api/v1/layers/latest/eu-west-1/requests", "{}"),
         (
             "/api/v2/p3.12/layers/latest/nowhere/csv",
-            "Package,Package Version,arn\n",
+            "Package,Package Version,arn\r\n",
         ),
         // No key can have them: nobody is called so.
         ("/api/v2/p3.12/layers/latest/eu:west-1", "[]"),
@@ -173,11 +171,13 @@ async fn point_10_what_nobody_knows_is_empty_and_no_error() {
         ("/api/v2/p3.12/layers/eu-west-1/a:b", "[]"),
         ("/api/v2/p3.12/layers//requests", "[]"),
         ("/api/v2/p3:12/builds/latest", "[]"),
-        ("/api/v1/layers/latest/%00/csv", "Package,Package Version,arn\n"),
+        ("/api/v1/layers/latest/%00/csv", "Package,Package Version,arn\r\n"),
         ("/api/v1/config/p9.9/pckgs", "[]"),
         ("/api/v1/config/p3.12/unknown", "[]"),
         ("/api/v1/configS3/p9.9/pckgs", "[]"),
         ("/api/v1/configS3/p3.12/unknown", "[]"),
+        ("/api/v2/p3.12/packages/unknown", "[]"),
+        ("/api/v2/p3.12/packages/a:b", "[]"),
     ] {
         assert_eq!(get(&api, path).await.body, body, "{path}");
     }
@@ -189,7 +189,7 @@ async fn what_cannot_be_answered_says_why() {
     let long = "a".repeat(3000);
     let builds = "/api/v1/builds/latest";
     for (method, path, status, reason) in [
-        (Method::GET, "/", 404, "/openapi.json says what there is"),
+        (Method::GET, "/nowhere", 404, "/openapi.json says what there is"),
         (
             Method::GET,
             "/api/v2/p3.12/nothing",
@@ -214,8 +214,14 @@ async fn what_cannot_be_answered_says_why() {
             400,
             "exceeded the size limit",
         ),
-        (Method::DELETE, builds, 405, ""),
-        (Method::GET, "/api/v1/load-config", 405, ""),
+        (Method::DELETE, builds, 405, "405 Method Not Allowed"),
+        (Method::GET, "/api/v1/load-config", 405, "405 Method Not Allowed"),
+        (
+            Method::POST,
+            "/api/v1/runs?force_build=perhaps",
+            400,
+            "force_build",
+        ),
         (Method::HEAD, builds, 200, ""),
     ] {
         let answer = ask(&api, method.clone(), path).await;
@@ -233,12 +239,10 @@ async fn what_cannot_be_answered_says_why() {
     let failed = ask(&api, Method::GET, builds).await;
     assert_eq!(
         (failed.status, failed.cache),
-        (StatusCode::INTERNAL_SERVER_ERROR, None)
+        (StatusCode::SERVICE_UNAVAILABLE, None),
+        "the same request may succeed later"
     );
-    assert_eq!(
-        failed.body,
-        r#"{"message":"The request could not be answered; see the log."}"#
-    );
+    assert!(failed.body.starts_with(r#"{"error":"#), "{}", failed.body);
 }
 
 #[tokio::test]
@@ -252,7 +256,8 @@ async fn the_lists_are_those_of_the_files_and_in_the_table_once_they_are_loaded(
     let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
     write("packages.csv", "package,version,requires\nrequests,1.0,\n");
     write("regions.csv", "region\neu-west-1\n ap-east-1\n");
-    let api = routes(World::new().app, files);
+    let world = World::new();
+    let api = world.served(files);
     let lists = async |config: &str| {
         let packages = get(&api, &format!("/api/v1/{config}/p3.12/pckgs")).await.body;
         let regions = get(&api, &format!("/api/v1/{config}/p3.12/rgns")).await.body;
@@ -290,6 +295,7 @@ async fn every_operation_of_the_openapi_document_answers_and_every_route_is_in_i
     let (world, api) = served().await;
     let requests = world.app.build("requests", "p3.8").await.unwrap();
     world.app.deploy(REGION, &requests).await.unwrap();
+    world.run_to_its_end(&world.runs(files(), None)).await;
     let document: Value = serde_json::from_str(&get(&api, "/openapi.json").await.body).unwrap();
     let mut documented = BTreeSet::new();
     for (path, operations) in document["paths"].as_object().unwrap() {
@@ -304,19 +310,26 @@ async fn every_operation_of_the_openapi_document_answers_and_every_route_is_in_i
                 !concrete.contains('{'),
                 "{path} has a parameter that is not described"
             );
-            let method = method.to_uppercase().parse().unwrap();
-            let answer = ask(&api, method, &concrete).await;
-            assert_eq!(answer.status, StatusCode::OK, "{concrete}: {}", answer.body);
-            let content = &operation["responses"]["200"]["content"];
+            let is_post = method == "post";
+            let success = if concrete == "/api/v1/runs" && is_post {
+                "202"
+            } else {
+                "200"
+            };
+            let answer = ask(&api, method.to_uppercase().parse().unwrap(), &concrete).await;
+            assert_eq!(answer.status.as_str(), success, "{concrete}: {}", answer.body);
+            let content = &operation["responses"][success]["content"];
             let kind = answer.kind.split(';').next().unwrap();
             let schema = &content[kind]["schema"];
             assert!(schema.is_object(), "{concrete}: {kind} is not described");
             if kind == "application/json" && path != "/openapi.json" {
                 fits(&document, schema, &serde_json::from_str(&answer.body).unwrap());
             }
-            let mut errors: Vec<&str> = vec!["200"];
+            let mut errors: Vec<&str> = vec![success];
             errors.extend(operation["parameters"].is_array().then_some("400"));
-            errors.extend((path != "/openapi.json").then_some("500"));
+            errors.extend(is_post.then_some("403"));
+            errors.extend((success == "202").then_some("409"));
+            errors.extend((path.starts_with("/api")).then_some("500"));
             let described = operation["responses"].as_object().unwrap().keys();
             assert!(described.eq(errors), "{path}");
         }
@@ -326,7 +339,7 @@ async fn every_operation_of_the_openapi_document_answers_and_every_route_is_in_i
     let head = serde_json::from_str(&get(&api, &latest).await.body).unwrap();
     fits(&document, &json!({"$ref": "#/components/schemas/Head"}), &head);
     let failed = json!({"$ref": "#/components/schemas/Error"});
-    fits(&document, &failed, &json!({"message": "as the server's errors"}));
+    fits(&document, &failed, &json!({"error": "as the server's errors"}));
 }
 
 /// A value has what its schema requires, and nothing that the schema does not know.
@@ -366,11 +379,91 @@ fn fits(document: &Value, schema: &Value, value: &Value) {
 fn in_source() -> BTreeSet<(String, String)> {
     let source = include_str!("../../src/http.rs");
     let routes = source.split(".route(\"").skip(1);
+    let of_every_site = ["/", "/openapi.json"].map(|path| (path.to_owned(), "get".to_owned()));
     routes
         .map(|route| {
             let (path, rest) = route.split_once("\", ").unwrap();
             let (method, _) = rest.split_once('(').unwrap();
             (path.to_owned(), method.to_owned())
         })
+        .chain(of_every_site)
         .collect()
+}
+
+#[tokio::test]
+async fn a_package_in_every_region_is_one_answer() {
+    let (world, api) = served().await;
+    world.deploy_versions("requests", "us-east-1", &["2.0"]).await;
+    let answer = get(&api, "/api/v2/p3.12/packages/requests").await;
+    let rows: Vec<Value> = serde_json::from_str(&answer.body).unwrap();
+    let shown: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            (
+                row["region"].as_str().unwrap(),
+                row["packageVersion"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(shown, [("eu-west-1", "2.0"), ("us-east-1", "2.0")]);
+    assert_eq!(rows[0]["codeSize"], json!("idna==3.10\nrequests==2.0".len()));
+    assert_eq!(
+        rows[1]["arn"],
+        "arn:aws:lambda:us-east-1:000000000000:layer:Klayers-p312-requests:1"
+    );
+}
+
+#[tokio::test]
+async fn what_changes_something_needs_the_token() {
+    let (world, api) = served().await;
+    let closed = routes(Service {
+        token: None,
+        app: world.app.clone(),
+        files: files(),
+        runs: world.runs(files(), None),
+    });
+    let post = async |api: &Router, path: &str, given: Option<&str>| {
+        let request = Request::builder().method(Method::POST).uri(path);
+        let request = match given {
+            Some(given) => request.header(header::AUTHORIZATION, given),
+            None => request,
+        };
+        let answer = api
+            .clone()
+            .oneshot(request.body(Body::empty()).unwrap())
+            .await
+            .unwrap();
+        let status = answer.status();
+        let body = to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+        (status, String::from_utf8(body.to_vec()).unwrap())
+    };
+    let bearer = format!("Bearer {TOKEN}");
+    for path in [
+        "/api/v1/load-config",
+        "/api/v1/runs",
+        "/2018-10-31/layers/mine/versions",
+    ] {
+        for given in [
+            None,
+            Some("Bearer wrong"),
+            Some("Bearer "),
+            Some("AWS4-HMAC-SHA256 Credential=wrong/1/r/lambda"),
+        ] {
+            let (status, body) = post(&api, path, given).await;
+            assert_eq!(status, StatusCode::FORBIDDEN, "{path} {given:?}");
+            assert!(body.contains("needs the server's token"), "{body}");
+        }
+        let (status, body) = post(&closed, path, Some(&bearer)).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{path}");
+        assert!(body.contains("without KLAYERS_TOKEN"), "{body}");
+        assert_ne!(
+            post(&api, path, Some(&bearer)).await.0,
+            StatusCode::FORBIDDEN,
+            "{path}"
+        );
+    }
+    assert_eq!(
+        post(&api, "/api/v1/load-config", Some(&bearer)).await.0,
+        StatusCode::OK
+    );
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use klayers::model::Klayers;
-use klayers::{App, Bucket, CsvIndex, LayerStore as _};
+use klayers::{App, Bucket, Files, LayerStore as _};
 use trestle::{Embedded, Options};
 
 use crate::support::{REGION, World, check, files};
@@ -100,7 +100,7 @@ fn release(place: &Path, round: u64) {
 
 fn start(place: &Path) -> Child {
     Command::new(env!("CARGO_BIN_EXE_klayers"))
-        .args(["run", "--pythons", "p3.12"])
+        .args(["run", "--index", "list", "--pythons", "p3.12"])
         .arg("--data")
         .arg(place)
         .arg("--packages")
@@ -118,7 +118,7 @@ async fn check_all(place: &Path) -> Vec<String> {
     let embedded = Embedded::open(place.join("table"), Options::default()).unwrap();
     let layers = Arc::new(Bucket::directory(&place.join("layers")).unwrap());
     let db = Klayers::apply_to(&embedded).unwrap().shared();
-    let app = App::new(db, layers.clone(), Arc::new(CsvIndex::default()));
+    let app = App::new(db, layers.clone(), Arc::new(Files::default()));
     app.sweep().await.unwrap();
     let mut newest = Vec::new();
     for region in REGIONS {

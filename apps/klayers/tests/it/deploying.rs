@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use klayers::model::{Build, Layer, LayerDplySts, NewBuild};
+use klayers::model::{Build, Layer, LayerDplySts, NewBuild, NewLayer};
 use klayers::{Deployed, LayerStore as _};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -115,19 +115,45 @@ async fn point_04_a_version_that_is_there_is_not_put_again() {
 }
 
 #[tokio::test]
-async fn a_layer_store_of_another_table_is_noticed_and_left_as_it_was() {
+async fn the_numbers_of_a_table_go_on_in_an_empty_layer_store() {
     let world = World::new();
     world.deploy_versions("requests", REGION, &["1.0", "2.0"]).await;
-    let before = world.versions("requests", REGION).await;
     let other = World::on(world.embedded.clone(), world.clock.clone(), Arc::default());
     other.index.release("requests", "3.0");
-    let refused = other.deploy("requests", REGION).await.unwrap_err().to_string();
+    let deployed = other.deploy("requests", REGION).await.unwrap();
     assert!(
-        refused.contains("Klayers-p312-requests:1 is another layer") && refused.contains("--layers"),
+        matches!(&deployed, Deployed::Latest(arn) if arn.version == 3),
+        "{deployed:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_number_that_a_row_has_already_is_noticed_and_the_next_attempt_takes_another() {
+    let world = World::new();
+    let tombstone = Layer {
+        dltd_dt: Some("2021-02-01T00:00:00Z".into()),
+        ..NewLayer {
+            rgn: REGION.into(),
+            pckg: "requests".into(),
+            py_vrsn: PYTHON.into(),
+            lyr_vrsn: 1,
+            arn: "gone".into(),
+            pckg_vrsn: "0.1".into(),
+        }
+        .into()
+    };
+    world.app.db.put(&tombstone).await.unwrap();
+    let refused = world.deploy("requests", REGION).await.unwrap_err().to_string();
+    assert!(
+        refused.contains("Klayers-p312-requests:1 is another layer"),
         "{refused}"
     );
-    assert_eq!(other.layers.list(REGION).await.unwrap(), []);
-    assert_eq!(world.versions("requests", REGION).await, before);
+    assert_eq!(world.layers.list(REGION).await.unwrap(), []);
+    let deployed = world.deploy("requests", REGION).await.unwrap();
+    assert!(
+        matches!(&deployed, Deployed::Latest(arn) if arn.version == 2),
+        "{deployed:?}"
+    );
     world.check("requests", REGION).await;
 }
 

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use klayers::model::{Layer, LayerHeadKey, LayerKey};
-use klayers::{LayerStore as _, watch};
+use axum::body::Bytes;
+use klayers::model::{Layer, LayerHeadKey, LayerKey, NewLayer};
+use klayers::{LayerArn, LayerStore as _, watch};
 use serde_json::json;
 use trestle::events::{ChangeEvent, Changed, Events, Route, Selection, StartingPosition};
 use trestle::{DatabaseExt as _, api};
@@ -336,5 +337,49 @@ async fn point_07_a_tombstone_is_never_the_latest_again() {
     })
     .await;
     assert_eq!(world.check("requests", REGION).await.as_deref(), Some("3.0"));
+    router.stop().await;
+}
+
+/// In a table that came from elsewhere, a row's number can differ from the number in its ARN.
+#[tokio::test]
+async fn the_layer_that_a_rows_arn_names_is_removed_and_no_other() {
+    let world = World::new();
+    let router = watch(&world.app, &world.embedded).await.unwrap();
+    let publish = async || {
+        let published = world
+            .layers
+            .publish(REGION, "Klayers-p312-requests", 0, Bytes::new());
+        published.await.unwrap()
+    };
+    let stored = [publish().await, publish().await, publish().await];
+    let foreign = LayerArn {
+        account: "770693421928".into(),
+        ..stored[0].clone()
+    };
+    let rows = [
+        (1, stored[2].to_string()),
+        (2, foreign.to_string()),
+        (3, "...".into()),
+    ];
+    for (version, arn) in rows {
+        let row = NewLayer {
+            rgn: REGION.into(),
+            pckg: "requests".into(),
+            py_vrsn: PYTHON.into(),
+            lyr_vrsn: version,
+            arn,
+            pckg_vrsn: "1.0".into(),
+        };
+        world.app.db.put(&row).await.unwrap();
+    }
+    for version in 1..=3 {
+        world.app.db.delete(key(version)).await.unwrap();
+    }
+    until("the tombstones", &world.clock, NO_TIME, async || {
+        let rows = world.app.db.get_many((1..=3).map(key)).await.unwrap();
+        rows.iter().all(Option::is_some)
+    })
+    .await;
+    assert_eq!(world.layers.list(REGION).await.unwrap(), stored[..2]);
     router.stop().await;
 }

@@ -7,7 +7,11 @@ mod crashes;
 mod deploying;
 mod expiring;
 mod files;
+#[allow(dead_code, reason = "the program around the function is not called")]
+#[path = "../../examples/import.rs"]
+mod import;
 mod migrating;
+mod original;
 mod patterns;
 mod program;
 mod running;

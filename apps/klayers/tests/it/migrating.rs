@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Bytes;
 use futures_util::future::join_all;
 use klayers::model::KlayersModel;
 use klayers::{App, LayerArn, LayerStore as _};
@@ -39,7 +40,7 @@ const REGIONS: [&str; 6] = [
 const PACKAGES: [&str; 8] = [
     "Pillow",
     "boto3",
-    "psycopg[binary,pool]",
+    "psycopg2-binary",
     "requests",
     "requests-oauthlib",
     "ruamel",
@@ -108,7 +109,11 @@ impl First {
 
     async fn deploy(&self, region: &str, package: &str, version: i64) {
         let layer = LayerArn::layer_name(package, PYTHON);
-        let arn = self.layers.publish(region, &layer, "").await.unwrap();
+        let arn = self
+            .layers
+            .publish(region, &layer, 0, Bytes::new())
+            .await
+            .unwrap();
         assert_eq!(arn.version, version);
         let layer = v1::Layer {
             rqrmnts_txt: Some(format!("{package}=={version}.0")),

@@ -1,9 +1,13 @@
 //! The monthly run.
 
-use futures_util::future::try_join_all;
-use klayers::{Files, LayerStore as _, Summary};
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::support::{PYTHON, World, files};
+use futures_util::future::try_join_all;
+use klayers::{Deployed, Files, Force, LayerStore as _, Progress, Summary};
+use tokio::sync::Barrier;
+
+use crate::support::{PYTHON, REGION, World, files, until};
 
 const REGIONS: &str = include_str!("../../regions.csv");
 
@@ -16,7 +20,7 @@ fn the_files_have_64_packages_and_22_regions_and_no_prerelease() {
     assert_eq!(packages().len(), 64);
     assert_eq!(REGIONS.lines().skip(1).count(), 22);
     let index = Files::default().index().unwrap();
-    let release = klayers::PackageIndex::latest(&index, "numpy", PYTHON).unwrap();
+    let release = index.latest("numpy").unwrap();
     assert_eq!(release.version, "2.1.2", "2.2.0rc1 is a pre-release");
     assert!(packages().contains(&"psycopg[binary,pool]".to_owned()));
 }
@@ -47,7 +51,15 @@ async fn point_14_a_second_run_writes_nothing_and_a_new_release_only_its_own() {
     let regions: Vec<String> = REGIONS.lines().skip(1).map(str::to_owned).collect();
     let layers = packages().len() * regions.len();
     world.app.load_config(&files()).await.unwrap();
-    let first = world.app.run().await.unwrap();
+    let mut told = Vec::new();
+    let tell = |progress: &Progress| told.push((progress.done, progress.of));
+    let first = world.app.run(Force::default(), tell).await.unwrap();
+    assert_eq!(
+        (told.len(), told[0]),
+        (65, (0, layers)),
+        "at the beginning, and for each package"
+    );
+    assert_eq!(told.last(), Some(&(layers, layers)));
     assert_eq!((first.built, first.deployed, first.failed), (64, layers, vec![]));
 
     let stored = async || {
@@ -57,7 +69,7 @@ async fn point_14_a_second_run_writes_nothing_and_a_new_release_only_its_own() {
     let before = stored().await;
     world.database.take();
     world.app.load_config(&files()).await.unwrap();
-    let second = world.app.run().await.unwrap();
+    let second = world.app.run(Force::default(), |_| {}).await.unwrap();
     let nothing = Summary {
         unchanged: layers,
         ..Summary::default()
@@ -67,9 +79,95 @@ async fn point_14_a_second_run_writes_nothing_and_a_new_release_only_its_own() {
     assert_eq!(stored().await, before);
 
     world.index.release("pandas", "3.0");
-    let third = world.app.run().await.unwrap();
+    let third = world.app.run(Force::default(), |_| {}).await.unwrap();
     assert_eq!((third.built, third.deployed), (1, regions.len()));
     for region in &regions {
         assert_eq!(world.check("pandas", region).await.as_deref(), Some("3.0"));
     }
+}
+
+#[tokio::test]
+async fn a_forced_build_has_a_new_number_and_a_forced_deployment_a_new_layer() {
+    let world = World::new();
+    world.deploy_versions("requests", REGION, &["1.0"]).await;
+    let force = Force {
+        force_build: true,
+        ..Force::default()
+    };
+    let build = world.app.build_with("requests", PYTHON, force).await.unwrap();
+    assert_eq!((build.number, build.is_new), (2, true));
+    let unchanged = world.app.deploy(REGION, &build).await.unwrap();
+    assert_eq!(unchanged, Deployed::Unchanged, "it is made of the same");
+
+    let force = Force {
+        force_deploy: true,
+        ..Force::default()
+    };
+    let build = world.app.build_with("requests", PYTHON, force).await.unwrap();
+    assert_eq!((build.number, build.is_new), (2, false));
+    let regions = [REGION.to_owned()];
+    assert_eq!(
+        world.app.regions_to_deploy(&build, &regions).await.unwrap(),
+        regions
+    );
+    let deployed = world.app.deploy(REGION, &build).await.unwrap();
+    assert!(
+        matches!(&deployed, Deployed::Latest(arn) if arn.version == 2),
+        "{deployed:?}"
+    );
+    world.check("requests", REGION).await;
+}
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const MONTH: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+#[tokio::test]
+async fn a_server_runs_by_call_one_at_a_time_and_makes_up_for_a_run_that_was_cut_off() {
+    let world = World::new();
+    let runs = world.runs(files(), None);
+    // Nothing that is published comes back: the run stays under way.
+    *world.layers.meeting.lock().unwrap() = Some(Arc::new(Barrier::new(1_000_000)));
+    assert!(runs.begin(Force::default()).is_some());
+    until(
+        "the run to be under way",
+        &world.clock,
+        Duration::ZERO,
+        async || runs.shown().await.unwrap()["current"]["of"] == 64 * 22,
+    )
+    .await;
+    assert_eq!(runs.begin(Force::default()), None, "one is under way");
+    runs.stop().await;
+    *world.layers.meeting.lock().unwrap() = None;
+    assert_eq!(runs.shown().await.unwrap()["runs"][0].get("ended"), None);
+
+    let next = world.runs(files(), Some(MONTH));
+    let ended = async || {
+        let shown = next.shown().await.unwrap();
+        let runs = shown["runs"].as_array().unwrap().clone();
+        runs.into_iter()
+            .filter(|run| run.get("ended").is_some())
+            .collect::<Vec<_>>()
+    };
+    until(
+        "the run that is made up for",
+        &world.clock,
+        Duration::ZERO,
+        async || ended().await.len() == 1,
+    )
+    .await;
+    assert_eq!(ended().await[0]["deployed"], 64 * 22);
+    world.clock.advance(MONTH - DAY);
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    assert_eq!(ended().await.len(), 1, "the month is not over");
+    world.clock.advance(DAY);
+    until("the next month", &world.clock, Duration::ZERO, async || {
+        ended().await.len() == 2
+    })
+    .await;
+    let runs = ended().await;
+    assert_eq!(
+        (&runs[0]["deployed"], &runs[0]["unchanged"]),
+        (&0.into(), &(64 * 22).into())
+    );
+    next.stop().await;
 }

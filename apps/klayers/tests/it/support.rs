@@ -7,14 +7,21 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use axum::Router;
+use axum::body::Bytes;
+use klayers::http::{Service, routes};
 use klayers::model::{Klayers, LatestLayerWhere, Layer, LayerDplySts, VersionsOfLayerWhere};
-use klayers::{App, Error, Files, LayerArn, LayerStore, PackageIndex, Release};
+use klayers::{
+    ACCOUNT, App, Error, Files, Force, LayerArn, LayerStore, PackageIndex, Release, Runs, package_of,
+    runs_model,
+};
 use tokio::sync::Barrier;
 use trestle::api::{Request, ResponseFuture};
 use trestle::{Database, Embedded, MemoryStore, Options, Timestamp, VirtualClock};
 
 pub(crate) const REGION: &str = "eu-west-1";
 pub(crate) const PYTHON: &str = "p3.12";
+pub(crate) const TOKEN: &str = "open sesame";
 pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
 
 /// The model as it was first.
@@ -56,6 +63,33 @@ impl World {
             layers,
             app,
         }
+    }
+
+    /// The API of the application, with these lists. What changes something needs the token.
+    pub(crate) fn served(&self, files: Files) -> Router {
+        let runs = self.runs(files.clone(), None);
+        routes(Service {
+            app: self.app.clone(),
+            files,
+            runs,
+            token: Some(TOKEN.to_owned()),
+        })
+    }
+
+    /// Runs once, and waits for the end.
+    pub(crate) async fn run_to_its_end(&self, runs: &Arc<Runs>) {
+        runs.begin(Force::default()).unwrap();
+        until("the end of the run", &self.clock, Duration::ZERO, async || {
+            let shown = runs.shown().await.unwrap();
+            shown["runs"][0]["ended"].is_string() && shown.get("current").is_none()
+        })
+        .await;
+    }
+
+    /// Runs inside a server.
+    pub(crate) fn runs(&self, files: Files, every: Option<Duration>) -> Arc<Runs> {
+        let db = runs_model::Runs::apply_to(&self.embedded).unwrap().shared();
+        Runs::new(self.app.clone(), files, db, every)
     }
 
     /// Deploys the newest release of a package to a region.
@@ -114,8 +148,8 @@ pub(crate) async fn check(app: &App, layers: &dyn LayerStore, package: &str, reg
     );
     let stored = layers.list(region).await.unwrap();
     for layer in &versions {
-        let arn = LayerArn::of(layer);
-        assert_eq!(arn.to_string(), layer.arn);
+        let arn: LayerArn = layer.arn.parse().unwrap();
+        assert_eq!(arn.version, layer.lyr_vrsn);
         assert!(stored.contains(&arn), "{arn} is named, and not there");
         assert_eq!(layer.ex_dt.is_some(), !is_latest(&layer), "{layer:#?}");
     }
@@ -143,14 +177,21 @@ impl Index {
     }
 }
 
+#[async_trait]
 impl PackageIndex for Index {
-    fn latest(&self, package: &str, _: &str) -> Result<Release, Error> {
+    async fn latest(&self, wanted: &str, _: &str) -> Result<Release, Error> {
+        let package = package_of(wanted);
         let known = self.0.lock().unwrap().get(package).cloned();
         let version = known.unwrap_or_else(|| "1.0".to_owned());
         Ok(Release {
             requirements: format!("idna==3.10\n{package}=={version}"),
             version,
+            licence: None,
         })
+    }
+
+    async fn layer(&self, release: &Release, _: &str) -> Result<Bytes, Error> {
+        Ok(release.requirements.clone().into())
     }
 }
 
@@ -160,7 +201,7 @@ type Newest = BTreeMap<(String, String), i64>;
 #[derive(Default)]
 pub(crate) struct Layers {
     /// The newest version of each layer in each region, and all that are there.
-    stored: Mutex<(Newest, BTreeSet<LayerArn>)>,
+    stored: Mutex<(Newest, BTreeMap<LayerArn, Bytes>)>,
     fault: Fault,
     /// Where those who publish wait for each other, if they are to.
     pub(crate) meeting: Mutex<Option<Arc<Barrier>>>,
@@ -177,47 +218,58 @@ impl Layers {
         self.fault.set(u64::MAX, false);
     }
 
-    fn add(&self, region: &str, layer: &str) -> LayerArn {
+    fn add(&self, region: &str, layer: &str, after: i64, content: Bytes) -> LayerArn {
         let (newest, stored) = &mut *self.stored.lock().unwrap();
         let version = newest.entry((region.to_owned(), layer.to_owned())).or_default();
-        *version += 1;
+        *version = (*version).max(after) + 1;
         let arn = LayerArn {
             region: region.to_owned(),
+            account: ACCOUNT.to_owned(),
             layer: layer.to_owned(),
             version: *version,
         };
-        stored.insert(arn.clone());
+        stored.insert(arn.clone(), content);
         arn
     }
 }
 
 #[async_trait]
 impl LayerStore for Layers {
-    async fn publish(&self, region: &str, layer: &str, _: &str) -> io::Result<LayerArn> {
+    async fn publish(&self, region: &str, layer: &str, after: i64, content: Bytes) -> io::Result<LayerArn> {
         let meeting = self.meeting.lock().unwrap().clone();
         if let Some(meeting) = meeting {
             meeting.wait().await;
         }
         if let Err(fault) = self.fault.next() {
             if self.fault.loses_answers() {
-                self.add(region, layer);
+                self.add(region, layer, after, content);
             }
             return Err(io::Error::other(fault));
         }
-        Ok(self.add(region, layer))
+        Ok(self.add(region, layer, after, content))
     }
 
     async fn delete(&self, layer: &LayerArn) -> io::Result<bool> {
         self.fault.next().map_err(io::Error::other)?;
         self.deleted.lock().unwrap().push(layer.clone());
-        Ok(self.stored.lock().unwrap().1.remove(layer))
+        Ok(self.stored.lock().unwrap().1.remove(layer).is_some())
+    }
+
+    async fn read(&self, layer: &LayerArn) -> io::Result<Option<Bytes>> {
+        Ok(self.stored.lock().unwrap().1.get(layer).cloned())
+    }
+
+    async fn regions(&self) -> io::Result<Vec<String>> {
+        let stored = self.stored.lock().unwrap();
+        let regions: BTreeSet<&String> = stored.1.keys().map(|arn| &arn.region).collect();
+        Ok(regions.into_iter().cloned().collect())
     }
 
     async fn list(&self, region: &str) -> io::Result<Vec<LayerArn>> {
         let stored = self.stored.lock().unwrap();
         Ok(stored
             .1
-            .iter()
+            .keys()
             .filter(|arn| arn.region == region)
             .cloned()
             .collect())

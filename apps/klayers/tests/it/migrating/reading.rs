@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use klayers::Files;
-use klayers::http::routes;
 use klayers::model::{LatestInRegionByPythonVersionWhere, LatestLayerWhere, VersionsOfLayerWhere};
 use trestle::migrate::MigrationState;
 use trestle::typed::Bookmark;
@@ -142,7 +141,7 @@ impl List {
 #[tokio::test]
 async fn point_12_the_api_answers_throughout_and_says_the_same() {
     let moving = First::new().await.migrate();
-    let served = routes(moving.app().clone(), Files::default());
+    let served = moving.world.served(Files::default());
     let mut paths = Vec::new();
     for version in ["/api/v1".to_owned(), format!("/api/v2/{PYTHON}")] {
         for path in [
@@ -173,6 +172,7 @@ async fn point_12_the_api_answers_throughout_and_says_the_same() {
     let named = REGIONS[2..3].iter().flat_map(|region| {
         PACKAGES.map(|package| klayers::LayerArn {
             region: (*region).to_owned(),
+            account: klayers::ACCOUNT.to_owned(),
             layer: klayers::LayerArn::layer_name(package, PYTHON),
             version: 3,
         })

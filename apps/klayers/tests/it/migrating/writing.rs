@@ -120,7 +120,7 @@ async fn point_12_deployments_while_a_thread_moves_the_rows_leave_one_latest() {
     let moving = First::new().await.migrate();
     let embedded = &moving.world.embedded;
     embedded.begin_work().unwrap();
-    let migration = migrate::to::<KlayersModel>(embedded, StartOptions::default()).unwrap();
+    let migration = migrate::to::<KlayersModel, _>(embedded, StartOptions::default()).unwrap();
     let state = || migration.status().unwrap().state;
     let mut latest = Latest::new();
     let mut packages = PACKAGES.into_iter().cycle();

@@ -1,0 +1,253 @@
+//! Lambda's calls for layers, so that `aws lambda get-layer-version --endpoint-url …` finds and downloads one.
+
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use trestle::app::{self, OrNotFound as _, fingerprint};
+
+use super::{Answer, ERROR_TYPE, Served, Service, credential};
+use crate::model::Layer;
+use crate::python::Python;
+use crate::{App, Built, Deployed, Error, LayerArn, Release};
+
+/// The largest request: Lambda takes zips of 50 MB, which come as base64.
+const BODY_BYTES_MAX: usize = 70 << 20;
+/// Versions in an answer, as in Lambda.
+const VERSIONS_MAX: usize = 50;
+
+pub(super) fn readers() -> Router<std::sync::Arc<Service>> {
+    Router::new()
+        .route("/2018-10-31/layers", get(version_by_arn))
+        .route("/2018-10-31/layers/{name}/versions", get(versions))
+        .route("/2018-10-31/layers/{name}/versions/{version}", get(version))
+        .route("/layers/{arn}", get(download))
+}
+
+pub(super) fn writers() -> Router<std::sync::Arc<Service>> {
+    let publish = post(publish).layer(DefaultBodyLimit::max(BODY_BYTES_MAX));
+    Router::new().route("/2018-10-31/layers/{name}/versions", publish)
+}
+
+/// An error as Lambda has it: its kind in a header, its text in the body.
+struct Refusal(app::Error);
+
+impl<E: Into<app::Error>> From<E> for Refusal {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let kind = match self.0.status() {
+            StatusCode::BAD_REQUEST => "InvalidParameterValueException",
+            StatusCode::NOT_FOUND => "ResourceNotFoundException",
+            StatusCode::CONFLICT => "ResourceConflictException",
+            _ => "ServiceException",
+        };
+        let message = match &self.0 {
+            // What it says is for the log.
+            app::Error::Failed(_) => String::new(),
+            told => told.to_string(),
+        };
+        let status = self.0.into_response().status();
+        let body = Json(json!({"Type": "User", "Message": message}));
+        (status, [(ERROR_TYPE, kind)], body).into_response()
+    }
+}
+
+type Answered = Result<Json<Value>, Refusal>;
+
+/// The region and the name of a layer, which is named by an ARN or alone. Alone, the signature says where it is.
+fn named(name: &str, headers: &HeaderMap) -> app::Result<(String, String)> {
+    if let ["arn", _, "lambda", region, _, "layer", layer] = name.split(':').collect::<Vec<_>>()[..] {
+        return Ok((region.to_owned(), layer.to_owned()));
+    }
+    let is_strange = |c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c);
+    match credential(headers).and_then(|(_, region)| region) {
+        Some(region) if !name.contains(is_strange) => Ok((region.to_owned(), name.to_owned())),
+        Some(_) => Err(app::Error::invalid("a layer's name has letters, digits, - and _")),
+        None => Err(app::Error::invalid(
+            "the region is not known: sign the request, or name an ARN",
+        )),
+    }
+}
+
+/// The versions of a layer that are deployed, newest first.
+async fn deployed(app: &App, region: &str, layer: &str) -> Result<Vec<(LayerArn, Layer)>, Error> {
+    let named = |arn: &str| arn.parse::<LayerArn>().ok().filter(|arn| arn.layer == layer);
+    let mut shown = app.db.deployed_in_region(region).collect().await?;
+    shown.retain(|row| named(&row.arn).is_some());
+    let rows = app.db.get_many(shown.iter().map(|row| row.key())).await?;
+    let rows = rows.into_iter().flatten();
+    let mut rows: Vec<_> = rows.filter_map(|row| Some((named(&row.arn)?, row))).collect();
+    rows.sort_by_key(|(arn, _)| std::cmp::Reverse(arn.version));
+    Ok(rows)
+}
+
+/// A version as lists have it.
+fn described((arn, row): &(LayerArn, Layer)) -> Value {
+    let mut shown = json!({
+        "LayerVersionArn": row.arn,
+        "Version": arn.version,
+        "Description": format!("{} {}", row.pckg, row.pckg_vrsn),
+    });
+    if let Some(python) = Python::parse(&row.py_vrsn) {
+        shown["CompatibleRuntimes"] = json!([python.runtime()]);
+        shown["CompatibleArchitectures"] = json!([python.architecture]);
+    }
+    for (name, value) in [("CreatedDate", &row.crtd_dt), ("LicenseInfo", &row.lcns)] {
+        if let Some(value) = value {
+            shown[name] = json!(value);
+        }
+    }
+    shown
+}
+
+/// A version with the address of its bytes, on this server.
+fn with_content(found: &(LayerArn, Layer), headers: &HeaderMap) -> Value {
+    let mut shown = described(found);
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let location = format!("http://{}/layers/{}", host.unwrap_or_default(), found.0);
+    shown["LayerArn"] = json!(found.0.of_all_versions());
+    shown["Content"] = json!({"Location": location, "CodeSha256": found.1.cd_hsh, "CodeSize": found.1.cd_sz});
+    shown
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Part {
+    compatible_runtime: Option<String>,
+    compatible_architecture: Option<String>,
+    /// The version after which a list goes on.
+    marker: Option<i64>,
+    max_items: Option<usize>,
+}
+
+async fn versions(
+    State(service): Served,
+    Path(name): Path<String>,
+    Query(part): Query<Part>,
+    headers: HeaderMap,
+) -> Answered {
+    let (region, layer) = named(&name, &headers)?;
+    let mut rows = deployed(&service.app, &region, &layer).await?;
+    rows.retain(|(arn, _)| part.marker.is_none_or(|marker| arn.version < marker));
+    let fits =
+        |wanted: &Option<String>, has: &Value| wanted.as_ref().is_none_or(|wanted| *has == json!([wanted]));
+    let mut shown: Vec<Value> = rows.iter().map(described).collect();
+    shown.retain(|one| fits(&part.compatible_runtime, &one["CompatibleRuntimes"]));
+    shown.retain(|one| fits(&part.compatible_architecture, &one["CompatibleArchitectures"]));
+    let most = part.max_items.unwrap_or(VERSIONS_MAX).clamp(1, VERSIONS_MAX);
+    let is_cut = shown.len() > most;
+    shown.truncate(most);
+    let mut answer = json!({"LayerVersions": shown});
+    if let Some(last) = shown.last().filter(|_| is_cut) {
+        answer["NextMarker"] = json!(last["Version"].to_string());
+    }
+    Ok(Json(answer))
+}
+
+async fn version(
+    State(service): Served,
+    Path((name, version)): Path<(String, i64)>,
+    headers: HeaderMap,
+) -> Answered {
+    let (region, layer) = named(&name, &headers)?;
+    let rows = deployed(&service.app, &region, &layer).await?;
+    let found = rows.iter().find(|(arn, _)| arn.version == version);
+    let found = found.or_not_found(format_args!("version {version} of layer {name}"))?;
+    Ok(Json(with_content(found, &headers)))
+}
+
+async fn version_by_arn(state: Served, Query(asked): Query<Value>, headers: HeaderMap) -> Answered {
+    let arn = asked["Arn"].as_str().and_then(|arn| arn.parse::<LayerArn>().ok());
+    let arn = arn.ok_or_else(|| app::Error::invalid("name a version of a layer by its ARN"))?;
+    version(state, Path((arn.of_all_versions(), arn.version)), headers).await
+}
+
+async fn download(State(service): Served, Path(arn): Path<String>) -> Answer {
+    let stored = match arn.parse() {
+        Ok(arn) => service.app.layers.read(&arn).await?,
+        Err(_) => None,
+    };
+    let stored = stored.or_not_found(format_args!("layer {arn}"))?;
+    Ok(([(header::CONTENT_TYPE, "application/zip")], stored).into_response())
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+struct Published {
+    content: Value,
+    description: Option<String>,
+    compatible_runtimes: Vec<String>,
+    compatible_architectures: Vec<String>,
+    license_info: Option<String>,
+}
+
+/// A layer that comes from elsewhere is a build like any other, deployed to one region.
+async fn publish(
+    State(service): Served,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    Json(published): Json<Published>,
+) -> Result<Response, Refusal> {
+    let (region, layer) = named(&name, &headers)?;
+    let mut build = published.build(layer)?;
+    let newest = service.app.newest_build(&build.package, &build.python).await?;
+    build.number = newest.0 + 1;
+    service.app.record(&build).await?;
+    let Deployed::Latest(arn) = service.app.deploy(&region, &build).await? else {
+        let faster = "another version was published at the same time; publish again";
+        return Err(app::Error::Conflict(faster.to_owned()).into());
+    };
+    let rows = deployed(&service.app, &region, &arn.layer).await?;
+    let made = rows
+        .iter()
+        .find(|row| row.0 == arn)
+        .map(|found| with_content(found, &headers));
+    Ok((StatusCode::CREATED, Json(made)).into_response())
+}
+
+impl Published {
+    fn build(self, layer: String) -> app::Result<Built> {
+        let python = match (&self.compatible_runtimes[..], &self.compatible_architectures[..]) {
+            ([runtime], []) => Python::name_of(runtime, "x86_64"),
+            ([runtime], [architecture]) => Python::name_of(runtime, architecture),
+            _ => None,
+        };
+        let one = "a layer is for one runtime, such as python3.12, and one architecture: x86_64 or arm64";
+        let python = python.ok_or_else(|| app::Error::invalid(one))?;
+        let content = self.content["ZipFile"]
+            .as_str()
+            .and_then(|text| STANDARD.decode(text).ok());
+        let content = content.filter(|content| content.starts_with(b"PK"));
+        let no_zip = "Could not unzip uploaded file. Please check your file, then try to upload again.";
+        let content = Bytes::from(content.ok_or_else(|| app::Error::invalid(no_zip))?);
+        let hash = fingerprint(&content);
+        let version = self.description.filter(|text| !text.is_empty());
+        let prefix = LayerArn::layer_name("", &python);
+        Ok(Built {
+            package: layer.strip_prefix(&prefix).unwrap_or(&layer).to_owned(),
+            python,
+            layer,
+            number: 0,
+            release: Release {
+                version: version.unwrap_or_else(|| hash.chars().take(12).collect()),
+                requirements: String::new(),
+                licence: self.license_info,
+            },
+            hash,
+            content: Some(content),
+            is_new: true,
+            is_forced: true,
+        })
+    }
+}
