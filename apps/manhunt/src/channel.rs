@@ -2,26 +2,80 @@
 
 mod email;
 mod log;
+mod twilio;
 mod webhook;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use axum::http::Uri;
+use axum::http::{StatusCode, Uri};
 use serde::Serialize;
 
 pub use email::Email;
 pub use log::Log;
+pub use twilio::Twilio;
 pub use webhook::Webhook;
 
+use crate::answers::AttemptLinks;
 use crate::model::{Contact, ContactMethodType, Search, SearchAttempt};
 
 /// A way to reach people.
 #[async_trait]
 pub trait Channel: Send + Sync {
-    /// Sends a notice, or fails with a reason for people. After a crash it may be asked to send the same one again;
-    /// [`Notice::attempt_id`] tells.
-    async fn send(&self, notice: &Notice) -> Result<(), String>;
+    /// Sends a notice. After a crash it may be asked to send the same one again; [`Notice::attempt_id`] tells.
+    async fn send(&self, notice: &Notice) -> Result<(), Failure>;
+}
+
+/// Why a notice was not sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The reason, for people.
+    pub reason: String,
+    /// Whether the same notice would fail again.
+    pub is_lasting: bool,
+}
+
+impl Failure {
+    /// A later try may succeed.
+    pub fn passing(reason: impl Into<String>) -> Self {
+        let (reason, is_lasting) = (reason.into(), false);
+        Self { reason, is_lasting }
+    }
+
+    /// Every further try would fail, too.
+    pub fn lasting(reason: impl Into<String>) -> Self {
+        let (reason, is_lasting) = (reason.into(), true);
+        Self { reason, is_lasting }
+    }
+
+    /// A call over HTTP that failed, or the status that it was answered with.
+    fn of_call(error: reqwest::Error) -> Self {
+        let is_lasting = match error.status() {
+            Some(status) => is_refusal(status),
+            None => error.is_builder() || error.is_redirect(),
+        };
+        let reason = in_full(&error.without_url());
+        Self { reason, is_lasting }
+    }
+}
+
+/// Whether an answer says that the same request would be refused again.
+fn is_refusal(status: StatusCode) -> bool {
+    let may_pass = [
+        StatusCode::REQUEST_TIMEOUT,
+        StatusCode::TOO_EARLY,
+        StatusCode::TOO_MANY_REQUESTS,
+    ];
+    status.is_client_error() && !may_pass.contains(&status)
+}
+
+/// What went wrong, and why.
+fn in_full(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {}", in_full(cause)),
+        None => error.to_string(),
+    }
 }
 
 /// What a contact is told.
@@ -39,8 +93,13 @@ pub struct Notice {
     pub subject: String,
     /// The whole text, the link included.
     pub text: String,
-    /// Where to answer.
+    /// The page where a person answers.
     pub link: String,
+    /// Where a program posts `{"response": "…"}` to answer.
+    pub answer_url: String,
+    /// Where the provider of calls posts the keys that were pressed.
+    #[serde(skip)]
+    pub call_url: String,
 }
 
 /// How long a server may take. Real time: it is another machine that takes it.
@@ -55,46 +114,51 @@ impl Notice {
         search: &Search,
         contact: &Contact,
         attempt: &SearchAttempt,
-        base_url: &str,
+        links: AttemptLinks,
     ) -> Option<Self> {
         let destination = attempt.destination.clone()?;
-        let link = format!(
-            "{base_url}/#/{}/{}/{}",
-            search.domain_id, search.search_id, attempt.attempt_id
-        );
-        let told = |what: &str| search.metadata.as_ref().and_then(|map| map.get(what)?.as_s());
-        let word = |name: &str| match name {
-            "name" => Some(contact.name.as_str()),
-            "link" => Some(link.as_str()),
-            name => told(name),
-        };
+        let link = links.page;
         Some(Self {
             attempt_id: attempt.attempt_id.clone(),
             kind: attempt.r#type,
             destination,
-            subject: fill(told("subject").unwrap_or(SUBJECT), word),
-            text: fill(told("text").unwrap_or(TEXT), word),
+            subject: subject(search, contact, &link),
+            text: filled("text", TEXT, search, contact, &link),
             link,
+            answer_url: links.answer,
+            call_url: links.call,
         })
     }
-}
 
-impl Notice {
-    /// Who answers, or does not: the server of a webhook, and one for each other kind of method.
-    pub(crate) fn receiver(&self) -> String {
-        let server = |url: &Uri| Some(format!("{}://{}", url.scheme()?, url.authority()?));
-        match self.kind {
+    /// Which server takes a notice: that of a webhook, and one for each other kind of method.
+    pub(crate) fn receiver(attempt: &SearchAttempt) -> String {
+        let server = |url: Uri| Some(format!("{}://{}", url.scheme()?, url.authority()?));
+        let destination = attempt.destination.clone().unwrap_or_default();
+        match attempt.r#type {
             Some(ContactMethodType::Webhook) => {
-                let url = self.destination.parse::<Uri>();
-                url.ok()
-                    .as_ref()
-                    .and_then(server)
-                    .unwrap_or_else(|| self.destination.clone())
+                let url = destination.parse().ok();
+                url.and_then(server).unwrap_or(destination)
             }
             Some(kind) => kind.to_string(),
             None => String::new(),
         }
     }
+}
+
+/// What a search is about, for this contact.
+pub(crate) fn subject(search: &Search, contact: &Contact, link: &str) -> String {
+    filled("subject", SUBJECT, search, contact, link)
+}
+
+/// A template of the search, or the usual one, with the words of the search, the name and the link filled in.
+fn filled(template: &str, usual: &str, search: &Search, contact: &Contact, link: &str) -> String {
+    let told = |what: &str| search.metadata.as_ref().and_then(|map| map.get(what)?.as_s());
+    let word = |name: &str| match name {
+        "name" => Some(contact.name.as_str()),
+        "link" => Some(link),
+        name => told(name),
+    };
+    fill(told(template).unwrap_or(usual), word)
 }
 
 /// A template with its words in braces filled in, once: what stands in for a word is not read again. Words that nobody
@@ -112,23 +176,22 @@ fn fill<'a>(template: &str, word: impl Fn(&str) -> Option<&'a str>) -> String {
 
 /// All channels as one: each notice goes where its kind of method leads.
 pub struct Channels {
-    email: Option<Email>,
-    webhook: Webhook,
-}
-
-impl Channels {
-    /// Mail goes to the log without a way to send it.
-    pub fn new(email: Option<Email>, webhook: Webhook) -> Self {
-        Self { email, webhook }
-    }
+    /// Without one, mail goes to the log.
+    pub email: Option<Email>,
+    /// Without one, calls and texts go to the log.
+    pub telephone: Option<Arc<Twilio>>,
+    /// Posts to webhooks.
+    pub webhook: Webhook,
 }
 
 #[async_trait]
 impl Channel for Channels {
-    async fn send(&self, notice: &Notice) -> Result<(), String> {
-        match (notice.kind, &self.email) {
-            (Some(ContactMethodType::Email), Some(email)) => email.send(notice).await,
-            (Some(ContactMethodType::Webhook), _) => self.webhook.send(notice).await,
+    async fn send(&self, notice: &Notice) -> Result<(), Failure> {
+        use ContactMethodType::{Call, Email, Text, Webhook};
+        match (notice.kind, &self.email, &self.telephone) {
+            (Some(Webhook), ..) => self.webhook.send(notice).await,
+            (Some(Email), Some(email), _) => email.send(notice).await,
+            (Some(Call | Text), _, Some(telephone)) => telephone.send(notice).await,
             _ => Log.send(notice).await,
         }
     }
@@ -162,9 +225,14 @@ mod tests {
             method_id: "m".to_owned(),
             attempted_at: Timestamp::from_millis(0),
         });
-        assert_eq!(Notice::new(&search, &contact, &attempt, "http://here"), None);
+        let links = AttemptLinks {
+            page: "http://here/#answer/t".to_owned(),
+            answer: "http://here/answers/t".to_owned(),
+            call: "http://here/replies/calls/t".to_owned(),
+        };
+        assert_eq!(Notice::new(&search, &contact, &attempt, links.clone()), None);
         attempt.destination = Some("n@example.org".to_owned());
-        let notice = Notice::new(&search, &contact, &attempt, "http://here");
+        let notice = Notice::new(&search, &contact, &attempt, links);
         assert_eq!(notice.unwrap().destination, "n@example.org");
     }
 }

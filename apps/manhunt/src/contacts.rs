@@ -1,61 +1,71 @@
-//! Contacts and their methods. Each call names a domain, and sees nothing of any other.
+//! Contacts. Each call names a domain, and sees nothing of any other.
 
 use serde::Deserialize;
+use trestle::app::OrNotFound as _;
 use trestle::ids;
-use trestle::typed::{Held, Page, Part};
+use trestle::typed::{Held, Part};
 
-use crate::model::{
-    Contact, ContactKey, ContactMethod, ContactMethodKey, ContactMethodType, ManhuntModel, NewContact,
-    NewContactMethod, UpdateContactMethod,
-};
-use crate::{Error, Result, Service};
+use crate::model::{Contact, ContactKey, ContactMethod, ManhuntModel, NewContact, SearchStatus};
+use crate::{Error, Result, Service, quiet_hours};
 
-/// A method to add.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct MethodDraft {
-    /// How somebody is reached.
-    pub r#type: ContactMethodType,
-    /// The number, address or URL.
-    pub destination: String,
-    /// How long to wait for an answer before the next method.
-    pub wait_seconds: Option<u32>,
-    /// Whether it is tried at all.
-    pub enabled: Option<bool>,
-    /// Smaller numbers are tried first; without one it comes after those that are there.
-    pub order: Option<i64>,
-}
-
-/// What to change of a method; the rest stays.
+/// What is said of a contact, new or not. What is left out stays; an empty text removes what may be missing.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct MethodChange {
-    /// The number, address or URL.
-    pub destination: Option<String>,
-    /// How long to wait for an answer before the next method.
-    pub wait_seconds: Option<u32>,
-    /// Whether it is tried at all.
-    pub enabled: Option<bool>,
-    /// Smaller numbers are tried first.
-    pub order: Option<i64>,
+pub struct ContactDraft {
+    /// The name; a new contact needs one.
+    pub name: Option<String>,
+    /// Where its clock is: an IANA name, such as `Europe/Berlin`.
+    pub time_zone: Option<String>,
+    /// When its quiet hours begin: `22:00`.
+    pub quiet_from: Option<String>,
+    /// When its quiet hours end: `07:00`.
+    pub quiet_until: Option<String>,
+}
+
+impl From<&str> for ContactDraft {
+    fn from(name: &str) -> Self {
+        Self {
+            name: Some(name.to_owned()),
+            ..Self::default()
+        }
+    }
+}
+
+impl ContactDraft {
+    /// The contact as it is then, if that makes sense.
+    fn applied_to(self, mut contact: Contact) -> Result<Contact> {
+        contact.name = self.name.unwrap_or(contact.name);
+        for (given, kept) in [
+            (self.time_zone, &mut contact.time_zone),
+            (self.quiet_from, &mut contact.quiet_from),
+            (self.quiet_until, &mut contact.quiet_until),
+        ] {
+            if let Some(given) = given {
+                *kept = Some(given).filter(|given| !given.is_empty());
+            }
+        }
+        quiet_hours::check(&contact)?;
+        Ok(contact)
+    }
 }
 
 impl Service {
     /// Adds a contact.
-    pub async fn add_contact(&self, domain: &str, name: &str) -> Result<Contact> {
-        let contact = NewContact {
+    pub async fn add_contact(&self, domain: &str, draft: impl Into<ContactDraft>) -> Result<Contact> {
+        // Browsers take these for steps in a path, however they are written.
+        if matches!(domain, "." | "..") {
+            return Err(Error::invalid("a domain cannot be called . or .."));
+        }
+        let draft = draft.into();
+        let name = draft.name.clone();
+        let contact = Contact::from(NewContact {
             contact_id: ids::uuid(),
             domain_id: domain.to_owned(),
-            name: name.to_owned(),
-        };
+            name: name.ok_or_else(|| Error::invalid("name is missing"))?,
+        });
+        let contact = draft.applied_to(contact)?;
         self.db.put(&contact).if_not_exists().await?;
-        Ok(contact.into())
-    }
-
-    /// A domain's contacts, by name.
-    pub async fn contacts(&self, domain: &str, after: Option<String>) -> Result<Page<Contact>> {
-        let contacts = self.db.contacts_of_domain(domain);
-        Ok(contacts.continued(after).page().await?)
+        Ok(contact)
     }
 
     /// A contact and its methods, in the order in which they are tried.
@@ -63,30 +73,40 @@ impl Service {
         let found = self.db.contact_with_methods(id).consistent().gather().await?;
         let mut methods = found.contact_method;
         methods.sort_by_key(|method| method.order.unwrap_or(i64::MAX));
-        match found.contact {
-            Some(contact) if contact.domain_id == domain => Ok((contact, methods)),
-            _ => Err(Error::not_found("such contact")),
-        }
+        let own = found.contact.filter(|contact| contact.domain_id == domain);
+        Ok((own.or_not_found("such contact")?, methods))
     }
 
-    /// Adds a method to a contact of this domain, behind the others unless the draft says where.
-    pub async fn add_method(&self, domain: &str, contact: &str, draft: MethodDraft) -> Result<ContactMethod> {
-        let (_, others) = self.contact(domain, contact).await?;
-        let last = others.iter().filter_map(|method| method.order).max();
-        let mut method = ContactMethod::from(NewContactMethod {
-            contact_id: contact.to_owned(),
-            method_id: ids::uuid(),
-            domain_id: domain.to_owned(),
-            r#type: draft.r#type,
-            destination: draft.destination,
-        });
-        method.wait_seconds = draft.wait_seconds.map_or(method.wait_seconds, i64::from);
-        method.enabled = draft.enabled.unwrap_or(method.enabled);
-        let behind = last.map_or(0, |order| order.saturating_add(1));
-        method.order = Some(draft.order.unwrap_or(behind));
-        let put = self.db.put(&method).if_not_exists();
-        self.write_for(domain, contact, put).await?;
-        Ok(method)
+    /// Changes a contact.
+    pub async fn change_contact(&self, domain: &str, id: &str, change: ContactDraft) -> Result<Contact> {
+        let (read, _) = self.contact(domain, id).await?;
+        let contact = change.applied_to(read.clone())?;
+        let put = self.db.put(&contact).if_unchanged(Some(&read)).await;
+        let changed = || Error::Busy("the contact was changed meanwhile; try again".to_owned());
+        put.held()?.ok_or_else(changed)?;
+        Ok(contact)
+    }
+
+    /// Removes a contact with its methods, and calls its searches off. What was searched for stays on record.
+    pub async fn remove_contact(&self, domain: &str, id: &str) -> Result<()> {
+        self.contact(domain, id).await?;
+        self.cancel_all(domain, id).await?;
+        self.db.contact_with_methods(id).delete().all().await?;
+        // Those that were begun meanwhile.
+        self.cancel_all(domain, id).await
+    }
+
+    async fn cancel_all(&self, domain: &str, contact: &str) -> Result<()> {
+        let active = self.db.searches_by_status(contact, SearchStatus::Active);
+        for search in active.collect().await? {
+            let id = &search.search_id;
+            match self.cancel(domain, id, "the contact was removed").await {
+                // It ended otherwise meanwhile.
+                Ok(_) | Err(Error::Conflict(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Writes what belongs to a contact, if the contact belongs to the domain.
@@ -99,34 +119,6 @@ impl Service {
         let own = Contact::DOMAIN_ID.equals(domain);
         let writes = self.db.transaction().check(ContactKey::new(contact), own);
         let written = writes.with(write).commit().await;
-        written.held()?.ok_or_else(|| Error::not_found("such contact"))
-    }
-
-    /// Changes a method. Attempts that were made keep what they were made with.
-    pub async fn change_method(
-        &self,
-        domain: &str,
-        key: ContactMethodKey,
-        change: MethodChange,
-    ) -> Result<ContactMethod> {
-        let wait_seconds = change.wait_seconds.map(i64::from);
-        let update = self.db.update_contact_method(&key);
-        let update = update
-            .when(change.destination, UpdateContactMethod::set_destination)
-            .when(wait_seconds, UpdateContactMethod::set_wait_seconds)
-            .when(change.enabled, UpdateContactMethod::set_enabled)
-            .when(change.order, UpdateContactMethod::set_order);
-        let changed = update.only_if(ContactMethod::DOMAIN_ID.equals(domain)).await;
-        changed.held()?.ok_or_else(|| Error::not_found("such method"))
-    }
-
-    /// Removes a method.
-    pub async fn remove_method(&self, domain: &str, key: ContactMethodKey) -> Result<()> {
-        let own = ContactMethod::DOMAIN_ID.equals(domain);
-        let removed = self.db.delete(&key).if_exists().only_if(own).await;
-        removed
-            .held()?
-            .map(|_| ())
-            .ok_or_else(|| Error::not_found("such method"))
+        written.held()?.or_not_found("such contact")
     }
 }

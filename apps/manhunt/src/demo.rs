@@ -1,11 +1,13 @@
-//! A domain with two people in it, and a search that unfolds within a minute.
+//! A domain with two people in it, a search that unfolds within a minute, and one that cannot go on.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use trestle::ids;
+use trestle::typed::Precision;
 
-use crate::model::Search;
-use crate::{Error, MethodDraft, Result, Service, Words};
+use crate::model::{NewSearch, Search};
+use crate::{Error, MethodDraft, Result, SearchDraft, Service};
 
 /// The domain of the demonstration.
 pub const DOMAIN: &str = "db3280c";
@@ -15,18 +17,29 @@ const SAMPLE: &str = include_str!("../sample.json");
 #[derive(Deserialize)]
 struct Sample {
     people: BTreeMap<String, Vec<MethodDraft>>,
-    metadata: Words,
+    search: SearchDraft,
 }
 
-/// Adds the people, and begins a search for the last of them.
+/// A contact that is not there, as in a table that was restored in part.
+const LOST: &str = "0";
+
+/// Adds the people, and begins a search for the last of them. The step of another search, whose contact is gone, becomes a dead
+/// letter.
 pub async fn begin(service: &Service) -> Result<Search> {
-    let sample: Sample = serde_json::from_str(SAMPLE).map_err(Error::invalid)?;
-    let mut last = String::new();
+    let mut sample: Sample = serde_json::from_str(SAMPLE).map_err(Error::invalid)?;
     for (name, methods) in sample.people {
-        last = service.add_contact(DOMAIN, &name).await?.contact_id;
+        let contact = service.add_contact(DOMAIN, name.as_str()).await?.contact_id;
         for draft in methods {
-            service.add_method(DOMAIN, &last, draft).await?;
+            service.add_method(DOMAIN, &contact, draft).await?;
         }
+        sample.search.contact_id = contact;
     }
-    service.begin(DOMAIN, &last, sample.metadata).await
+    let lost = NewSearch {
+        search_id: ids::uuid(),
+        contact_id: LOST.to_owned(),
+        domain_id: DOMAIN.to_owned(),
+        started_datetime: service.now().in_precision(Precision::Seconds),
+    };
+    service.db.put(&lost).await?;
+    service.begin(DOMAIN, sample.search).await
 }

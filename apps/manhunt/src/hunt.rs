@@ -1,115 +1,171 @@
-//! One step of a search: try the next method, and leave the step after it in the queue.
+//! One step of a search: make the next attempts, and leave in the queue what sends them and the step after them.
 //!
-//! Messages come late, and come again. An attempt's id follows from its search and number, and it is written in the
-//! commit that sends the next step, and only while the search is active: so whatever comes second changes nothing.
+//! Messages come late, and come again. An attempt's id follows from its search and number. It is written in the commit that
+//! sends the next messages, and only while the search is active. So a message that comes twice changes nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use trestle::queue::{self, Enlisted, Job, NewMessage};
+use serde::{Deserialize, Serialize};
+use trestle::app::OrNotFound as _;
+use trestle::queue::{self, Job, NewMessage};
 use trestle::typed::Held;
+use trestle::{Timestamp, typed};
 
-use crate::channel::Notice;
 use crate::model::{
-    ContactMethod, NewSearchAttempt, Search, SearchAttempt, SearchAttemptOutcome, SearchStatus,
+    ContactMethod, ContactMethodType::Call, ContactMethodType::Text, NewSearchAttempt, Search, SearchAttempt,
+    SearchAttemptOutcome, SearchStatus,
 };
-use crate::{AttemptId, Error, Result, STEPS, Service};
+use crate::{AttemptId, Result, STEPS, Service, quiet_hours};
+
+/// The most methods that are tried at once; further ones of the same order are the next stage.
+const STAGE_MAX: usize = 20;
+
+/// How long the next methods wait for a repetition that is due, if the method's own wait is shorter.
+const REPETITION: Duration = Duration::from_secs(15);
+
+/// A message of the queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// The attempt to make, or to send.
+    #[serde(flatten)]
+    pub attempt: AttemptId,
+    /// How often sending this attempt has failed. Without it, the step makes attempts.
+    #[serde(default)]
+    pub failures: Option<u32>,
+    /// When it is due, in milliseconds since 1970. The first step is due when the search begins.
+    #[serde(default)]
+    pub due_ms: Option<u64>,
+}
 
 impl Service {
-    /// Makes an attempt, or finds that there is none to make.
-    pub(crate) async fn step(self: Arc<Self>, job: Job<AttemptId>) -> Result<()> {
-        let id = job.body;
+    /// A message that sends an attempt which has failed so often, or makes the attempts from this one on; after a wait.
+    pub(crate) fn message(&self, id: AttemptId, failures: Option<u32>, wait: Duration) -> Result<NewMessage> {
+        let step = Step {
+            attempt: id,
+            failures,
+            due_ms: Some(self.now().moment().plus(wait).as_millis()),
+        };
+        Ok(NewMessage::job(&step)?.after(wait))
+    }
+
+    /// Does what a message asks for.
+    pub(crate) async fn step(self: Arc<Self>, job: Job<Step>) -> Result<()> {
+        let step = job.body;
+        match step.failures {
+            None => self.make_attempts(&step).await,
+            Some(failures) => self.send(&step.attempt, failures).await,
+        }
+    }
+
+    /// Makes the attempts of the next stage, or finds that there are none to make.
+    async fn make_attempts(&self, step: &Step) -> Result<()> {
+        let id = &step.attempt;
         let found = self.db.search_with_attempts(&id.search).consistent();
         let found = found.gather().await?;
-        let search = found.search.ok_or_else(|| Error::not_found("such search"))?;
-        if search.status != SearchStatus::Active {
+        let (search, made) = (found.search, found.search_attempt);
+        let search = search.or_not_found("such search")?;
+        let is_made = made.iter().any(|attempt| attempt.key() == id.key());
+        if search.status != SearchStatus::Active || is_made {
+            return Ok(());
+        }
+        let now = self.now().moment();
+        if let Some(due) = due_later(&made, now) {
+            let again = self.message(id.clone(), None, due.since(now))?;
+            self.queues.send(STEPS, again).await?;
             return Ok(());
         }
         let (contact, methods) = self.contact(&search.domain_id, &search.contact_id).await?;
-        let notice = |attempt: &SearchAttempt| Notice::new(&search, &contact, attempt, &self.base_url);
-        let made = found.search_attempt;
-        if let Some(attempt) = made.iter().find(|attempt| attempt.key() == id.key()) {
-            // If this very message was here before and did not get as far as sending, it goes on; no other does.
-            let is_unfinished = attempt.claim.as_ref() == Some(&job.id) && attempt.outcome.is_none();
-            return match is_unfinished {
-                true => self.send(&id, notice(attempt)).await,
-                false => Ok(()),
-            };
-        }
-        let was_tried = |method: &ContactMethod| made.iter().any(|made| made.method_id == method.method_id);
-        let mut methods = methods.iter().filter(|method| method.enabled);
-        let Some(method) = methods.find(|method| !was_tried(method)) else {
+        let stage = next_stage(methods, &made);
+        if stage.is_empty() {
             self.end(&id.search, SearchStatus::Failed).await.held()?;
             return Ok(());
-        };
-        match self.claim(&search, method, &id, job.id).await? {
-            Some(attempt) => self.send(&id, notice(&attempt)).await,
-            None => Ok(()),
+        }
+        let is_loud = |method: &ContactMethod| matches!(method.r#type, Call | Text);
+        let may_be_held = search.urgent != Some(true) && stage.iter().any(is_loud);
+        match quiet_hours::end(&contact, now)?.filter(|_| may_be_held) {
+            Some(until) => self.hold(search, id, now, until).await,
+            None => self.claim(&search, &stage, step).await,
         }
     }
 
-    /// Writes the attempt and sends the next step, if the search is still active and nobody else did.
-    async fn claim(
-        &self,
-        search: &Search,
-        method: &ContactMethod,
-        id: &AttemptId,
-        claim: String,
-    ) -> Result<Option<SearchAttempt>> {
-        let mut attempt = SearchAttempt::from(NewSearchAttempt {
-            search_id: search.search_id.clone(),
-            attempt_id: id.to_string(),
-            contact_id: search.contact_id.clone(),
-            domain_id: search.domain_id.clone(),
-            method_id: method.method_id.clone(),
-            attempted_at: self.now(),
-        });
-        attempt.claim = Some(claim);
-        let wait = Duration::from_secs(u64::try_from(method.wait_seconds).unwrap_or_default());
-        let next = self.next_step(id, wait).await?;
+    /// Writes the attempts and sends the next messages, if the search is still active and no other message did so.
+    async fn claim(&self, search: &Search, stage: &[ContactMethod], step: &Step) -> Result<()> {
+        let due = step.due_ms.map(typed::Timestamp::from_millis);
+        let due = due.unwrap_or_else(|| search.started_datetime.clone());
         let is_active = Search::STATUS.equals(SearchStatus::Active);
-        let writes = self.db.transaction().check(search.key(), is_active);
-        let writes = writes.with(self.db.put(&attempt).if_not_exists());
-        match queue::commit(writes, next).await.held()? {
-            // With what the database copied from the method.
-            Some(()) => Ok(self.db.get(id.key()).consistent().await?),
-            None => Ok(None),
+        let mut writes = self.db.transaction().check(search.key(), is_active);
+        let mut messages = Vec::with_capacity(stage.len() + 1);
+        let mut next = step.attempt.clone();
+        for method in stage {
+            let mut attempt = SearchAttempt::from(NewSearchAttempt {
+                search_id: search.search_id.clone(),
+                attempt_id: next.to_string(),
+                contact_id: search.contact_id.clone(),
+                domain_id: search.domain_id.clone(),
+                method_id: method.method_id.clone(),
+                attempted_at: self.now(),
+            });
+            attempt.stage = Some(i64::from(step.attempt.number));
+            attempt.due_at = Some(due.clone());
+            attempt.retries = method.retries;
+            attempt.retry_seconds = method.retry_seconds;
+            writes.add(self.db.put(&attempt).if_not_exists());
+            messages.push(self.message(next.clone(), Some(0), Duration::ZERO)?);
+            next.number += 1;
         }
-    }
-
-    /// Reaches out, and notes what became of it. Where nobody can be reached, nobody waits for an answer.
-    async fn send(&self, id: &AttemptId, notice: Option<Notice>) -> Result<()> {
-        let update = self.db.update_search_attempt(id.key());
-        let sent = match &notice {
-            Some(notice) => {
-                let turn = self.lines.turn(notice.receiver()).await;
-                let _turn = turn.ok_or_else(stopping)?;
-                self.channel.send(notice).await
-            }
-            None => Err("the contact method was removed".to_owned()),
-        };
-        match sent {
-            Ok(()) => {
-                update.set_outcome(SearchAttemptOutcome::Sent).await?;
-            }
-            Err(reason) => {
-                let next = self.next_step(id, Duration::ZERO).await?;
-                let failed = update.set_outcome(SearchAttemptOutcome::Failed).set_error(reason);
-                queue::commit(self.db.transaction().with(failed), next).await?;
-            }
-        }
+        let wait = stage.iter().map(|method| method.wait_seconds).max();
+        messages.push(self.message(next, None, seconds(wait.unwrap_or_default()))?);
+        let messages = self.queues.enlist(STEPS, messages).await?;
+        queue::commit(writes, messages).await.held()?;
         Ok(())
     }
 
-    /// The step after this one, to be sent with a commit.
-    async fn next_step(&self, id: &AttemptId, wait: Duration) -> Result<Enlisted> {
-        let number = id.number + 1;
-        let next = AttemptId { number, ..id.clone() };
-        let message = NewMessage::job(&next)?.after(wait);
-        Ok(self.queues.enlist(STEPS, vec![message]).await?)
+    /// Notes that quiet hours hold the search back, and lets the step come again when they are over.
+    async fn hold(&self, search: Search, id: &AttemptId, now: Timestamp, until: Timestamp) -> Result<()> {
+        let text = |at: Timestamp| typed::Timestamp::from(at).to_string();
+        let mut held = search.held.clone().unwrap_or_default();
+        held.insert(text(now), text(until));
+        let update = self.db.update_search(search.key()).set_held(held);
+        let update = update.only_if(Search::STATUS.equals(SearchStatus::Active));
+        let again = self.message(id.clone(), None, until.since(now))?;
+        let again = self.queues.enlist(STEPS, vec![again]).await?;
+        let writes = self.db.transaction().with(update);
+        queue::commit(writes, again).await.held()?;
+        Ok(())
     }
 }
 
-fn stopping() -> Error {
-    Error::Busy("the program is being stopped; this goes on after the next start".to_owned())
+/// When the next methods are due, if that is later. What failed is tried again first, and its wait begins when it was sent.
+fn due_later(made: &[SearchAttempt], now: Timestamp) -> Option<Timestamp> {
+    let last = made.iter().map(|attempt| attempt.stage).max()?;
+    let failed_once = |attempt: &&SearchAttempt| attempt.stage == last && attempt.failures.is_some();
+    let due = made.iter().filter(failed_once).filter_map(|attempt| {
+        let wait = seconds(attempt.wait_seconds.unwrap_or_default());
+        let (from, wait) = match attempt.outcome {
+            None => (attempt.retry_at.as_ref()?, wait.max(REPETITION)),
+            Some(SearchAttemptOutcome::Sent) => (attempt.finished_at.as_ref()?, wait),
+            Some(SearchAttemptOutcome::Failed) => return None,
+        };
+        Some(from.moment().plus(wait))
+    });
+    due.max().filter(|due| *due > now)
+}
+
+/// The first methods that this search has not tried: all that have the same order.
+fn next_stage(methods: Vec<ContactMethod>, made: &[SearchAttempt]) -> Vec<ContactMethod> {
+    let was_tried = |method: &ContactMethod| made.iter().any(|made| made.method_id == method.method_id);
+    let left = methods.into_iter().filter(|method| method.enabled);
+    let mut left = left.filter(|method| !was_tried(method));
+    let Some(first) = left.next() else {
+        return Vec::new();
+    };
+    let order = first.order;
+    let rest = left.take_while(|method| order.is_some() && method.order == order);
+    std::iter::once(first).chain(rest).take(STAGE_MAX).collect()
+}
+
+/// Waits and pauses are not negative.
+pub(crate) fn seconds(count: i64) -> Duration {
+    Duration::from_secs(u64::try_from(count).unwrap_or_default())
 }

@@ -2,26 +2,35 @@
 //! off, or nothing is left to try.
 //!
 //! Contacts, methods, searches and attempts lie in one table with two overloaded indexes; the model file says how. A
-//! search that is written starts a chain: the database sends its first step to a queue, and each step tries one method
-//! and leaves the next step in the queue, in the same commit.
+//! search that is written starts a chain: the database sends its first step to a queue. Each step makes the next attempts and
+//! leaves the messages that send them, and the next step, in the queue, in the same commit.
 //!
-//! Start reading at [`Service`], then `hunt.rs`.
+//! Start reading at [`Service`], then `hunt.rs` and `sending.rs`.
 
+mod answers;
 pub mod api;
 mod attempt_id;
 pub mod channel;
 mod contacts;
+mod dead_letters;
 pub mod demo;
+mod destination;
 mod hunt;
-mod lines;
+mod keys;
+mod methods;
+mod metrics;
 pub mod model;
+mod quiet_hours;
 mod searches;
+mod sending;
 mod service;
 mod trail;
 
 pub use attempt_id::AttemptId;
-pub use contacts::{MethodChange, MethodDraft};
-pub use searches::{SearchFilter, Words};
-pub use service::{Running, STEPS, Service};
+pub use contacts::ContactDraft;
+pub use hunt::Step;
+pub use methods::MethodDraft;
+pub use searches::{SearchDraft, SearchFilter, Words};
+pub use service::{Running, STEPS, Service, Settings};
 pub use trail::{Entry, Trail, trail};
 pub use trestle::app::{Error, Result};

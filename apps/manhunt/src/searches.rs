@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use serde::Deserialize;
+use trestle::app::OrNotFound as _;
 use trestle::typed::{Held, Page, Precision, Timestamp};
 use trestle::{Map, ids};
 
@@ -13,7 +14,21 @@ use crate::{AttemptId, Error, Result, Service};
 /// What a search is about: words for the templates of its messages.
 pub type Words = BTreeMap<String, String>;
 
-/// Which searches of a contact to list, oldest first.
+/// A search to begin.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SearchDraft {
+    /// Whom to find.
+    pub contact_id: String,
+    /// What it is about.
+    #[serde(default)]
+    pub metadata: Words,
+    /// Whether it does not wait for the end of quiet hours.
+    #[serde(default)]
+    pub urgent: bool,
+}
+
+/// Which searches of a contact to list.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchFilter {
@@ -21,8 +36,13 @@ pub struct SearchFilter {
     pub contact: String,
     /// Only those with this status.
     pub status: Option<SearchStatus>,
+    /// Only those that began at this time or later.
+    pub since: Option<String>,
     /// Only those that began before this time.
     pub before: Option<String>,
+    /// The newest first, instead of the oldest.
+    #[serde(default)]
+    pub newest: bool,
     /// The bookmark of the page before.
     pub after: Option<String>,
     /// How many at most; 100 unless given.
@@ -31,15 +51,17 @@ pub struct SearchFilter {
 
 impl Service {
     /// Begins a search for a contact of this domain. The rest follows from its row.
-    pub async fn begin(&self, domain: &str, contact: &str, metadata: Words) -> Result<Search> {
+    pub async fn begin(&self, domain: &str, draft: SearchDraft) -> Result<Search> {
+        let contact = &draft.contact_id;
         let mut search = Search::from(NewSearch {
             search_id: ids::uuid(),
-            contact_id: contact.to_owned(),
+            contact_id: contact.clone(),
             domain_id: domain.to_owned(),
             // Its searches are sorted by it, and the model has whole seconds there.
             started_datetime: self.now().in_precision(Precision::Seconds),
         });
-        search.metadata = Some(metadata.into_iter().collect());
+        search.metadata = Some(draft.metadata.into_iter().collect());
+        search.urgent = draft.urgent.then_some(true);
         let put = self.db.put(&search).if_not_exists();
         self.write_for(domain, contact, put).await?;
         Ok(search)
@@ -48,28 +70,39 @@ impl Service {
     /// A search and its attempts, in the order in which they were made.
     pub async fn search(&self, domain: &str, id: &str) -> Result<(Search, Vec<SearchAttempt>)> {
         let found = self.db.search_with_attempts(id).consistent().gather().await?;
+        let own = found.search.filter(|search| search.domain_id == domain);
         let mut attempts = found.search_attempt;
         // They come by id; of one moment, the tenth comes after the ninth.
         attempts.sort_by_key(|attempt| (attempt.attempted_at.moment(), attempt.attempt_id.len()));
-        match found.search {
-            Some(search) if search.domain_id == domain => Ok((search, attempts)),
-            _ => Err(Error::not_found("such search")),
-        }
+        Ok((own.or_not_found("such search")?, attempts))
     }
 
-    /// Searches for a contact of this domain.
+    /// A page of the searches for a contact of this domain.
     pub async fn searches(&self, domain: &str, filter: SearchFilter) -> Result<Page<Search>> {
-        let (db, id) = (&self.db, filter.contact.as_str());
-        let contact = db.contact(id).first().await?;
+        let contact = self.db.contact(&filter.contact).first().await?;
         let own = contact.filter(|contact| contact.domain_id == domain);
-        own.ok_or_else(|| Error::not_found("such contact"))?;
-        let before = filter.before.map(Timestamp::parse).transpose();
-        let searches = match (filter.status, before.map_err(Error::invalid)?) {
-            (None, None) => db.searches_of_contact(id),
-            (None, Some(before)) => db.searches_of_contact_before(id, before),
-            (Some(status), None) => db.searches_by_status(id, status),
-            (Some(status), Some(before)) => db.searches_by_status_before(id, status, before),
+        own.or_not_found("such contact")?;
+        let since = second(filter.since, "since")?;
+        let before = second(filter.before, "before")?;
+        // Both are included, and rows have whole seconds.
+        let first = since.unwrap_or_default();
+        let last = before.map_or(LAST_SECOND, |before| before.saturating_sub(1));
+        if first > last {
+            let (rows, next) = (Vec::new(), None);
+            return Ok(Page { rows, next });
+        }
+        let access = match (filter.status, filter.newest) {
+            (None, false) => "searches_of_contact_between",
+            (None, true) => "newest_searches_of_contact",
+            (Some(_), false) => "searches_by_status_between",
+            (Some(_), true) => "newest_searches_by_status",
         };
+        let bounds = [first, last].map(|second| Timestamp::from_millis(second.saturating_mul(1000)));
+        let bounds = bounds.map(|bound| bound.in_precision(Precision::Seconds).to_string());
+        let mut given = vec![filter.contact.as_str()];
+        given.extend(filter.status.as_ref().map(|status| status.as_str()));
+        given.extend(bounds.iter().map(String::as_str));
+        let searches = self.db.rows_of::<Search>(access, &given)?;
         let searches = searches.page_size(filter.limit.map_or(100, NonZeroU32::get));
         Ok(searches.continued(filter.after).page().await?)
     }
@@ -92,7 +125,7 @@ impl Service {
         let id = attempt.to_string();
         let found = self.db.get(attempt.key()).consistent().await?;
         let own = found.filter(|attempt| attempt.domain_id == domain);
-        own.ok_or_else(|| Error::not_found("such attempt"))?;
+        own.or_not_found("such attempt")?;
         let note = self.db.update_search_attempt(attempt.key());
         let note = note.set_responded(true).set_response(response);
         let note = note.set_responded_at(self.now());
@@ -114,6 +147,16 @@ impl Service {
         let end = end.set_status(status).set_ended_datetime(self.now());
         end.only_if(Search::STATUS.equals(SearchStatus::Active))
     }
+}
+
+/// The end of the year 9999.
+const LAST_SECOND: u64 = 253_402_300_799;
+
+/// The first whole second that is not before a time, since 1970.
+fn second(given: Option<String>, what: &str) -> Result<Option<u64>> {
+    let at = given.map(Timestamp::parse).transpose();
+    let at = at.map_err(|error| Error::Invalid(format!("{what}: {error}")))?;
+    Ok(at.map(|at| at.moment().as_millis().div_ceil(1000)))
 }
 
 fn too_late(search: &Search) -> Error {

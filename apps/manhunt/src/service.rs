@@ -2,15 +2,17 @@
 
 use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
 
-use trestle::events::{Events, Router};
-use trestle::queue::{Queues, Worker, WorkerSettings};
+use trestle::app::{self, Lines, Tokens, random_bytes};
+use trestle::events::Events;
+use trestle::queue::{Queues, WorkerSettings, Workers};
 use trestle::typed::Timestamp;
 use trestle::{Clock, Embedded};
 
-use crate::channel::Channel;
-use crate::lines::Lines;
-use crate::model::Manhunt;
+use crate::channel::{Channel, Twilio};
+use crate::metrics::Metrics;
+use crate::model::{Manhunt, NewSetting, SettingKey};
 
 /// The queue of steps. The model's route brings it the first step of each search.
 pub const STEPS: &str = "manhunt-steps";
@@ -18,8 +20,29 @@ pub const STEPS: &str = "manhunt-steps";
 /// Steps at work at once. Each takes little: most of them wait for a receiver.
 const STEPS_MAX: usize = 10_000;
 
+/// The most notices that are under way to one receiver.
+const UNDERWAY_MAX: usize = 32;
+/// The most notices that wait for one receiver, each as a step at work. Further ones stay in the queue for a while.
+const WAITING_MAX: usize = 1_000;
+
 /// How often a step is tried before it is given up.
 const STEP_RECEIVES_MAX: u32 = 5;
+
+/// The secret that signs links, among the settings.
+pub(crate) const LINK_SECRET: &str = "link-secret";
+
+/// How the application is set up.
+#[derive(Clone)]
+pub struct Settings {
+    /// What links in messages begin with, without a slash at its end.
+    pub base_url: String,
+    /// How long links are valid.
+    pub link_life: Duration,
+    /// The key of the administrator. With one, every request needs a key; without, the API is open.
+    pub admin_key: Option<String>,
+    /// Whose replies to texts and calls are accepted.
+    pub telephone: Option<Arc<Twilio>>,
+}
 
 /// What requests and steps work with.
 pub struct Service {
@@ -29,50 +52,49 @@ pub struct Service {
     pub queues: Queues,
     pub(crate) channel: Arc<dyn Channel>,
     pub(crate) lines: Lines,
-    pub(crate) base_url: String,
+    pub(crate) tokens: Tokens,
+    pub(crate) metrics: Metrics,
+    pub(crate) settings: Settings,
     clock: Arc<dyn Clock>,
 }
 
-/// A service with its background work.
-pub struct Running {
-    /// What requests work with.
-    pub service: Arc<Service>,
-    /// Turns new searches into first steps.
-    pub router: Router,
-    worker: Worker,
-}
+/// A service with its background work. Before it is stopped, [`Service::end_waiting`] is called.
+pub type Running = app::Running<Service>;
 
 impl Service {
-    /// Starts the application on a database. Links in messages begin with `base_url`.
+    /// Starts the application on a database.
     pub async fn start(
         database: &Embedded,
         channel: Arc<dyn Channel>,
-        base_url: impl Into<String>,
+        settings: Settings,
     ) -> Result<Running, Box<dyn Error>> {
+        let db = Manhunt::apply_to(database)?;
+        let secret = link_secret(&db).await?;
         let service = Arc::new(Service {
-            db: Manhunt::apply_to(database)?,
+            db,
             queues: database.queues().clone(),
             channel,
-            lines: Lines::default(),
-            base_url: base_url.into(),
+            lines: Lines::new(UNDERWAY_MAX, WAITING_MAX),
+            tokens: Tokens::new(&secret),
+            metrics: Metrics::default(),
+            settings,
             clock: Arc::clone(database.clock()),
         });
-        let queues = &service.queues;
-        queues.create_with_dead_letters(STEPS, STEP_RECEIVES_MAX).await?;
-        let routes = Events::of(database).routes_of(&service.db);
-        let router = routes.start().await?;
-        let hunter = Arc::clone(&service);
-        let step = move |job| Arc::clone(&hunter).step(job);
-        let settings = WorkerSettings {
-            concurrency: STEPS_MAX,
-            ..WorkerSettings::default()
-        };
-        let worker = queues.work(STEPS, settings, step);
+        let (workers, settings) = (Workers::new(&service.queues), WorkerSettings::default());
+        let settings = settings.at_once(STEPS_MAX);
+        let added = workers.add(STEPS, STEP_RECEIVES_MAX, settings, &service, Service::step);
+        added.await?;
+        let router = Events::of(database).routes_of(&service.db).start().await?;
         Ok(Running {
             service,
             router,
-            worker,
+            workers,
         })
+    }
+
+    /// Lets notices that wait for their turn be sent after the next start; those under way are finished.
+    pub fn end_waiting(&self) {
+        self.lines.close();
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -80,12 +102,16 @@ impl Service {
     }
 }
 
-impl Running {
-    /// Stops the background work; notices under way are finished, those that wait for their turn are sent after the next
-    /// start.
-    pub async fn stop(self) {
-        self.router.stop().await;
-        self.service.lines.close();
-        self.worker.stop().await;
+/// The secret that signs links: made at the first start, and found at every other one.
+async fn link_secret(db: &Manhunt<Embedded>) -> Result<Vec<u8>, Box<dyn Error>> {
+    let key = SettingKey::new(LINK_SECRET);
+    if let Some(found) = db.get(&key).consistent().await? {
+        return Ok(found.value);
     }
+    let made = NewSetting {
+        name: LINK_SECRET.to_owned(),
+        value: random_bytes()?.to_vec(),
+    };
+    db.put(&made).if_not_exists().await?;
+    Ok(made.value)
 }

@@ -1,9 +1,7 @@
 //! What happened in a search, told from its rows and nothing else.
 
-use std::time::Duration;
-
 use serde::Serialize;
-use trestle::Timestamp;
+use trestle::{Map, Timestamp, typed};
 
 use crate::model::{Search, SearchAttempt, SearchAttemptOutcome, SearchStatus};
 
@@ -27,7 +25,7 @@ pub struct Entry {
     pub at: String,
     /// What.
     pub what: String,
-    /// For attempts: how much later than the method before it allowed.
+    /// For attempts: how much later than they were due, as far as their rows say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<u64>,
 }
@@ -35,51 +33,80 @@ pub struct Entry {
 /// The story of a search whose attempts are in order.
 pub fn trail(search: &Search, attempts: &[SearchAttempt]) -> Trail {
     let start = search.started_datetime.moment();
-    let mut entries = vec![entry(start, "the search began".to_owned(), None)];
-    let (mut due, mut latency_ms_max) = (start, 0);
-    for attempt in attempts {
-        let at = attempt.attempted_at.moment();
-        let latency_ms = at.as_millis().saturating_sub(due.as_millis());
-        latency_ms_max = latency_ms_max.max(latency_ms);
-        entries.push(entry(at, attempted(attempt), Some(latency_ms)));
-        due = next_due(attempt, at);
-        if let Some(responded) = &attempt.responded_at {
-            let response = attempt.response.as_deref().unwrap_or_default();
-            let what = format!("the contact answered: {response}");
-            entries.push(entry(responded.moment(), what, None));
-        }
+    let mut entries = vec![entry(start, "the search began", None)];
+    for (from, until) in search.held.iter().flat_map(Map::iter) {
+        let until = until.as_s().unwrap_or_default();
+        let what = format!("quiet hours hold the search back until {until}");
+        entries.extend(moment(from).map(|from| entry(from, what, None)));
     }
-    let ended = search.ended_datetime.as_ref().map(|at| at.moment());
+    for attempt in attempts {
+        tell(attempt, &mut entries);
+    }
+    let ended = search.ended_datetime.as_ref().map(typed::Timestamp::moment);
     entries.extend(ended.map(|at| entry(at, ending(search), None)));
     entries.sort_by(|a, b| a.at.cmp(&b.at));
+    let latencies = entries.iter().filter_map(|entry| entry.latency_ms);
     Trail {
-        latency_ms_max,
+        latency_ms_max: latencies.max().unwrap_or_default(),
         took_ms: ended.map(|at| at.as_millis().saturating_sub(start.as_millis())),
         entries,
     }
 }
 
-fn entry(at: Timestamp, what: String, latency_ms: Option<u64>) -> Entry {
-    let at = trestle::typed::Timestamp::from(at).to_string();
-    Entry { at, what, latency_ms }
-}
-
-fn attempted(attempt: &SearchAttempt) -> String {
+/// What happened to an attempt: made, failed, sent after all, answered.
+fn tell(attempt: &SearchAttempt, entries: &mut Vec<Entry>) {
     let kind = attempt.r#type.map_or("a method", |kind| kind.as_str());
     let destination = attempt.destination.as_deref().unwrap_or("an unknown destination");
-    match &attempt.error {
-        Some(error) => format!("{kind} to {destination} failed: {error}"),
-        None => format!("{kind} to {destination}"),
+    let what = format!("{kind} to {destination}");
+    let made = attempt.attempted_at.moment();
+    let late = attempt
+        .due_at
+        .as_ref()
+        .map(|due| made.since(due.moment()).as_millis());
+    let latency_ms = late.and_then(|late| u64::try_from(late).ok());
+    entries.push(entry(made, &what, latency_ms));
+    let failures = failures(attempt);
+    for (number, (at, error)) in failures.iter().enumerate() {
+        let is_last = number + 1 == failures.len();
+        let again = match is_last && attempt.outcome == Some(SearchAttemptOutcome::Failed) {
+            true => "",
+            false => "; it is tried again",
+        };
+        entries.push(entry(*at, format!("{what} failed: {error}{again}"), None));
+    }
+    let is_sent_later = attempt.outcome == Some(SearchAttemptOutcome::Sent) && !failures.is_empty();
+    if let Some(at) = attempt.finished_at.as_ref().filter(|_| is_sent_later) {
+        let what = format!("{what} was sent at try {}", failures.len() + 1);
+        entries.push(entry(at.moment(), what, None));
+    }
+    if let Some(at) = &attempt.responded_at {
+        let response = attempt.response.as_deref().unwrap_or_default();
+        let what = format!("the contact answered: {response}");
+        entries.push(entry(at.moment(), what, None));
     }
 }
 
-/// When the attempt after this one should be made. Nobody waits for an answer to what failed.
-fn next_due(attempt: &SearchAttempt, at: Timestamp) -> Timestamp {
-    let wait = match attempt.outcome {
-        Some(SearchAttemptOutcome::Failed) => 0,
-        _ => attempt.wait_seconds.unwrap_or_default(),
+/// When sending failed, and why.
+fn failures(attempt: &SearchAttempt) -> Vec<(Timestamp, String)> {
+    let failure = |map: &Map| {
+        let at = moment(map.get("at")?.as_s()?)?;
+        Some((at, map.get("error")?.as_s()?.to_owned()))
     };
-    at.plus(Duration::from_secs(u64::try_from(wait).unwrap_or_default()))
+    match (&attempt.failures, &attempt.error) {
+        (Some(failures), _) => failures.iter().filter_map(|one| failure(one.as_m()?)).collect(),
+        // A row from before failures were kept one by one.
+        (None, Some(error)) => vec![(attempt.attempted_at.moment(), error.clone())],
+        (None, None) => Vec::new(),
+    }
+}
+
+fn entry(at: Timestamp, what: impl Into<String>, latency_ms: Option<u64>) -> Entry {
+    let (at, what) = (typed::Timestamp::from(at).to_string(), what.into());
+    Entry { at, what, latency_ms }
+}
+
+fn moment(text: &str) -> Option<Timestamp> {
+    Some(typed::Timestamp::parse(text).ok()?.moment())
 }
 
 fn ending(search: &Search) -> String {

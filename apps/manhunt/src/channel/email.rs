@@ -1,13 +1,12 @@
-//! Mail, handed to an SMTP server nearby.
+//! Mail, handed to an SMTP server: over TLS, with a password, or plainly to a relay nearby.
 
 use async_trait::async_trait;
-use axum::http::uri::Authority;
 use lettre::message::{Mailbox, SinglePart};
-use lettre::transport::smtp::SMTP_PORT;
+use lettre::transport::smtp::Error;
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use tokio::time::timeout;
 
-use super::{Channel, Notice, TIMEOUT};
+use super::{Channel, Failure, Notice, TIMEOUT, in_full};
 
 /// Sends mail by an SMTP server.
 pub struct Email {
@@ -16,13 +15,23 @@ pub struct Email {
 }
 
 impl Email {
-    /// Mail from this sender by a server such as `127.0.0.1:25`, without encryption: it is a relay that one trusts.
-    pub fn new(server: &Authority, from: Mailbox) -> Self {
-        let transport = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(server.host())
-            .port(server.port_u16().unwrap_or(SMTP_PORT))
-            .timeout(Some(TIMEOUT));
-        let server = transport.build();
-        Self { from, server }
+    /// Mail from this sender by a server, named by a URL:
+    ///
+    /// - `smtps://user:password@host`: TLS from the beginning, port 465 unless given.
+    /// - `smtp://user:password@host?tls=required`: STARTTLS, port 587 unless given; no mail without it.
+    /// - `smtp://127.0.0.1:25`, or `127.0.0.1:25`: without encryption, for a relay that you trust.
+    ///
+    /// The certificate of the server must be one that the system trusts; `SSL_CERT_FILE` in the environment names others.
+    pub fn new(server: &str, from: Mailbox) -> Result<Self, Error> {
+        // An error says that a provider is installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let url = match server.contains("://") {
+            true => server.to_owned(),
+            false => format!("smtp://{server}"),
+        };
+        let transport = AsyncSmtpTransport::<Tokio1Executor>::from_url(&url)?;
+        let server = transport.timeout(Some(TIMEOUT)).build();
+        Ok(Self { from, server })
     }
 
     fn message(&self, notice: &Notice) -> Result<Message, String> {
@@ -41,10 +50,15 @@ impl Email {
 
 #[async_trait]
 impl Channel for Email {
-    async fn send(&self, notice: &Notice) -> Result<(), String> {
+    async fn send(&self, notice: &Notice) -> Result<(), Failure> {
+        let message = self.message(notice).map_err(Failure::lasting)?;
         // The transport's own timeout is for each of its commands.
-        let sent = timeout(TIMEOUT, self.server.send(self.message(notice)?)).await;
-        let sent = sent.map_err(|_| format!("the mail server did not take it within {TIMEOUT:?}"))?;
-        sent.map(|_| ()).map_err(|error| error.to_string())
+        let sent = timeout(TIMEOUT, self.server.send(message)).await;
+        let late = |_| Failure::passing(format!("the mail server did not take it within {TIMEOUT:?}"));
+        let sent = sent.map_err(late)?;
+        sent.map(|_| ()).map_err(|error| Failure {
+            reason: in_full(&error),
+            is_lasting: error.is_permanent(),
+        })
     }
 }

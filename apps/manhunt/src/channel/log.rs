@@ -1,16 +1,16 @@
-//! Calls and texts, written to the log: no line to the telephone network comes with an example.
+//! Notices written to the log, where nothing else is set up to send them.
 
 use async_trait::async_trait;
 
-use super::{Channel, Notice};
+use super::{Channel, Failure, Notice};
 
-/// Tells the log instead of a telephone.
+/// Writes notices to the log.
 #[derive(Clone, Copy, Debug)]
 pub struct Log;
 
 #[async_trait]
 impl Channel for Log {
-    async fn send(&self, notice: &Notice) -> Result<(), String> {
+    async fn send(&self, notice: &Notice) -> Result<(), Failure> {
         let (attempt, destination) = (&notice.attempt_id, &notice.destination);
         tracing::info!(attempt, destination, text = notice.text, "a notice");
         Ok(())

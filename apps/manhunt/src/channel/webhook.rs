@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Error};
 
-use super::{Channel, Notice, TIMEOUT};
+use super::{Channel, Failure, Notice, TIMEOUT};
 
 /// Posts notices to URLs, with the attempt as idempotency key.
 pub struct Webhook(Client);
@@ -19,31 +19,24 @@ impl Webhook {
 
     /// A client for receivers that have so long to answer.
     pub fn with_timeout(timeout: Duration) -> Result<Self, Error> {
-        // The program says who encrypts; if somebody said so before, that holds.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        // To follow a redirect would turn the post into a mere look.
-        let redirects = Policy::custom(|to| to.error("notices do not follow redirects; name the URL itself"));
-        let client = Client::builder().timeout(timeout).redirect(redirects);
-        Ok(Self(client.build()?))
+        client(timeout).map(Self)
     }
+}
+
+/// A client that follows no redirects: that would turn a post into a get.
+pub(super) fn client(timeout: Duration) -> Result<Client, Error> {
+    // An error says that a provider is installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let redirects = Policy::custom(|to| to.error("notices do not follow redirects; name the URL itself"));
+    Client::builder().timeout(timeout).redirect(redirects).build()
 }
 
 #[async_trait]
 impl Channel for Webhook {
-    async fn send(&self, notice: &Notice) -> Result<(), String> {
+    async fn send(&self, notice: &Notice) -> Result<(), Failure> {
         let post = self.0.post(&notice.destination).json(notice);
         let answer = post.header("idempotency-key", &notice.attempt_id).send().await;
         let accepted = answer.and_then(|answer| answer.error_for_status());
-        accepted
-            .map(|_| ())
-            .map_err(|error| in_full(&error.without_url()))
-    }
-}
-
-/// What went wrong, and why.
-fn in_full(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {}", in_full(cause)),
-        None => error.to_string(),
+        accepted.map(|_| ()).map_err(Failure::of_call)
     }
 }

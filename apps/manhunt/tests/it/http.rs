@@ -6,20 +6,23 @@ use axum::http::{Method, StatusCode};
 use manhunt::api;
 use serde_json::{Value, json};
 
-use crate::support::{DOMAIN, World};
+use crate::support::{DOMAIN, World, text};
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// The API on a port of its own.
-struct Door {
-    world: World,
-    base: String,
-    client: reqwest::Client,
+pub(crate) struct Door {
+    pub(crate) world: World,
+    pub(crate) base: String,
+    pub(crate) client: reqwest::Client,
 }
 
 impl Door {
     async fn open() -> Self {
-        let world = World::new().await;
+        Self::of(World::new().await).await
+    }
+
+    pub(crate) async fn of(world: World) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let router = api::router(world.running.service.clone());
@@ -39,7 +42,7 @@ impl Door {
     }
 
     /// Status and JSON of an answer; the status must be one that the description knows.
-    async fn json(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
+    pub(crate) async fn json(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
         let (status, text) = self.call(method, path, body).await;
         let known = described(method, path);
         assert!(
@@ -85,9 +88,16 @@ async fn every_path_and_method_of_the_description_answers_and_no_other_does() {
     assert_eq!(paths, served);
     for (path, methods) in described {
         let url = path.replace("{domain}", DOMAIN);
-        let url = ["{contact}", "{method}", "{search}", "{attempt}"]
-            .iter()
-            .fold(url, |url, name| url.replace(name, "aa-0"));
+        let url = [
+            "{contact}",
+            "{method}",
+            "{search}",
+            "{attempt}",
+            "{token}",
+            "{key}",
+        ]
+        .iter()
+        .fold(url, |url, name| url.replace(name, "aa-0"));
         for method in METHODS {
             let (status, _) = door.call(method, &url, json!({})).await;
             let is_there = status != StatusCode::METHOD_NOT_ALLOWED;
@@ -110,7 +120,7 @@ async fn answers_are_as_described() {
     assert_eq!(status, 201);
     let id = contact["contactId"].as_str().unwrap();
     let own = format!("{base}/contacts/{id}");
-    let draft = json!({ "type": "text", "destination": "+1", "waitSeconds": 60 });
+    let draft = json!({ "type": "text", "destination": "+4930101", "waitSeconds": 60 });
     let (status, method) = door.json("post", &format!("{own}/methods"), draft).await;
     assert_eq!((status, &method["enabled"]), (201, &json!(true)));
     let nowhere = json!({ "type": "text", "destination": "" });
@@ -157,8 +167,8 @@ async fn answers_are_as_described() {
     let search = format!("{base}/searches/{}", search["searchId"].as_str().unwrap());
     let (_, shown) = door.json("get", &search, json!({})).await;
     let attempt = shown["attempts"][0]["attemptId"].as_str().unwrap();
-    assert_eq!(shown["attempts"][0]["destination"], "+1");
-    assert_eq!(shown["trail"]["entries"][1]["what"], "text to +1");
+    assert_eq!(shown["attempts"][0]["destination"], "+4930101");
+    assert_eq!(shown["trail"]["entries"][1]["what"], "text to +4930101");
     let respond = format!("{base}/attempts/{attempt}/respond");
     for _ in 0..2 {
         let (status, answered) = door.json("post", &respond, json!({ "response": "1" })).await;
@@ -191,7 +201,7 @@ async fn answers_are_as_described() {
     assert_eq!(door.json("delete", &method, json!({})).await.0, 204);
     assert_eq!(door.json("delete", &method, json!({})).await.0, 404);
     let (_, contacts) = door.json("get", &format!("{base}/contacts"), json!({})).await;
-    assert_eq!(contacts["items"], json!([contact]));
+    assert_eq!(contacts["items"][0]["contactId"], contact["contactId"]);
 }
 
 #[tokio::test]
@@ -241,4 +251,113 @@ async fn what_never_comes_as_far_as_the_service_is_refused_in_json_too() {
             .iter()
             .all(|status| refused.contains(status))
     );
+}
+
+#[tokio::test]
+async fn health_and_metrics_say_what_was_sent_and_what_failed() {
+    let door = Door::open().await;
+    let contact = door.world.contact(&[60]).await;
+    for name in ["unreachable", "fails 1"] {
+        let order = if name == "unreachable" { -1 } else { 9 };
+        door.world.method(&contact, text(name, 0, order)).await;
+    }
+    door.world.begin(&contact).await;
+    door.world.settle(1).await;
+    door.world.advance(60).await;
+    let (status, health) = door.json("get", "/health", json!({})).await;
+    assert_eq!(
+        (status, health),
+        (200, json!({ "status": "ok", "deadLetters": 0 }))
+    );
+    let (status, metrics) = door.call("get", "/metrics", json!({})).await;
+    assert_eq!(status, StatusCode::OK);
+    for line in [
+        "manhunt_notice_seconds_count{type=\"text\",result=\"sent\"} 1",
+        "manhunt_notice_seconds_count{type=\"webhook\",result=\"failed\"} 1",
+        "manhunt_notice_seconds_count{type=\"webhook\",result=\"retried\"} 1",
+        "# TYPE manhunt_notice_seconds summary",
+        "manhunt_notice_seconds_sum{type=\"text\",result=\"sent\"} 0",
+        "manhunt_dead_letters 0",
+        "manhunt_receivers 0",
+    ] {
+        assert!(
+            metrics.lines().any(|said| said == line),
+            "{line} is not in:\n{metrics}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_contact_comes_with_its_methods_and_newest_searches_in_one_request_and_lists_in_pages() {
+    let door = Door::open().await;
+    let contact = door.world.contact(&[60]).await;
+    let mut begun = Vec::new();
+    for _ in 0..12 {
+        begun.push(door.world.begin(&contact).await);
+        door.world.clock.advance(std::time::Duration::from_secs(1));
+    }
+    begun.reverse();
+    let base = format!("/domains/{DOMAIN}");
+    let (_, shown) = door
+        .json("get", &format!("{base}/contacts/{contact}"), json!({}))
+        .await;
+    let ids = |page: &Value| -> Vec<String> {
+        let items = page["items"].as_array().unwrap().iter();
+        items
+            .map(|item| item["searchId"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(ids(&shown["searches"]), begun[..10]);
+    let next = shown["searches"]["next"].as_str().unwrap();
+    let older = format!("{base}/searches?contact={contact}&newest=true&limit=10&after={next}");
+    let (_, page) = door.json("get", &older, json!({})).await;
+    assert_eq!((ids(&page), &page["next"]), (begun[10..].to_vec(), &Value::Null));
+    for name in ["A", "B", "C"] {
+        door.json("post", &format!("{base}/contacts"), json!({ "name": name }))
+            .await;
+    }
+    let (_, page) = door
+        .json("get", &format!("{base}/contacts?limit=3"), json!({}))
+        .await;
+    let names = |page: &Value| -> String {
+        let items = page["items"].as_array().unwrap().iter();
+        items
+            .map(|item| item["name"].as_str().unwrap())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(names(&page), "A B C");
+    let next = page["next"].as_str().unwrap();
+    let (_, page) = door
+        .json("get", &format!("{base}/contacts?limit=3&after={next}"), json!({}))
+        .await;
+    assert_eq!(
+        (names(&page).as_str(), &page["next"]),
+        ("Zavier Curtis", &Value::Null)
+    );
+    let (status, changed) = door
+        .json(
+            "patch",
+            &format!("{base}/contacts/{contact}"),
+            json!({ "name": "Z", "timeZone": "Asia/Tokyo" }),
+        )
+        .await;
+    assert_eq!((status, &changed["timeZone"]), (200, &json!("Asia/Tokyo")));
+    let own = format!("{base}/contacts/{contact}");
+    assert_eq!(door.json("delete", &own, json!({})).await.0, 204);
+    assert_eq!(door.json("delete", &own, json!({})).await.0, 404);
+    let search = format!("{base}/searches/{}", begun[0]);
+    let (status, left) = door.json("get", &search, json!({})).await;
+    assert_eq!(
+        (status, &left["contact"]),
+        (200, &Value::Null),
+        "what was searched for stays on record"
+    );
+    assert_eq!(left["search"]["status"], "canceled");
+    let (status, replayed) = door
+        .json("post", &format!("{base}/dead-letters/replay"), json!({}))
+        .await;
+    assert_eq!((status, replayed), (200, json!({ "replayed": 0 })));
+    let (_, letters) = door.json("get", &format!("{base}/dead-letters"), json!({})).await;
+    assert_eq!(letters, json!({ "items": [] }));
 }

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use manhunt::model::*;
-use manhunt::{AttemptId, Error, MethodChange, MethodDraft, STEPS, SearchFilter, trail};
+use manhunt::{AttemptId, Error, MethodDraft, STEPS, SearchFilter, trail};
 use trestle::Item;
 use trestle::api::Query;
 use trestle::events::Events;
 use trestle::queue::NewMessage;
 use trestle::typed::Timestamp;
 
-use crate::support::{DOMAIN, World, draft, text};
+use crate::support::{DOMAIN, World, draft, host, text};
 
 fn first(search: &str) -> AttemptId {
     AttemptId {
@@ -102,11 +102,11 @@ async fn point_05_steps_that_come_again_make_no_second_attempt() {
     for _ in 0..3 {
         repeat(&world, &search, 0).await;
     }
-    assert_eq!(world.recorder.destinations(), ["+0"]);
+    assert_eq!(world.recorder.destinations(), ["+4930100"]);
     world.advance(60).await;
     repeat(&world, &search, 0).await;
     repeat(&world, &search, 1).await;
-    assert_eq!(world.recorder.destinations(), ["+0", "+1"]);
+    assert_eq!(world.recorder.destinations(), ["+4930100", "+4930101"]);
     let (_, attempts) = world.look(&search).await;
     assert_eq!(attempts.len(), 2);
     // Nor do they leave more steps behind than the one that ends the search.
@@ -138,7 +138,7 @@ async fn point_05_a_stream_that_is_delivered_again_from_its_beginning_makes_no_s
     world.until("the insert to come again", is_delivered).await;
     world.settle(1).await;
     router.stop().await;
-    assert_eq!(world.recorder.destinations(), ["+0"]);
+    assert_eq!(world.recorder.destinations(), ["+4930100"]);
     assert_eq!(world.look(&search).await.1.len(), 1);
     assert_eq!(world.counts().await.delayed, 1, "one step, not two");
 }
@@ -206,7 +206,7 @@ async fn point_07_a_response_stops_further_attempts_and_moves_the_row_of_the_ind
         [search.as_str()]
     );
     world.advance(3600).await;
-    assert_eq!(world.recorder.destinations(), ["+0"]);
+    assert_eq!(world.recorder.destinations(), ["+4930100"]);
     let (ended, attempts) = world.look(&search).await;
     assert_eq!(ended, answered);
     assert_eq!(
@@ -273,19 +273,19 @@ async fn point_09_an_attempt_keeps_the_destination_it_was_made_with() {
     let method_id = world.method(&contact, text("before", 60, 0)).await;
     let search = world.begin(&contact).await;
     world.settle(1).await;
-    let change = MethodChange {
-        destination: Some("after".into()),
+    let change = MethodDraft {
+        destination: Some(host("after")),
         wait_seconds: Some(5),
-        ..MethodChange::default()
+        ..MethodDraft::default()
     };
     let key = ContactMethodKey {
         contact_id: contact,
         method_id,
     };
     let changed = world.service().change_method(DOMAIN, key, change).await.unwrap();
-    assert_eq!((changed.destination.as_str(), changed.wait_seconds), ("after", 5));
+    assert_eq!((changed.destination, changed.wait_seconds), (host("after"), 5));
     let (_, attempts) = world.look(&search).await;
-    assert_eq!(attempts[0].destination.as_deref(), Some("before"));
+    assert_eq!(attempts[0].destination, Some(host("before")));
     assert_eq!(attempts[0].wait_seconds, Some(60));
 }
 
@@ -303,7 +303,7 @@ async fn point_12_a_search_without_a_contact_ends_in_the_dead_letters_and_holds_
     let search = world.begin(&contact).await;
     world
         .until("the other search's attempt", async || {
-            world.recorder.destinations() == ["+0"]
+            world.recorder.destinations() == ["+4930100"]
         })
         .await;
     assert_eq!(world.look(&search).await.1.len(), 1);
@@ -337,7 +337,7 @@ async fn point_13_the_story_of_a_search_and_its_delays_are_told_by_its_rows() {
     world
         .method(&contact, draft("webhook", "http://unreachable", 60, 1))
         .await;
-    world.method(&contact, draft("call", "+1", 60, 2)).await;
+    world.method(&contact, draft("call", "+4930101", 60, 2)).await;
     let search = world.begin(&contact).await;
     world.settle(1).await;
     // Seven seconds late.
@@ -362,12 +362,13 @@ async fn point_13_the_story_of_a_search_and_its_delays_are_told_by_its_rows() {
         [
             ("08:00:00", "the search began", None),
             ("08:00:00", "email to a@b.example", Some(0)),
+            ("08:01:07", "webhook to http://unreachable", Some(7000)),
             (
                 "08:01:07",
-                "webhook to http://unreachable failed: nobody there",
-                Some(7000)
+                "webhook to http://unreachable failed: no such host",
+                None
             ),
-            ("08:01:07", "call to +1", Some(0)),
+            ("08:01:07", "call to +4930101", Some(0)),
             ("08:01:10", "the contact answered: 5", None),
             ("08:01:10", "the search was successful", None),
         ]
@@ -387,7 +388,7 @@ async fn point_13_the_tenth_attempt_comes_after_the_ninth_although_its_id_sorts_
         .filter(|entry| entry.latency_ms.is_some())
         .map(|entry| entry.what)
         .collect();
-    let expected: Vec<String> = (0..12).map(|number| format!("text to +{number}")).collect();
+    let expected: Vec<String> = (0..12).map(|number| format!("text to +493010{number}")).collect();
     assert_eq!(tried, expected);
 }
 
@@ -401,7 +402,7 @@ async fn point_05_after_a_restart_a_search_goes_on_where_it_was() {
     assert_eq!(world.counts().await.delayed, 1);
     world.advance(60).await;
     world.advance(60).await;
-    assert_eq!(world.recorder.destinations(), ["+0", "+1"]);
+    assert_eq!(world.recorder.destinations(), ["+4930100", "+4930101"]);
     assert_eq!(world.status(&search).await, SearchStatus::Failed);
     assert_eq!(
         world.running.router.status()[0].delivered,

@@ -6,11 +6,16 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod answers;
 mod channels;
+mod earlier;
 mod http;
 mod hunts;
 mod isolation;
 mod many;
+mod people;
 mod program;
 mod queries;
+mod retries;
+mod smtp;
 mod support;

@@ -22,13 +22,13 @@ async fn of_many_searches_at_once_none_is_lost_and_none_is_attempted_twice() {
     let mut begun = Vec::with_capacity(count);
     for at in 0..count {
         let contact = service
-            .add_contact(DOMAIN, &format!("Nr. {at}"))
+            .add_contact(DOMAIN, format!("Nr. {at}").as_str())
             .await
             .unwrap()
             .contact_id;
         for order in 0..2 {
             world
-                .method(&contact, text(&format!("{contact}+{order}"), 60, order))
+                .method(&contact, text(&format!("{contact} {order}"), 60, order))
                 .await;
         }
         begun.push(world.begin(&contact).await);

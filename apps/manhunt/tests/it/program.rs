@@ -5,6 +5,8 @@ use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::smtp::{Smtp, Tls};
+
 /// The program, ended with the test.
 struct Program {
     child: Child,
@@ -13,8 +15,13 @@ struct Program {
 
 impl Program {
     fn start(arguments: &[&str]) -> Self {
+        Self::with(arguments, &[])
+    }
+
+    fn with(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_manhunt"));
         let command = command.args(arguments).env_remove("RUST_LOG");
+        let command = command.envs(environment.iter().copied());
         let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let said = BufReader::new(child.stdout.take().unwrap());
@@ -107,4 +114,69 @@ fn an_interrupt_ends_it_although_a_client_never_finishes_its_request() {
             .success()
     );
     assert_eq!(program.end().and_then(|ended| ended.code()), Some(0));
+}
+
+/// A request to the program, by hand: it speaks plain HTTP. Gives what follows the head of the answer.
+fn posted(address: &str, path: &str, body: &str) -> serde_json::Value {
+    let mut client = TcpStream::connect(address).unwrap();
+    let head =
+        format!("POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json");
+    let request = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    client.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    serde_json::from_str(body).unwrap()
+}
+
+#[test]
+fn mail_goes_by_tls_with_a_password_to_servers_that_the_system_trusts() {
+    for (tls, scheme, options) in [
+        (Tls::Always, "smtps", ""),
+        (Tls::Upgraded, "smtp", "?tls=required"),
+    ] {
+        let mut server = Smtp::start(tls);
+        let directory = tempfile::tempdir().unwrap();
+        let trusted = directory.path().join("trusted.pem");
+        std::fs::write(&trusted, &server.certificate).unwrap();
+        let url = format!("{scheme}://ada:s3cret%2F@localhost:{}{options}", server.port);
+        let mut program = Program::with(
+            &["demo", "--port", "0", "--smtp", &url],
+            &[("SSL_CERT_FILE", trusted.to_str().unwrap())],
+        );
+        let address = program.address();
+        let contact = posted(&address, "/domains/d/contacts", r#"{"name": "Ada"}"#);
+        let id = contact["contactId"].as_str().unwrap();
+        let method = r#"{"type": "email", "destination": "ada@example.org"}"#;
+        posted(&address, &format!("/domains/d/contacts/{id}/methods"), method);
+        posted(
+            &address,
+            "/domains/d/searches",
+            &format!(r#"{{"contactId": "{id}"}}"#),
+        );
+        // The demonstration sends mail of its own.
+        let mut mails = std::iter::from_fn(|| server.mails.blocking_recv());
+        let mail = mails.find(|mail| mail.contains("To: ada@example.org"));
+        assert!(mail.unwrap().contains("Ada, you are needed"));
+    }
+}
+
+#[test]
+fn an_empty_key_and_accounts_that_make_no_sense_are_refused() {
+    for (arguments, why) in [
+        (["--admin-key", ""], "a value is required"),
+        (["--smtp", "http://localhost"], "Unknown scheme"),
+        (
+            ["--twilio", "https://api.twilio.com"],
+            "https://SID:TOKEN@api.twilio.com",
+        ),
+    ] {
+        let arguments = ["demo", "--port", "0", arguments[0], arguments[1]];
+        let mut program = Program::start(&arguments);
+        let mut said = String::new();
+        let mut errors = program.child.stderr.take().unwrap();
+        errors.read_to_string(&mut said).unwrap();
+        assert!(!program.child.wait().unwrap().success());
+        assert!(said.contains(why), "{said}");
+    }
 }

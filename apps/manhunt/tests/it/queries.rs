@@ -9,7 +9,7 @@ use trestle::api::{Request, ResponseFuture};
 use trestle::typed::Timestamp;
 use trestle::{Database, Embedded, Options};
 
-use crate::support::{DOMAIN, World};
+use crate::support::{DOMAIN, World, searching};
 
 const ARIAN: &str = "9d657f8";
 const ZAVIER: &str = "89fa8f8";
@@ -243,10 +243,7 @@ async fn point_03_ids_of_something_else_and_of_another_domain_are_not_found() {
         service.cancel("6f7ad1b", "a271244", "").await.unwrap_err()
     ));
     assert!(is_missing(
-        service
-            .begin("6f7ad1b", ZAVIER, Default::default())
-            .await
-            .unwrap_err()
+        service.begin("6f7ad1b", searching(ZAVIER)).await.unwrap_err()
     ));
     let filter = SearchFilter {
         contact: ARIAN.into(),
@@ -264,7 +261,7 @@ async fn point_03_ids_of_something_else_and_of_another_domain_are_not_found() {
     ));
     assert!(is_missing(
         service
-            .add_method(DOMAIN, ARIAN, crate::support::text("+1", 1, 0))
+            .add_method(DOMAIN, ARIAN, crate::support::text("+4930101", 1, 0))
             .await
             .unwrap_err()
     ));
@@ -344,4 +341,55 @@ async fn point_11_before_a_date_means_before_also_with_a_status() {
     };
     let refused = world.service().searches(DOMAIN, nonsense).await.unwrap_err();
     assert!(matches!(refused, Error::Invalid(_)), "{refused}");
+}
+
+#[tokio::test]
+async fn since_a_date_includes_it_and_the_newest_can_come_first() {
+    let world = World::new().await;
+    let db = &world.service().db;
+    seed(db).await;
+    for (id, day, status) in [
+        ("d1", "01", SearchStatus::Failed),
+        ("d2", "02", SearchStatus::Active),
+        ("d3", "03", SearchStatus::Failed),
+    ] {
+        put_search(db, id, ZAVIER, &format!("2020-01-{day}T00:00:00Z"), status).await;
+    }
+    let listed = async |status: Option<SearchStatus>, since: &str, before: &str, newest: bool| {
+        let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let mut filter = SearchFilter {
+            contact: ZAVIER.into(),
+            status,
+            since: given(since),
+            before: given(before),
+            newest,
+            limit: NonZeroU32::new(2),
+            after: None,
+        };
+        let mut seen = Vec::new();
+        loop {
+            let page = world.service().searches(DOMAIN, filter.clone()).await.unwrap();
+            seen.extend(page.rows.into_iter().map(|search| search.search_id));
+            match page.next {
+                Some(next) => filter.after = Some(next.to_string()),
+                None => return seen.join(" "),
+            }
+        }
+    };
+    let (failed, newest, oldest) = (Some(SearchStatus::Failed), true, false);
+    assert_eq!(listed(None, "", "", newest).await, "d3 d2 d1 a271244");
+    assert_eq!(listed(None, "2020-01-02T00:00:00Z", "", oldest).await, "d2 d3");
+    assert_eq!(
+        listed(None, "2020-01-01T00:00:00.001Z", "", oldest).await,
+        "d2 d3"
+    );
+    let (first, third) = ("2020-01-01T00:00:00Z", "2020-01-03T00:00:00Z");
+    assert_eq!(listed(None, first, third, newest).await, "d2 d1");
+    assert_eq!(
+        listed(None, "", "2020-01-03T00:00:00.5Z", oldest).await,
+        "a271244 d1 d2 d3"
+    );
+    assert_eq!(listed(failed, "", "", newest).await, "d3 d1");
+    assert_eq!(listed(failed, "", third, oldest).await, "d1");
+    assert_eq!(listed(None, third, first, oldest).await, "");
 }

@@ -1,14 +1,13 @@
 //! The application on a database in memory, a clock that only the test moves, and a channel that remembers.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use manhunt::channel::{Channel, Notice};
+use manhunt::channel::{Channel, Channels, Email, Failure, Notice, Webhook};
 use manhunt::model::{Search, SearchAttempt, SearchStatus};
-use manhunt::{AttemptId, MethodDraft, Running, STEPS, Service};
+use manhunt::{AttemptId, MethodDraft, Running, STEPS, SearchDraft, Service, Settings};
 use trestle::queue::{Counts, Message, Receive};
 use trestle::{Clock as _, Embedded, MemoryStore, Options, Timestamp, VirtualClock};
 
@@ -18,11 +17,12 @@ pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
 /// How long anything may take before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Remembers every notice. Destinations may say that they are unreachable, or that the first attempt breaks off.
+/// Remembers every notice that is sent or refused. The host of a webhook may say that it is unreachable, that it fails so often
+/// before it takes a notice (`fails-2`), or that the program dies when it is first told.
 #[derive(Default)]
 pub(crate) struct Recorder {
     sent: Mutex<Vec<Notice>>,
-    broke_off: AtomicBool,
+    tries: Mutex<Vec<String>>,
 }
 
 impl Recorder {
@@ -30,23 +30,54 @@ impl Recorder {
         self.sent.lock().unwrap().clone()
     }
 
+    /// Where notices went: numbers, and the names that [`text`] was given.
     pub(crate) fn destinations(&self) -> Vec<String> {
-        self.sent().into_iter().map(|notice| notice.destination).collect()
+        let sent = self.sent().into_iter();
+        sent.map(|notice| named(&notice.destination)).collect()
+    }
+
+    /// How often any destination was tried.
+    pub(crate) fn tried(&self) -> usize {
+        self.tries.lock().unwrap().len()
+    }
+
+    /// How often a destination was tried, this time included.
+    fn tries(&self, destination: &str) -> usize {
+        let mut tries = self.tries.lock().unwrap();
+        tries.push(destination.to_owned());
+        tries.iter().filter(|tried| *tried == destination).count()
     }
 }
 
 #[async_trait]
 impl Channel for Recorder {
-    async fn send(&self, notice: &Notice) -> Result<(), String> {
-        if notice.destination.contains("breaks off once") && !self.broke_off.swap(true, Ordering::SeqCst) {
+    async fn send(&self, notice: &Notice) -> Result<(), Failure> {
+        let name = named(&notice.destination);
+        let tries = self.tries(&name);
+        if name == "breaks off once" && tries == 1 {
             panic!("as a program that dies");
         }
+        if let Some(often) = name.strip_prefix("fails ")
+            && tries <= often.parse().unwrap()
+        {
+            return Err(Failure::passing(format!("not at try {tries}")));
+        }
         self.sent.lock().unwrap().push(notice.clone());
-        match notice.destination.contains("unreachable") {
-            true => Err("nobody there".to_owned()),
+        match name.contains("unreachable") {
+            true => Err(Failure::lasting("no such host")),
             false => Ok(()),
         }
     }
+}
+
+/// Mail and webhooks, and a log for the rest.
+pub(crate) fn channels(email: Option<Email>, webhook: Webhook) -> Arc<Channels> {
+    let telephone = None;
+    Arc::new(Channels {
+        email,
+        telephone,
+        webhook,
+    })
 }
 
 /// The application under test.
@@ -60,14 +91,22 @@ pub(crate) struct World {
 impl World {
     pub(crate) async fn new() -> Self {
         let recorder = Arc::new(Recorder::default());
-        Self::with(recorder.clone(), recorder).await
+        Self::set_up(recorder.clone(), recorder, settings()).await
     }
 
     pub(crate) async fn with(recorder: Arc<Recorder>, channel: Arc<dyn Channel>) -> Self {
+        Self::set_up(recorder, channel, settings()).await
+    }
+
+    pub(crate) async fn set_up(
+        recorder: Arc<Recorder>,
+        channel: Arc<dyn Channel>,
+        settings: Settings,
+    ) -> Self {
         let clock = Arc::new(VirtualClock::starting_at(START));
         let store = Arc::new(MemoryStore::new());
         let embedded = Embedded::on(store, clock.clone(), Options::default()).unwrap();
-        let running = Service::start(&embedded, channel, "http://hunt").await.unwrap();
+        let running = Service::start(&embedded, channel, settings).await.unwrap();
         Self {
             clock,
             embedded,
@@ -78,8 +117,9 @@ impl World {
 
     /// Ends the application and starts it again on the same database.
     pub(crate) async fn restart(self) -> Self {
+        self.running.service.end_waiting();
         self.running.stop().await;
-        let running = Service::start(&self.embedded, self.recorder.clone(), "http://hunt")
+        let running = Service::start(&self.embedded, self.recorder.clone(), settings())
             .await
             .unwrap();
         Self { running, ..self }
@@ -93,8 +133,11 @@ impl World {
     pub(crate) async fn contact(&self, waits: &[u32]) -> String {
         let contact = self.service().add_contact(DOMAIN, "Zavier Curtis").await.unwrap();
         for (order, wait) in (0..).zip(waits) {
-            self.method(&contact.contact_id, text(&format!("+{order}"), *wait, order))
-                .await;
+            self.method(
+                &contact.contact_id,
+                text(&format!("+493010{order}"), *wait, order),
+            )
+            .await;
         }
         contact.contact_id
     }
@@ -106,7 +149,7 @@ impl World {
     }
 
     pub(crate) async fn begin(&self, contact: &str) -> String {
-        let begun = self.service().begin(DOMAIN, contact, BTreeMap::new()).await;
+        let begun = self.service().begin(DOMAIN, searching(contact)).await;
         begun.unwrap().search_id
     }
 
@@ -173,17 +216,83 @@ impl World {
     }
 }
 
-/// A text method.
+/// Links to `http://hunt` that are valid for a day, and an open API.
+pub(crate) fn settings() -> Settings {
+    Settings {
+        base_url: "http://hunt".to_owned(),
+        link_life: Duration::from_secs(24 * 3600),
+        admin_key: None,
+        telephone: None,
+    }
+}
+
+/// A search for this contact, about nothing.
+pub(crate) fn searching(contact: &str) -> SearchDraft {
+    SearchDraft {
+        contact_id: contact.to_owned(),
+        ..SearchDraft::default()
+    }
+}
+
+/// A text to a number, or a webhook whose host is this name.
 pub(crate) fn text(destination: &str, wait: u32, order: i64) -> MethodDraft {
-    draft("text", destination, wait, order)
+    match destination.starts_with('+') {
+        true => draft("text", destination, wait, order),
+        false => draft("webhook", &host(destination), wait, order),
+    }
+}
+
+/// The URL of the receiver with this name.
+pub(crate) fn host(name: &str) -> String {
+    format!("http://{}.test/", name.replace(' ', "-"))
+}
+
+/// The name in a URL that [`host`] made.
+fn named(destination: &str) -> String {
+    let name = destination.strip_prefix("http://");
+    let name = name.and_then(|name| name.strip_suffix(".test/"));
+    name.map_or_else(|| destination.to_owned(), |name| name.replace('-', " "))
 }
 
 pub(crate) fn draft(kind: &str, destination: &str, wait: u32, order: i64) -> MethodDraft {
     MethodDraft {
-        r#type: kind.parse().unwrap(),
-        destination: destination.to_owned(),
-        wait_seconds: Some(wait),
+        r#type: Some(kind.parse().unwrap()),
+        destination: Some(destination.to_owned()),
+        wait_seconds: Some(wait.into()),
         enabled: None,
         order: Some(order),
+        retries: None,
+        retry_seconds: None,
+    }
+}
+
+/// What the log says, kept by the test.
+#[derive(Clone, Default)]
+pub(crate) struct Said(Arc<Mutex<Vec<u8>>>);
+
+impl Said {
+    /// Listens to the log of this thread, until the guard is dropped.
+    pub(crate) fn listen() -> (Self, tracing::subscriber::DefaultGuard) {
+        let said = Self::default();
+        let writer = said.clone();
+        let log = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(move || writer.clone());
+        let guard = tracing::subscriber::set_default(log.finish());
+        (said, guard)
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Said {
+    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(text)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }

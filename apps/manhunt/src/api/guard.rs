@@ -1,0 +1,26 @@
+//! Who may call what: every path under a domain needs a key of that domain, once there is an administrator's key.
+
+use std::sync::Arc;
+
+use axum::extract::{RawPathParams, Request, State};
+use axum::http::header::AUTHORIZATION;
+use axum::middleware::Next;
+use axum::response::Response;
+
+use crate::{Result, Service};
+
+/// Lets a request pass whose key opens the domain that it names. Paths without a domain are open.
+pub(super) async fn guard(
+    State(app): State<Arc<Service>>,
+    params: RawPathParams,
+    request: Request,
+    next: Next,
+) -> Result<Response> {
+    if let Some((_, domain)) = params.iter().find(|(name, _)| *name == "domain") {
+        let header = request.headers().get(AUTHORIZATION);
+        let key = header.and_then(|header| header.to_str().ok()?.strip_prefix("Bearer "));
+        let is_about_keys = request.uri().path().split('/').nth(3) == Some("keys");
+        app.admit(domain, key, is_about_keys).await?;
+    }
+    Ok(next.run(request).await)
+}

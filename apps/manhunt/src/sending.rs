@@ -1,0 +1,163 @@
+//! Sends the notice of an attempt, again if that may help, and notes what became of it.
+
+use std::time::Duration;
+
+use trestle::app::{OrNotFound as _, Turn};
+use trestle::queue;
+use trestle::{AttributeValue, Map};
+
+use crate::channel::{Failure, Notice};
+use crate::hunt::seconds;
+use crate::methods::{RETRIES, RETRY_SECONDS};
+use crate::model::{
+    ContactKey, ContactMethodType, NewTextThread, SearchAttempt, SearchAttemptOutcome, SearchKey,
+    SearchStatus,
+};
+use crate::{AttemptId, Error, Result, STEPS, Service, destination};
+
+/// The longest pause before a repetition.
+const PAUSE_MAX: Duration = Duration::from_secs(3600);
+
+/// More characters of a reason are not kept: a row has its limits.
+const REASON_MAX: usize = 1_000;
+
+const STOPPING: &str = "the program is being stopped; this goes on after the next start";
+
+/// How long a notice stays out of a line that is full.
+const FULL_LINE: Duration = Duration::from_secs(5);
+
+/// What became of a notice.
+type Sent = std::result::Result<(), Failure>;
+
+impl Service {
+    /// Sends an attempt that has failed so often, unless that was done, or the search is over.
+    pub(crate) async fn send(&self, id: &AttemptId, failures: u32) -> Result<()> {
+        let attempt = self.db.get(id.key()).consistent().await?;
+        let attempt = attempt.or_not_found("such attempt")?;
+        let failed = u32::try_from(attempt.failures.as_ref().map_or(0, Vec::len));
+        match attempt.outcome {
+            None if failed == Ok(failures) => {}
+            // It may have died before it went on.
+            Some(SearchAttemptOutcome::Failed) => return self.go_on_if_all_failed(id).await,
+            _ => return Ok(()),
+        }
+        let turn = match self.lines.turn(Notice::receiver(&attempt)).await {
+            Turn::Now(turn) => turn,
+            Turn::LineIsFull => {
+                let later = self.message(id.clone(), Some(failures), FULL_LINE)?;
+                self.queues.send(STEPS, later).await?;
+                return Ok(());
+            }
+            Turn::LinesAreClosed => return Err(Error::Busy(STOPPING.to_owned())),
+        };
+        let Some(sent) = self.reach(id, &attempt).await? else {
+            return Ok(());
+        };
+        drop(turn);
+        match sent {
+            Ok(()) => self.note_sent(id, &attempt).await,
+            Err(failure) => self.note_failed(id, &attempt, failures, failure).await,
+        }
+    }
+
+    /// Tells the contact. `None` if the search has ended by now.
+    async fn reach(&self, id: &AttemptId, attempt: &SearchAttempt) -> Result<Option<Sent>> {
+        let search = self.db.get(SearchKey::new(&id.search)).consistent().await?;
+        let search = search.or_not_found("such search")?;
+        if search.status != SearchStatus::Active {
+            return Ok(None);
+        }
+        let contact = self.db.get(ContactKey::new(&search.contact_id)).await?;
+        let contact = contact.or_not_found("such contact")?;
+        let links = self.links_of(id);
+        let Some(notice) = Notice::new(&search, &contact, attempt, links) else {
+            return Ok(Some(Err(Failure::lasting("the contact method was removed"))));
+        };
+        let is_text = notice.kind == Some(ContactMethodType::Text);
+        if let Some(number) = destination::number(&notice.destination).filter(|_| is_text) {
+            let thread = NewTextThread {
+                number,
+                attempt_id: notice.attempt_id.clone(),
+            };
+            self.db.put(&thread).await?;
+        }
+        Ok(Some(self.channel.send(&notice).await))
+    }
+
+    async fn note_sent(&self, id: &AttemptId, attempt: &SearchAttempt) -> Result<()> {
+        self.count(attempt, "sent");
+        let sent = self.db.update_search_attempt(id.key());
+        let sent = sent.set_outcome(SearchAttemptOutcome::Sent);
+        let sent = sent.set_finished_at(self.now());
+        if attempt.failures.is_none() {
+            sent.await?;
+            return Ok(());
+        }
+        // The wait begins now: the step that was sent with the attempt comes too early.
+        let (next, _) = self.stage_of(id).await?;
+        let wait = seconds(attempt.wait_seconds.unwrap_or_default());
+        let step = self.message(next, None, wait)?;
+        let step = self.queues.enlist(STEPS, vec![step]).await?;
+        queue::commit(self.db.transaction().with(sent), step).await?;
+        Ok(())
+    }
+
+    async fn note_failed(
+        &self,
+        id: &AttemptId,
+        attempt: &SearchAttempt,
+        failures: u32,
+        Failure { reason, is_lasting }: Failure,
+    ) -> Result<()> {
+        let now = self.now();
+        let reason: String = reason.chars().take(REASON_MAX).collect();
+        let mut all = attempt.failures.clone().unwrap_or_default();
+        let failure = Map::from([("at", now.as_str()), ("error", &reason)]);
+        all.push(AttributeValue::from(failure));
+        let failed = self.db.update_search_attempt(id.key());
+        let failed = failed.set_failures(all).set_error(&reason);
+        let attempt_id = &attempt.attempt_id;
+        let retries = attempt.retries.unwrap_or(RETRIES);
+        if is_lasting || i64::from(failures) >= retries {
+            tracing::warn!(attempt_id, reason, "a notice failed; the next method is tried");
+            self.count(attempt, "failed");
+            let failed = failed.set_outcome(SearchAttemptOutcome::Failed);
+            failed.set_finished_at(now).await?;
+            return self.go_on_if_all_failed(id).await;
+        }
+        let pause = seconds(attempt.retry_seconds.unwrap_or(RETRY_SECONDS));
+        let pause = pause.saturating_mul(1 << failures.min(16)).min(PAUSE_MAX);
+        tracing::warn!(attempt_id, reason, ?pause, "a notice failed; it is tried again");
+        self.count(attempt, "retried");
+        let failed = failed.set_retry_at(now.moment().plus(pause).into());
+        let again = self.message(id.clone(), Some(failures + 1), pause)?;
+        let again = self.queues.enlist(STEPS, vec![again]).await?;
+        queue::commit(self.db.transaction().with(failed), again).await?;
+        Ok(())
+    }
+
+    /// Tries the next methods at once if no attempt of this stage arrived: there is no answer to wait for.
+    async fn go_on_if_all_failed(&self, id: &AttemptId) -> Result<()> {
+        let (next, stage) = self.stage_of(id).await?;
+        let has_failed = |attempt: &SearchAttempt| attempt.outcome == Some(SearchAttemptOutcome::Failed);
+        if stage.iter().all(has_failed) {
+            let step = self.message(next, None, Duration::ZERO)?;
+            self.queues.send(STEPS, step).await?;
+        }
+        Ok(())
+    }
+
+    /// The attempts that were made together with this one, and the id of the first that comes after them.
+    async fn stage_of(&self, id: &AttemptId) -> Result<(AttemptId, Vec<SearchAttempt>)> {
+        let found = self.db.search_with_attempts(&id.search).consistent();
+        let mut stage = found.gather().await?.search_attempt;
+        let own = stage.iter().find(|attempt| attempt.key() == id.key());
+        let first = own.and_then(|attempt| attempt.stage);
+        let first = first.or_not_found("such attempt")?;
+        stage.retain(|attempt| attempt.stage == Some(first));
+        let number = u32::try_from(first).map_err(Error::failed)?;
+        let number = number.saturating_add(u32::try_from(stage.len()).map_err(Error::failed)?);
+        let search = id.search.clone();
+        Ok((AttemptId { search, number }, stage))
+    }
+}
