@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -49,6 +50,17 @@ def tearDownModule():
 
 def version():
     return nodes.session.execute("SELECT release_version FROM system.local").one().release_version
+
+
+def peaks_of(process):
+    """The most memory that a process has had so far, in bytes, again and again until it ends."""
+    while True:
+        status = pathlib.Path(f"/proc/{process}/status").read_text()
+        # A process that has ended and was not waited for has none.
+        if not (peak := re.search(r"VmHWM:\s+(\d+) kB", status)):
+            return
+        yield int(peak.group(1)) * 1024
+        time.sleep(0.05)
 
 
 def live():
@@ -321,11 +333,12 @@ class Changes(ImportTest):
 
     def check_expiry(self, mapping):
         """A whole row with a time to live expires here, too."""
+        written = time.time()
         nodes.session.execute(
             "INSERT INTO shop.orders (customer, number, note, paid, tags) VALUES ('ttl', 1, 'short', true, {'a'}) USING TTL 3600")
         self.assertEqual(self.imported(mapping, *live())["order"]["inserted"], 1)
         row = next(row for row in self.stored("shop") if row.get("customer", {}).get("S") == "ttl")
-        self.assertAlmostEqual(int(row["expires"]["N"]), time.time() + 3600, delta=120)
+        self.assertAlmostEqual(int(row["expires"]["N"]), written + 3600, delta=60)
         time.sleep(2)
         again = self.imported(mapping, *live())["order"]
         self.assertEqual(again["unchanged"], again["rows"])
@@ -337,15 +350,20 @@ class Changes(ImportTest):
         self.apply(self.folder / "model.toml")
         command = [TRESTLE, "import", "cassandra", str(mapping), "--data", str(self.data), "--json", "--skip-unfit", "--no-verify", *live()]
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        # The peak of wait4 would begin with that of this process, which had all rows in memory.
+        peaks = []
+        watcher = threading.Thread(target=lambda: peaks.extend(peaks_of(child.pid)))
+        watcher.start()
         told = json.loads(child.stdout.read().splitlines()[-1])
         child.stdout.close()
+        watcher.join()
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         self.assertEqual(child.returncode, 0)
         rows = sum(of["rows"] for of in told["imported"])
         print(f"{rows} rows in {told['seconds']:.1f} s, {rows / told['seconds']:.0f} a second, with the nodes on the same machine; "
-              f"{usage.ru_maxrss // 1024} MB resident; {usage.ru_utime + usage.ru_stime:.1f} s of processor", flush=True)
-        self.assertLess(usage.ru_maxrss * 1024, RESIDENT_BYTES_MAX)
+              f"{peaks[-1] // 2**20} MB resident; {usage.ru_utime + usage.ru_stime:.1f} s of processor", flush=True)
+        self.assertLess(peaks[-1], RESIDENT_BYTES_MAX)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ const FLAGS = [
 /** A text that does harm on a page that takes it for markup. */
 export const HOSTILE = `<b>x</b> <img src=x onerror="window.wasRun = true">`;
 
-/** Starts the program that a variable names; gives its process and the address that it prints. */
-export async function start(variable) {
-  const child = spawn(process.env[variable], ["demo", "--port", "0"], {
+/** Starts the program that a variable names, with more arguments; gives its process and the address that it prints. */
+export async function start(variable, ...more) {
+  const child = spawn(process.env[variable], ["demo", "--port", "0", ...more], {
     stdio: ["ignore", "pipe", "inherit"], env: { RUST_LOG: "warn" },
   });
   const address = await new Promise((found, lost) => {
@@ -33,13 +33,13 @@ export async function start(variable) {
 }
 
 /** Program and browser for all tests of a file; `url` is there once they begin. */
-export function demonstrated(variable) {
+export function demonstrated(variable, ...more) {
   const demo = { url: undefined, visit };
   let program, browser;
   before(async () => {
     assert.ok(process.env[variable], `${variable} must name the program: target/debug/${variable.toLowerCase()}`);
     assert.ok(existsSync(BROWSER), `there is no ${BROWSER}: install Debian's package chromium`);
-    const { child, address } = await start(variable);
+    const { child, address } = await start(variable, ...more);
     [program, demo.url] = [child, new URL(address).origin];
     browser = await chromium.launch({ executablePath: BROWSER, args: FLAGS, timeout: 60_000 });
   }, { timeout: 90_000 });

@@ -2,7 +2,7 @@
 
 A fence names what its block is: `sh` is run, in one shell from the first to the last; `sh serve` runs beside it, as does
 `sh serve PORT`, at which the guide expects it (8000 unless given); `sh setup` is what this test has done already; `toml NAME`
-and `python NAME` are files; `text` is what the block before it prints, where `…` stands for anything.
+and `python NAME` are files; `text` is what the block before it prints, where `…` stands for anything; `console` is not run.
 """
 
 import os
@@ -51,6 +51,7 @@ class Guide(unittest.TestCase):
 
     def serve(self, command, port):
         """Starts what the guide starts in another terminal, where it finds a free port."""
+        command = command.replace(f"--port {port}", "--port 0")
         server = subprocess.Popen(
             ["sh", "-c", f"exec {command}"], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, text=True,
@@ -77,6 +78,9 @@ class Guide(unittest.TestCase):
     def test_every_command_of_a_gateway_before_dynamodb_prints_what_it_says(self):
         self.follow("gateway.md")
 
+    def test_every_command_of_a_copy_prints_what_it_says(self):
+        self.follow("copy.md")
+
     def test_every_command_from_a_write_to_a_webhook_prints_what_the_guide_says(self):
         self.follow("events-guide.md")
 
@@ -93,6 +97,8 @@ class Guide(unittest.TestCase):
                     self.serve(self.at_home(text.strip()), *port or ["8000"])
                 case ["text"]:
                     promised[-1] = lines(self.at_home(text))
+                case ["console"]:
+                    pass
                 case other:
                     self.assertEqual(["sh", "setup"], other)
         # A command may fail where the guide shows how; where it shows nothing, all is well.

@@ -1,47 +1,33 @@
-"""apps/klayers with its layers in S3: moto's server, which boto3 looks into."""
+"""apps/klayers with its layers in S3, which boto3 looks into."""
 
 import contextlib
-import logging
+import io
 import os
 import pathlib
 import pty
 import re
 import select
 import subprocess
-import tempfile
 import time
 import unittest
 import urllib.request
+import zipfile
 
 import boto3
-from moto.server import ThreadedMotoServer
 
+from bucket import WithBucket
 from support import ACCESS, ONCE
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 KLAYERS = ROOT / "target" / "debug" / "klayers"
 TRESTLE = pathlib.Path(os.environ.get("TRESTLE_PROGRAM", ROOT / "target" / "debug" / "trestle"))
-BUCKET = "layers"
-# Moto says every request otherwise.
-logging.getLogger("werkzeug").setLevel(logging.ERROR)
 REGIONS = ["eu-west-1", "us-east-1"]
 
 
-class LayersInS3(unittest.TestCase):
+class LayersInS3(WithBucket):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         (self.folder / "regions.csv").write_text("\n".join(["region", *REGIONS]) + "\n")
-        moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-        moto.start()
-        self.addCleanup(moto.stop)
-        self.endpoint = "http://{}:{}".format(*moto.get_host_and_port())
-        self.s3 = boto3.client("s3", config=ONCE, **{**ACCESS, "endpoint_url": self.endpoint})
-        self.addCleanup(self.s3.close)
-        # One process has one S3, however many servers.
-        urllib.request.urlopen(f"{self.endpoint}/moto-api/reset", data=b"", timeout=30).close()
-        self.s3.create_bucket(Bucket=BUCKET)
 
     def release(self, **packages):
         lines = [f"{package},{version}," for package, version in packages.items()]
@@ -49,14 +35,10 @@ class LayersInS3(unittest.TestCase):
 
     def command(self, what):
         return [
-            KLAYERS, what, "--data", self.folder / "data", "--layers", f"s3://{BUCKET}/some/prefix",
+            KLAYERS, what, "--index", "list", "--data", self.folder / "data", "--layers", self.place(),
             "--s3-endpoint", self.endpoint, "--pythons", "p3.12",
             "--packages", self.folder / "packages.csv", "--regions", self.folder / "regions.csv",
         ]  # fmt: skip
-
-    def environment(self):
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-        return {**kept, "AWS_ACCESS_KEY_ID": "anybody", "AWS_SECRET_ACCESS_KEY": "anything", "AWS_REGION": "us-east-1"}
 
     def run_pipeline(self):
         """What the run says at its end."""
@@ -83,18 +65,20 @@ class LayersInS3(unittest.TestCase):
 
     def stored(self):
         """The layers by name, with their content."""
-        listed = self.s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])
+        listed = self.s3.list_objects_v2(Bucket=self.bucket).get("Contents", [])
         stored = {}
         for name in [entry["Key"] for entry in listed if entry["Key"].endswith(".zip")]:
             try:
-                stored[name] = self.s3.get_object(Bucket=BUCKET, Key=name)["Body"].read().decode()
+                content = self.s3.get_object(Bucket=self.bucket, Key=name)["Body"].read()
+                with zipfile.ZipFile(io.BytesIO(content)) as layer:
+                    stored[name] = layer.read("python/requirements.txt").decode().strip()
             except self.s3.exceptions.NoSuchKey:
                 pass  # Removed since it was listed.
         return stored
 
     def versions(self):
         """All objects, and when each was written."""
-        listed = self.s3.list_objects_v2(Bucket=BUCKET)["Contents"]
+        listed = self.s3.list_objects_v2(Bucket=self.bucket)["Contents"]
         return [(entry["Key"], entry["LastModified"]) for entry in listed]
 
     def test_a_terminal_shows_a_bar_and_no_line_for_each_package(self):
@@ -144,7 +128,7 @@ class LayersInS3(unittest.TestCase):
         self.end(server)
 
         # What nobody names is swept, and the number of the one that went is not given again.
-        self.s3.put_object(Bucket=BUCKET, Key=layer("us-east-1", "idna", 7), Body=b"cut off")
+        self.s3.put_object(Bucket=self.bucket, Key=layer("us-east-1", "idna", 7), Body=b"cut off")
         self.release(idna="3.10", requests="2.33")
         self.run_pipeline()
         third = second | {layer(region, "requests", 3): "requests==2.33" for region in REGIONS}
