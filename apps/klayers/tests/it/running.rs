@@ -129,7 +129,11 @@ async fn a_server_runs_by_call_one_at_a_time_and_makes_up_for_a_run_that_was_cut
     *world.layers.meeting.lock().unwrap() = Some(Arc::new(Barrier::new(1_000_000)));
     let begun = runs.begin(Force::default()).await.unwrap();
     let listed = &runs.shown().await.unwrap()["runs"][0];
-    assert_eq!(listed["started"], begun.as_str(), "a run that was accepted is listed at once");
+    assert_eq!(
+        listed["started"],
+        begun.as_str(),
+        "a run that was accepted is listed at once"
+    );
     until(
         "the run to be under way",
         &world.clock,
