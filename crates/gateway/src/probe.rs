@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use trestle_api::{
     AttributeDefinition, BatchWriteItem, BillingMode, CreateTable, Database, DatabaseExt, DeleteItem,
     DeleteTable, DescribeStream, DescribeTable, Error, ErrorKind, GetRecords, GetShardIterator,
-    GlobalSecondaryIndex, KeySchemaElement, KeyType, OperationType, Projection, ProjectionType, PutItem,
-    PutRequest, Query, ShardIteratorType, StreamSpecification, StreamViewType, TableStatus,
-    TimeToLiveSpecification, TransactWriteItem, TransactWriteItems, Update, UpdateTimeToLive, WriteRequest,
-    pause_after,
+    GlobalSecondaryIndex, KeySchemaElement, KeyType, ListTagsOfResource, OperationType, Projection,
+    ProjectionType, Put, PutItem, PutRequest, Query, ShardIteratorType, StreamSpecification, StreamViewType,
+    TableStatus, TimeToLiveSpecification, TransactWriteItem, TransactWriteItems, Update, UpdateTimeToLive,
+    WriteRequest, pause_after,
 };
 use trestle_env::ids;
 use trestle_item::{AttributeValue, Item, Map, Number, ScalarType};
@@ -19,6 +19,9 @@ const LOOKS_MAX: usize = 320;
 const PK: &str = "pk";
 const SK: &str = "sk";
 const INDEX: &str = "by_a";
+/// What ARNs of ScyllaDB Alternator begin with.
+const ALTERNATOR: &str = "arn:scylla:";
+const WRITE_ISOLATION: &str = "system:write_isolation";
 
 /// What an endpoint can do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,14 +42,21 @@ pub struct Capabilities {
     pub multi_attribute_keys: bool,
     /// Rows expire.
     pub time_to_live: bool,
-    /// Rows in one `BatchWriteItem`: 25, or more.
-    pub batch_writes_beyond_25: bool,
+    /// Rows in one `BatchWriteItem`: 25, or 100.
+    #[serde(default)]
+    pub batch_writes: u32,
+    /// Rows in one transaction: 0 without transactions, 25 or 100.
+    #[serde(default)]
+    pub transaction_items: u32,
+    /// How ScyllaDB Alternator isolates conditional writes of new tables: their tag `system:write_isolation`; `None` elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_isolation: Option<String>,
 }
 
 impl Capabilities {
     /// Each with its name and what a gateway needs it for.
     #[must_use]
-    pub fn named(&self) -> [(&'static str, bool, &'static str); 9] {
+    pub fn named(&self) -> [(&'static str, bool, &'static str); 8] {
         [
             (
                 "transactions",
@@ -84,11 +94,6 @@ impl Capabilities {
                 "models with several attributes in an index key",
             ),
             ("time to live", self.time_to_live, "rows that expire"),
-            (
-                "batches beyond 25",
-                self.batch_writes_beyond_25,
-                "nothing; larger batches are quicker",
-            ),
         ]
     }
 
@@ -121,6 +126,19 @@ impl fmt::Display for Capabilities {
             let has = if has { "yes" } else { "no" };
             writeln!(f, "{name:<22}{has:<5}{needed_for}")?;
         }
+        let (batch, transaction) = (self.batch_writes, self.transaction_items);
+        writeln!(f, "{:<22}{batch:<5}copies and imports", "items in a batch")?;
+        writeln!(
+            f,
+            "{:<22}{transaction:<5}the rows of a write with all that follow from it",
+            "items in a transaction"
+        )?;
+        if let Some(isolation) = &self.write_isolation {
+            writeln!(
+                f,
+                "write isolation       {isolation}: conditional writes are exact with `always` only"
+            )?;
+        }
         Ok(())
     }
 }
@@ -140,14 +158,25 @@ impl Probe<'_> {
             self.create(false).await?;
         }
         self.wait().await?;
+        found.write_isolation = self.write_isolation().await?;
         self.put("a", "1").await?;
-        found.conditional_writes = refused(self.put_new("a", "1").await, ErrorKind::ConditionalCheckFailed)?;
+        found.conditional_writes = is_exact(found.write_isolation.as_deref())
+            && refused(self.put_new("a", "1").await, ErrorKind::ConditionalCheckFailed)?;
         self.put("a", "1").await?;
         self.delete("a", "1").await?;
         found.exact_event_names = found.streams && self.has_exact_event_names().await?;
         (found.transactions, found.transaction_tokens) = self.transactions().await?;
         found.projections = self.has_projections().await?;
-        found.batch_writes_beyond_25 = self.takes_large_batches().await?;
+        found.batch_writes = match self.takes_batch(100).await? {
+            true => 100,
+            false => 25,
+        };
+        if found.transactions {
+            found.transaction_items = match self.takes_transaction(100).await? {
+                true => 100,
+                false => 25,
+            };
+        }
         found.time_to_live = self.has_time_to_live().await?;
         Ok(found)
     }
@@ -335,7 +364,7 @@ impl Probe<'_> {
         Ok(false)
     }
 
-    async fn takes_large_batches(&self) -> Result<bool, Error> {
+    async fn takes_batch(&self, of: usize) -> Result<bool, Error> {
         let put = |number: usize| WriteRequest {
             put_request: Some(PutRequest {
                 item: row("batch", &number.to_string()),
@@ -343,13 +372,50 @@ impl Probe<'_> {
             delete_request: None,
         };
         let batch = BatchWriteItem {
-            request_items: [(self.name.to_owned(), (0..26).map(put).collect())].into(),
+            request_items: [(self.name.to_owned(), (0..of).map(put).collect())].into(),
             ..BatchWriteItem::default()
         };
         match self.database.batch_write_item(batch).await {
             Err(error) if is_refusal(&error) => Ok(false),
             answer => answer.map(|_| true),
         }
+    }
+
+    async fn takes_transaction(&self, of: usize) -> Result<bool, Error> {
+        let put = |number: usize| TransactWriteItem {
+            put: Some(Box::new(Put {
+                table_name: self.name.to_owned(),
+                item: row("transaction", &number.to_string()),
+                ..Put::default()
+            })),
+            ..TransactWriteItem::default()
+        };
+        let transaction = TransactWriteItems {
+            transact_items: (0..of).map(put).collect(),
+            ..TransactWriteItems::default()
+        };
+        match self.database.transact_write_items(transaction).await {
+            Err(error) if is_refusal(&error) => Ok(false),
+            answer => answer.map(|_| true),
+        }
+    }
+
+    /// The tag of the table, at Alternator.
+    async fn write_isolation(&self) -> Result<Option<String>, Error> {
+        let asked = DescribeTable {
+            table_name: self.name.to_owned(),
+        };
+        let arn = self.database.describe_table(asked).await?.table.table_arn;
+        if !arn.starts_with(ALTERNATOR) {
+            return Ok(None);
+        }
+        let asked = ListTagsOfResource {
+            resource_arn: arn,
+            next_token: None,
+        };
+        let tags = self.database.list_tags_of_resource(asked).await?.tags;
+        let tag = tags.into_iter().find(|tag| tag.key == WRITE_ISOLATION);
+        Ok(Some(tag.map_or_else(|| "not set".to_owned(), |tag| tag.value)))
     }
 
     async fn has_time_to_live(&self) -> Result<bool, Error> {
@@ -412,6 +478,11 @@ fn index(hash: &[&str], projection: ProjectionType) -> GlobalSecondaryIndex {
 /// Whether the endpoint says that it does not do such a thing.
 fn is_refusal(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Validation | ErrorKind::UnknownOperation)
+}
+
+/// Whether conditional writes are exact under an isolation of Alternator; elsewhere they are.
+fn is_exact(isolation: Option<&str>) -> bool {
+    matches!(isolation, None | Some("a" | "always" | "always_use_lwt"))
 }
 
 /// Whether something was refused as it must be.

@@ -25,7 +25,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trestle_admin::{
-    AdminCall, AdminError, Administration, AdministrationExt, BACKUP, ListMigrations, ListRoutes,
+    AdminCall, AdminError, Administration, AdministrationExt, BACKUP, ListMigrations, ListRoutes, ReadGateway,
 };
 use trestle_api::{Database, Error, ErrorKind};
 use trestle_embedded::StorageReads;
@@ -385,6 +385,7 @@ impl Service {
             Some(administration) => metrics::reindexes::running(administration).await,
             None => Vec::new(),
         };
+        let gateway = administration.and_then(|administration| administration.ask(ReadGateway {}).ok());
         let faults = self.faults.as_ref();
         let faults = faults.map(|faults| metrics::faults::render(faults));
         let storage = self.storage.as_ref();
@@ -396,6 +397,7 @@ impl Service {
             + &metrics::routes::render(&routes.unwrap_or_default())
             + &metrics::migrations::render(&migrations.unwrap_or_default().migrations)
             + &metrics::reindexes::render(&reindexes)
+            + &metrics::gateway::render(gateway.as_ref())
     }
 
     pub(crate) async fn read(&self, body: Upload) -> Result<Bytes, Refused> {
