@@ -9,15 +9,19 @@ use crate::config::{BackendConfig, Config};
 use crate::exit::{Code, Failure};
 use crate::routes::doors::Openings;
 use crate::runtime;
+use parking_lot::Mutex;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use trestle_admin::{AdminAnswer, AdminCall, AdminError, Administration, GatewayStatus};
 use trestle_api::Wait;
 use trestle_env::{Clock, SystemClock};
-use trestle_gateway::{Gateway, GatewayError, PastWrites, PastWritesOptions};
+use trestle_gateway::{Gateway, GatewayError, PastWrites, PastWritesOptions, StoredProbe};
 use trestle_remote::{Remote, Settings as RemoteSettings};
 use trestle_server::{Faults, Hooks};
 use trestle_targets::Surroundings;
+
+/// How long what is stored of a probe is taken as known.
+const PROBE_KNOWN: Duration = Duration::from_secs(60);
 
 /// Serves until told to stop. Data, streams and tables are those of the endpoint; models are kept there, too.
 pub(super) fn serve(config: &Config, url: &str) -> Result<(), Failure> {
@@ -50,6 +54,7 @@ pub(super) fn serve(config: &Config, url: &str) -> Result<(), Failure> {
     let administration = GatewayAdministration {
         gateway: gateway.clone(),
         url: url.to_owned(),
+        probe: Mutex::default(),
         routes: Arc::clone(&routes),
         past_writes: Arc::clone(&past_writes),
         faults: faults.clone(),
@@ -129,6 +134,8 @@ fn cannot_open(url: &str, error: GatewayError) -> Failure {
 struct GatewayAdministration {
     gateway: Gateway,
     url: String,
+    /// What is stored of the last probe, and when it was read.
+    probe: Mutex<(Option<Instant>, Option<StoredProbe>)>,
     routes: Arc<GatewayRoutes>,
     past_writes: Arc<PastWrites>,
     faults: Option<Arc<Faults>>,
@@ -157,9 +164,22 @@ impl Administration for GatewayAdministration {
 }
 
 impl GatewayAdministration {
+    /// What is stored of the last probe: read once a minute, because metrics ask often.
+    fn probe(&self) -> Option<StoredProbe> {
+        let mut known = self.probe.lock();
+        let (read, probe) = &mut *known;
+        if read.is_none_or(|read| read.elapsed() >= PROBE_KNOWN) {
+            match self.gateway.stored_probe().wait() {
+                Ok(stored) => *probe = stored,
+                Err(error) => tracing::warn!("what was found out about the endpoint cannot be read: {error}"),
+            }
+            *read = Some(Instant::now());
+        }
+        probe.clone()
+    }
+
     fn status(&self) -> Result<GatewayStatus, AdminError> {
-        let probe = self.gateway.stored_probe().wait().map_err(AdminError::failed)?;
-        let probe = probe.map(serde_json::to_value).transpose();
+        let probe = self.probe().map(serde_json::to_value).transpose();
         Ok(GatewayStatus {
             endpoint: self.url.clone(),
             probe: probe.map_err(AdminError::failed)?,
