@@ -22,7 +22,7 @@ pub(crate) enum EndpointCommand {
     Probe(ProbeFlags),
     /// Try everything that a gateway does at an endpoint: derived keys, every effect, PartiQL, concurrent writers, audit and repair.
     ///
-    /// Makes about twelve tables whose names begin with `trestle-check-`, and deletes them, also if it fails or is told to stop. Ends with
+    /// Makes about ten tables whose names begin with `trestle-check-`, and deletes them, also if it fails or is told to stop. Ends with
     /// code 0 if every step passed or was skipped because the endpoint lacks what it needs, and with 5 if one failed.
     Check(CheckFlags),
 }
@@ -78,7 +78,7 @@ fn show(flags: &ProbeFlags, found: &StoredProbe) -> Result<(), Failure> {
     match flags.json {
         true => print_json(found),
         false => {
-            line(&format!("probed                {}", found.probed));
+            line(&format!("probed                  {}", found.probed));
             found.capabilities.to_string().lines().for_each(line);
             Ok(())
         }

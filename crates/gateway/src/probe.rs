@@ -124,19 +124,19 @@ impl fmt::Display for Capabilities {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, has, needed_for) in self.named() {
             let has = if has { "yes" } else { "no" };
-            writeln!(f, "{name:<22}{has:<5}{needed_for}")?;
+            writeln!(f, "{name:<24}{has:<5}{needed_for}")?;
         }
         let (batch, transaction) = (self.batch_writes, self.transaction_items);
-        writeln!(f, "{:<22}{batch:<5}copies and imports", "items in a batch")?;
+        writeln!(f, "{:<24}{batch:<5}copies and imports", "items in a batch")?;
         writeln!(
             f,
-            "{:<22}{transaction:<5}the rows of a write with all that follow from it",
+            "{:<24}{transaction:<5}the rows of a write with all that follow from it",
             "items in a transaction"
         )?;
         if let Some(isolation) = &self.write_isolation {
             writeln!(
                 f,
-                "write isolation       {isolation}: conditional writes are exact with `always` only"
+                "write isolation         {isolation}: conditional writes are exact with `always` only"
             )?;
         }
         Ok(())
@@ -150,13 +150,14 @@ struct Probe<'p> {
 
 impl Probe<'_> {
     async fn run(&self) -> Result<Capabilities, Error> {
-        let mut found = Capabilities {
-            streams: self.create(true).await?,
-            ..Capabilities::default()
-        };
-        if !found.streams {
+        let with_stream = self.create(true).await?;
+        if with_stream.is_none() {
             self.create(false).await?;
         }
+        let mut found = Capabilities {
+            streams: with_stream == Some(true),
+            ..Capabilities::default()
+        };
         self.wait().await?;
         found.write_isolation = self.write_isolation().await?;
         self.put("a", "1").await?;
@@ -181,8 +182,8 @@ impl Probe<'_> {
         Ok(found)
     }
 
-    /// Creates the table; `false` if it cannot have a stream.
-    async fn create(&self, with_stream: bool) -> Result<bool, Error> {
+    /// Creates the table, and says whether it has a stream; `None` if it was refused because of the stream.
+    async fn create(&self, with_stream: bool) -> Result<Option<bool>, Error> {
         let create = CreateTable {
             stream_specification: with_stream.then_some(StreamSpecification {
                 stream_enabled: true,
@@ -192,8 +193,8 @@ impl Probe<'_> {
             ..self.table(&["a"])
         };
         match self.database.create_table(create).await {
-            Ok(created) => Ok(!with_stream || created.table_description.stream_specification.is_some()),
-            Err(error) if with_stream && is_refusal(&error) => Ok(false),
+            Ok(created) => Ok(Some(created.table_description.stream_specification.is_some())),
+            Err(error) if with_stream && is_refusal(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
