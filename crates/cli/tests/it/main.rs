@@ -10,8 +10,12 @@ mod copy_endpoint;
 mod delete_collection;
 mod error_texts;
 #[cfg(unix)]
+mod endpoint_check;
+#[cfg(unix)]
 mod faults;
 mod file_sizes;
+#[cfg(unix)]
+mod gateway_past_writes;
 #[cfg(unix)]
 mod gateway_routes;
 mod import_cassandra;
