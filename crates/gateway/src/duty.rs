@@ -1,4 +1,4 @@
-//! What one of several gateways does for all of them: the routes of an endpoint.
+//! What one of several gateways does for all of them: the routes of an endpoint, and the sweep of its migrations.
 //!
 //! A row beside those of the gateways names the one that does it, and counts how often that has changed: its epoch. The duty ends with the
 //! gateway's own row (`fleet.rs`): when nothing new of it was seen for the lease, or when it left. Another gateway can ask for the duty, and
@@ -18,8 +18,9 @@ use crate::endpoint::Endpoint;
 use crate::fence::Fence;
 use crate::fleet::{GATEWAYS, Sightings};
 
-/// The key of the row. No gateway has this id.
+/// The keys of the rows. No gateway has such an id.
 const ROUTES: &str = "/routes";
+const SWEEP: &str = "/sweep";
 const HOLDER: &str = "holder";
 const EPOCH: &str = "epoch";
 const WANTED_BY: &str = "wanted_by";
@@ -27,10 +28,12 @@ const WANTED_BY: &str = "wanted_by";
 /// How long after a look the holder may begin something: less than the lease of its own row.
 const SEEN_MAX: Duration = Duration::from_secs(4);
 
-/// The duty to run the routes of an endpoint, as one of its gateways sees it.
+/// The duty to run the routes of an endpoint or to sweep its migrations, as one of its gateways sees it.
 #[derive(Debug)]
 pub struct Duty {
     endpoint: Arc<Endpoint>,
+    /// The key of its row.
+    name: &'static str,
     sightings: Mutex<Sightings>,
     /// The epoch in which this gateway found itself the holder, and when it asked.
     seen: Mutex<Option<(u64, Instant)>>,
@@ -59,9 +62,20 @@ struct Row {
 }
 
 impl Duty {
-    pub(crate) fn new(endpoint: Arc<Endpoint>) -> Self {
+    /// The duty to run the routes.
+    pub(crate) fn of_routes(endpoint: Arc<Endpoint>) -> Self {
+        Self::new(endpoint, ROUTES)
+    }
+
+    /// The duty to sweep migrations.
+    pub(crate) fn of_sweep(endpoint: Arc<Endpoint>) -> Self {
+        Self::new(endpoint, SWEEP)
+    }
+
+    fn new(endpoint: Arc<Endpoint>, name: &'static str) -> Self {
         Duty {
             endpoint,
+            name,
             sightings: Mutex::default(),
             seen: Mutex::default(),
         }
@@ -145,10 +159,20 @@ impl Duty {
     /// The endpoint as the holder of an epoch writes it: rows of the table `own` are at the endpoint in the table `there`.
     #[must_use]
     pub fn fence(&self, epoch: u64, own: &'static str, there: &'static str) -> Fence {
-        let holds = TransactWriteItem {
+        Fence::new(
+            Arc::clone(&self.endpoint.database),
+            Some(self.while_held(epoch)),
+            own,
+            there,
+        )
+    }
+
+    /// Part of a transaction that is made only while this gateway is the holder of an epoch.
+    pub(crate) fn while_held(&self, epoch: u64) -> TransactWriteItem {
+        TransactWriteItem {
             condition_check: Some(Box::new(ConditionCheck {
                 table_name: GATEWAYS.name.to_owned(),
-                key: key(),
+                key: self.key(),
                 condition_expression: "#h = :own AND #e = :epoch".to_owned(),
                 expression_attribute_names: Some(names(&[("#h", HOLDER), ("#e", EPOCH)])),
                 expression_attribute_values: Some(Map::from_iter([
@@ -161,8 +185,11 @@ impl Duty {
                 ..ConditionCheck::default()
             })),
             ..TransactWriteItem::default()
-        };
-        Fence::new(Arc::clone(&self.endpoint.database), Some(holds), own, there)
+        }
+    }
+
+    fn key(&self) -> Item {
+        Item::from([(GATEWAYS.key, self.name)])
     }
 
     /// The endpoint as other gateways see it: the same tables, to be read.
@@ -174,7 +201,7 @@ impl Duty {
     async fn row(&self) -> Result<Row, Error> {
         let asked = GetItem {
             table_name: GATEWAYS.name.to_owned(),
-            key: key(),
+            key: self.key(),
             consistent_read: Some(true),
             ..GetItem::default()
         };
@@ -192,8 +219,8 @@ impl Duty {
             holder: text(HOLDER),
             epoch: epoch.ok_or_else(|| {
                 Error::internal(format!(
-                    "the row {ROUTES} of {} cannot be read: it was changed by hand, or written by a newer version of Trestle: {row:?}",
-                    GATEWAYS.name
+                    "the row {} of {} cannot be read: it was changed by hand, or written by a newer version of Trestle: {row:?}",
+                    self.name, GATEWAYS.name
                 ))
             })?,
             wanted_by: text(WANTED_BY),
@@ -223,7 +250,7 @@ impl Duty {
             .collect();
         let update = UpdateItem {
             table_name: GATEWAYS.name.to_owned(),
-            key: key(),
+            key: self.key(),
             update_expression: Some(update.to_owned()),
             condition_expression: Some(condition.to_owned()),
             expression_attribute_names: Some(names(&used)),
@@ -243,10 +270,6 @@ impl Duty {
             answer => answer.map(|_| true),
         }
     }
-}
-
-fn key() -> Item {
-    Item::from([(GATEWAYS.key, ROUTES)])
 }
 
 fn number(number: u64) -> AttributeValue {

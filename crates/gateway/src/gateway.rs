@@ -15,12 +15,17 @@ use trestle_models::{Models, Sweeper};
 use trestle_writes::{Action, BATCH_WRITES_MAX, Write, shown_of_removal, shown_of_update};
 
 use crate::GatewayError;
+use crate::bookmark::is_marked;
 use crate::duty::Duty;
 use crate::endpoint::Endpoint;
+use crate::find::former_places;
 use crate::host::EndpointHost;
 use crate::keeper::Keeper;
 use crate::token::Token;
 use crate::write::{Asked, RowImages, Written};
+
+/// How often a read is made that overlaps changes of where rows lie.
+const READS_MAX: usize = 16;
 
 /// A remote endpoint, its stored models in force. Cloning it gives another handle to the same.
 ///
@@ -50,7 +55,7 @@ impl Gateway {
     /// As [`Gateway::open`], with any clock.
     pub fn with_clock(database: Arc<dyn Database>, clock: Arc<dyn Clock>) -> Result<Self, GatewayError> {
         let endpoint = Arc::new(Endpoint::new(database, Arc::clone(&clock)));
-        let host = Arc::new(EndpointHost(Arc::clone(&endpoint)));
+        let host = Arc::new(EndpointHost::new(Arc::clone(&endpoint)));
         let models = loop {
             let found = endpoint.join_others().map_err(BindError::from)?;
             let host = Arc::clone(&host) as Arc<dyn Host>;
@@ -83,7 +88,7 @@ impl Gateway {
     /// The duty to run the routes of the endpoint, which one of its gateways has.
     #[must_use]
     pub fn duty(&self) -> Duty {
-        Duty::new(Arc::clone(&self.inner.endpoint))
+        Duty::of_routes(Arc::clone(&self.inner.endpoint))
     }
 
     fn endpoint(&self) -> &Endpoint {
@@ -106,13 +111,73 @@ impl Gateway {
         {
             return self.write(request).await;
         }
+        match request
+            .named_tables()
+            .iter()
+            .any(|table| hook.covers(table_name(table)))
+        {
+            true => self.read(request).await,
+            false => self.pass(request).await,
+        }
+    }
+
+    /// A read that names a modelled table. If where rows lie changed meanwhile, it is made again.
+    async fn read(&self, request: Request) -> Result<Response, Error> {
+        for _ in 0..READS_MAX {
+            let (layout, hook) = self.endpoint().layout().await;
+            let answer = match &hook {
+                Some(hook) => self.read_under(hook, request.clone()).await,
+                None => self.pass(request.clone()).await,
+            };
+            if self.endpoint().is_layout(layout)? {
+                return answer;
+            }
+        }
+        Err(Error::internal(
+            "where the rows of the table lie changed again and again while they were read: try again",
+        ))
+    }
+
+    async fn read_under(&self, hook: &Arc<dyn Hook>, request: Request) -> Result<Response, Error> {
+        let endpoint = self.endpoint();
         match request {
             Request::GetItem(get) if hook.covers(table_name(&get.table_name)) => {
                 let key = hook.key(table_name(&get.table_name), &get.key)?;
-                self.pass(GetItem { key, ..get }.into()).await
+                let former = former_places(&**hook, table_name(&get.table_name));
+                let get = GetItem { key, ..get };
+                match former {
+                    Some(former) => endpoint.get_both(hook, &*former, get).await.map(Into::into),
+                    None => self.pass(get.into()).await,
+                }
             }
-            Request::BatchGetItem(request) => self.pass(with_keys(&*hook, request)?.into()).await,
-            Request::TransactGetItems(request) => self.pass(with_got_keys(&*hook, request)?.into()).await,
+            Request::BatchGetItem(request) => {
+                let request = with_keys(&**hook, request)?;
+                let mut tables = request.request_items.keys();
+                match tables.any(|table| former_places(&**hook, table_name(table)).is_some()) {
+                    true => endpoint.batch_get_both(hook, request).await.map(Into::into),
+                    false => self.pass(request.into()).await,
+                }
+            }
+            Request::TransactGetItems(request) => {
+                let request = with_got_keys(&**hook, request)?;
+                let mut tables = request.transact_items.iter().map(|item| &item.get.table_name);
+                match tables.any(|table| former_places(&**hook, table_name(table)).is_some()) {
+                    true => endpoint.transact_get_both(hook, request).await.map(Into::into),
+                    false => self.pass(request.into()).await,
+                }
+            }
+            Request::Query(query)
+                if hook.former(table_name(&query.table_name)).is_some()
+                    || is_marked(query.exclusive_start_key.as_ref()) =>
+            {
+                endpoint.query_both(hook, query).await.map(Into::into)
+            }
+            Request::Scan(scan)
+                if hook.former(table_name(&scan.table_name)).is_some()
+                    || is_marked(scan.exclusive_start_key.as_ref()) =>
+            {
+                endpoint.scan_both(hook, scan).await.map(Into::into)
+            }
             request => self.pass(request).await,
         }
     }
@@ -314,10 +379,17 @@ fn refuse_statements(hook: &dyn Hook, request: &Request) -> Result<(), Error> {
         return Ok(());
     };
     for text in texts {
-        if let Ok(statement) = trestle_partiql::parse(text)
-            && !statement.is_read()
-            && hook.covers(table_name(statement.table()))
-        {
+        let Ok(statement) = trestle_partiql::parse(text) else {
+            continue;
+        };
+        if statement.is_read() && hook.former(table_name(statement.table())).is_some() {
+            return Err(Error::validation(format!(
+                "Rows of table {} move to other keys, and a gateway does not read it by PartiQL meanwhile: use GetItem, BatchGetItem, \
+                 Query or Scan until the migration is finished",
+                statement.table()
+            )));
+        }
+        if !statement.is_read() && hook.covers(table_name(statement.table())) {
             return Err(Error::validation(format!(
                 "Table {} has a model, and a gateway does not write it by PartiQL: use PutItem, UpdateItem, DeleteItem or \
                  TransactWriteItems",

@@ -11,12 +11,15 @@
 //! one moment while all of them write.
 
 mod amend;
+mod bookmark;
+mod both_places;
 mod commit;
 mod documents;
 mod duty;
 mod endpoint;
 mod fence;
 mod fetch;
+mod find;
 mod fleet;
 mod gateway;
 mod host;
@@ -28,6 +31,10 @@ mod moment_view;
 mod own_table;
 mod part;
 mod probe;
+mod relocate;
+mod scan_both;
+mod scratch;
+mod sweep;
 mod table_shape;
 mod token;
 mod write;

@@ -1,6 +1,7 @@
 //! Where migrations stand, and telling one to pause, to go on or to end.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::hidden_tables;
 use crate::{BindError, Models, not_held};
@@ -11,6 +12,8 @@ impl Models {
     /// The migrations that are planned or under way, and the last one of each other model, in the order of models.
     pub fn migrations(&self) -> Vec<MigrationStatus> {
         let now = self.clock.now();
+        let _ = self.host.catch_up();
+        self.look_at_others();
         let held = self.held.lock();
         let migrations = held.iter().filter_map(|held| held.migration.as_ref());
         migrations.map(|migration| migration.status(now)).collect()
@@ -18,13 +21,16 @@ impl Models {
 
     /// How one migration is doing: that of the named model, or the only one that is not over.
     pub fn migration_status(&self, name: Option<&str>) -> Result<MigrationStatus, BindError> {
+        self.host.catch_up()?;
+        self.look_at_others();
         Ok(self.migration(name)?.status(self.clock.now()))
     }
 
     /// Lets the sweep stand still. Reads and writes go on as before: a row that is written moves.
     pub fn pause_migration(&self, name: Option<&str>) -> Result<MigrationStatus, BindError> {
+        self.host.catch_up()?;
         let _one_at_a_time = self.applying.lock();
-        let mut migration = self.migration(name)?;
+        let mut migration = self.newest_migration(name)?;
         self.refuse_unless(
             migration.document.state.may_hold_rows(),
             &migration,
@@ -40,8 +46,9 @@ impl Models {
         name: Option<&str>,
         rate: Option<Rate>,
     ) -> Result<MigrationStatus, BindError> {
+        self.host.catch_up()?;
         let _one_at_a_time = self.applying.lock();
-        let mut migration = self.migration(name)?;
+        let mut migration = self.newest_migration(name)?;
         self.refuse_unless(
             migration.document.state.may_hold_rows(),
             &migration,
@@ -60,8 +67,9 @@ impl Models {
 
     /// Ends a migration that is verified: keys of the version before are no longer understood, and there is no way back.
     pub fn finish_migration(&self, name: Option<&str>) -> Result<MigrationStatus, BindError> {
+        self.host.catch_up()?;
         let _one_at_a_time = self.applying.lock();
-        let mut migration = self.migration(name)?;
+        let mut migration = self.newest_migration(name)?;
         self.refuse_unless(
             migration.document.state == MigrationState::Verified,
             &migration,
@@ -69,6 +77,21 @@ impl Models {
         )?;
         migration.end(MigrationState::Done, self.clock.now());
         self.stored_status(migration)
+    }
+
+    /// How far a migration is that another process moves on is only stored.
+    fn look_at_others(&self) {
+        let is_here = |turn: u64| turn == self.sweep_turn.load(Ordering::Acquire);
+        if !matches!(self.host.sweep_turn(), Ok(Some(turn)) if is_here(turn)) {
+            // What is known here is shown if the other cannot be asked.
+            let _ = self.take_up_progress();
+        }
+    }
+
+    /// As [`Models::migration`], as far as it is in the process that moves it on.
+    pub(super) fn newest_migration(&self, name: Option<&str>) -> Result<Migration, BindError> {
+        self.look_at_others();
+        self.migration(name)
     }
 
     /// The migration of the named model, or the only one that is not over.

@@ -7,6 +7,7 @@ mod layout;
 mod reader;
 mod stayers;
 mod steering;
+mod through_gateways;
 mod writer;
 
 use crate::{rounds, seed};

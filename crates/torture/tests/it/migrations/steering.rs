@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use trestle_torture::http::Client;
 use trestle_torture::server::binary;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Steers the migrations of one server.
 pub(super) struct Steering<'a> {
@@ -199,6 +199,8 @@ impl Steering<'_> {
         let said = String::from_utf8_lossy(&done.stderr);
         let is_overtaken =
             said.contains("there is no migration of") || said.contains("the migration of model depots is");
+        // Another gateway changed it in this moment.
+        let is_overtaken = is_overtaken || said.contains("another gateway");
         assert!(
             self.is_killed.load(Ordering::SeqCst) || is_overtaken,
             "trestle migrate {command:?}: {said}{}",
