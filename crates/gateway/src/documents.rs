@@ -205,16 +205,28 @@ pub(crate) async fn take_back(database: &dyn Database, id: &str) -> Result<(), E
     }
 }
 
-/// Stores documents and with them the next generation of what is in force, which this gateway has announced; with `moment`, a moment
-/// begins.
+/// What becomes in force.
+pub(crate) struct Next<'a> {
+    pub(crate) documents: Documents,
+    /// A moment that begins.
+    pub(crate) moment: Option<&'a str>,
+    /// What is written with it, where there are transactions.
+    pub(crate) also: Vec<TransactWriteItem>,
+}
+
+/// Stores documents and with them the next generation of what is in force, which this gateway has announced.
 pub(crate) async fn change(
     database: &dyn Database,
-    documents: Documents,
+    next: Next<'_>,
     id: &str,
     generation: u64,
-    moment: Option<&str>,
     has_transactions: bool,
 ) -> Result<(), Error> {
+    let Next {
+        documents,
+        moment,
+        also,
+    } = next;
     let mut values = values([
         (":id", AttributeValue::S(id.to_owned())),
         (":next", number(generation + 1)),
@@ -231,6 +243,7 @@ pub(crate) async fn change(
     };
     if has_transactions {
         let mut items: Vec<TransactWriteItem> = documents.into_iter().map(part).collect();
+        items.extend(also);
         items.push(on_generation(update, "#b = :id", values));
         return changed_meanwhile(transact(database, items).await);
     }

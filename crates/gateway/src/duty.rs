@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use trestle_api::{ConditionCheck, DatabaseExt, Error, ErrorKind, GetItem, TransactWriteItem, UpdateItem};
+use trestle_api::{
+    ConditionCheck, DatabaseExt, Error, ErrorKind, GetItem, TransactWriteItem, Update, UpdateItem,
+};
 use trestle_item::{AttributeValue, Item, Map, Number};
 
 use crate::endpoint::Endpoint;
@@ -269,6 +271,21 @@ impl Duty {
             }
             answer => answer.map(|_| true),
         }
+    }
+}
+
+/// Part of a transaction that ends the epoch of the gateway that sweeps. The next that looks has the duty.
+pub(crate) fn free_sweep() -> TransactWriteItem {
+    TransactWriteItem {
+        update: Some(Box::new(Update {
+            table_name: GATEWAYS.name.to_owned(),
+            key: Item::from([(GATEWAYS.key, SWEEP)]),
+            update_expression: "ADD #e :one REMOVE #h, #w".to_owned(),
+            expression_attribute_names: Some(names(&[("#e", EPOCH), ("#h", HOLDER), ("#w", WANTED_BY)])),
+            expression_attribute_values: Some(Map::from_iter([(":one".to_owned(), number(1))])),
+            ..Update::default()
+        })),
+        ..TransactWriteItem::default()
     }
 }
 

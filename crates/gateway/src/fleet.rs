@@ -22,6 +22,7 @@ use trestle_hook::Documents;
 use trestle_item::{AttributeValue, Item, Map, Number};
 
 use crate::documents::{self, InForce};
+use crate::duty::free_sweep;
 use crate::endpoint::Endpoint;
 use crate::own_table::OwnTable;
 
@@ -195,7 +196,13 @@ impl Endpoint {
             if !has_transactions {
                 self.finish_intents(true).wait()?;
             }
-            documents::change(database, documents, id, generation, moment, has_transactions).wait()?;
+            let next = documents::Next {
+                documents,
+                moment,
+                // A gateway that sweeps and was stopped for a while moves no row where it does not belong any more.
+                also: moves.then(free_sweep).into_iter().collect(),
+            };
+            documents::change(database, next, id, generation, has_transactions).wait()?;
             if has_documents {
                 self.of_documents.store(generation + 1, Ordering::Release);
             }

@@ -109,6 +109,8 @@ impl Host for EndpointHost {
 
     fn install(&self, mut documents: Documents, hook: Option<Arc<dyn Hook>>) -> Result<(), Error> {
         let endpoint = &self.endpoint;
+        // Who sweeps is found out anew.
+        *self.epoch.lock() = None;
         // What is installed ends what is held.
         documents.extend(self.guards.lock().iter().map(|name| (name.clone(), None)));
         if documents.is_empty() {

@@ -165,13 +165,15 @@ impl Models {
         go_on_counting(&self.held.lock(), &held);
         let hook = self.hook_of(&held);
         let hook = hook.and_then(|hook| self.guarded_by_others(hook, &held, &documents));
-        *self.held.lock() = held;
-        self.clock.signal().ring();
-        match hook {
+        let installed = match hook {
             Ok(hook) => self.install(Vec::new(), Some(hook)),
             // Nothing is enforced, and so nothing written, until it is corrected.
             Err(error) => self.install(Vec::new(), None).and(Err(error)),
-        }
+        };
+        *self.held.lock() = held;
+        // There may be rows to move.
+        self.clock.signal().ring();
+        installed
     }
 
     /// The clock that everything here follows.

@@ -40,6 +40,21 @@ pub(super) fn apply(address: &str, layout: Layout) {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
+/// Starts a migration.
+pub(super) fn start(address: &str, layout: Layout, rate: &str) {
+    let mut command = Command::new(binary());
+    command.args([
+        "migrate",
+        "start",
+        "--rate",
+        rate,
+        "--endpoint",
+        &format!("http://{address}"),
+    ]);
+    let done = command.arg(file(layout)).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
 /// Goes on moving rows in a directory that no server has open.
 pub(super) fn sweep_alone(directory: &Path) -> Child {
     let mut command = Command::new(binary());

@@ -15,7 +15,7 @@ use trestle_torture::server::{Server, binary};
 /// Longer than the lease of a gateway, which is fifteen seconds.
 const LIFE_MS: std::ops::Range<u64> = 18_000..24_000;
 
-fn trestle(arguments: &[&str]) -> Command {
+pub(super) fn trestle(arguments: &[&str]) -> Command {
     let mut command = Command::new(binary());
     command.args(["serve", "--log-level", "error", "--port", "0"]);
     command.args(arguments);
@@ -25,7 +25,7 @@ fn trestle(arguments: &[&str]) -> Command {
     command
 }
 
-fn gateway(endpoint: &str) -> Server {
+pub(super) fn gateway(endpoint: &str) -> Server {
     Server::start(&mut trestle(&["--backend", endpoint]))
 }
 
@@ -37,7 +37,7 @@ fn rows_are_there_once_and_as_acknowledged_while_keys_change_and_gateways_are_ki
     let url = format!("http://{}", endpoint.address);
     let first = gateway(&url);
     steering::apply(&first.address, Layout::ByDepot);
-    stayers::write(&mut first.connect(), Layout::ByDepot);
+    stayers::write(&mut first.connect(), Layout::ByDepot, 1);
     first.terminate();
     for round in 1..=rounds {
         all.until_both_are_killed(&url);
