@@ -9,8 +9,8 @@ use trestle_api::{
     Query, Request, Response, ReturnValue, Scan, TransactGetItem, TransactGetItems, TransactWriteItem,
     TransactWriteItems, UpdateItem, Wait,
 };
-use trestle_binding::{MigrationState, MigrationStatus, Rate};
-use trestle_embedded::{ApplyOptions, Background, Embedded, Nobody, Options, StartOptions};
+use trestle_binding::{MigrationState, MigrationStatus, Rate, Step};
+use trestle_embedded::{ApplyOptions, Background, Embedded, Nobody, Options, StartOptions, Watcher};
 use trestle_engine::Engine;
 use trestle_env::SystemClock;
 use trestle_gateway::Gateway;
@@ -548,4 +548,73 @@ fn a_scan_that_was_begun_before_is_refused_while_rows_move() {
     let refused = gateways[1].scan(old).wait().unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Validation);
     assert!(refused.message().contains("Begin the scan again"), "{refused}");
+}
+
+/// Writes through another gateway while every row is looked at.
+struct Meanwhile<'g> {
+    gateway: &'g Gateway,
+    answers: Vec<Result<(), String>>,
+}
+
+impl Watcher for Meanwhile<'_> {
+    fn step(&mut self, _: &Step) {}
+
+    fn rows(&mut self, _: &'static str, _: &str, rows: u64) {
+        if rows == 1 {
+            self.answers.push(put_parcel(self.gateway, WIDE));
+            self.answers.push(put_parcel(self.gateway, 7));
+        }
+    }
+}
+
+/// A number that the padding of the layout by customer has no place for.
+const WIDE: u64 = 1_000_000;
+
+fn put_parcel(gateway: &Gateway, number: u64) -> Result<(), String> {
+    let put = PutItem {
+        table_name: TABLE.to_owned(),
+        item: row(
+            "parcel",
+            &[("depot", "d1"), ("customer", "a"), ("state", "open")],
+            &[("number", number), ("n", 1)],
+        ),
+        ..PutItem::default()
+    };
+    gateway
+        .put_item(put)
+        .wait()
+        .map(drop)
+        .map_err(|error| error.to_string())
+}
+
+#[test]
+fn while_one_gateway_looks_at_every_row_no_other_writes_what_could_not_move() {
+    let remote: Arc<dyn Database> = endpoint(Arc::new(SystemClock::new()));
+    let gateways = two_gateways(&remote);
+    put_parcel(&gateways[1], 1).unwrap();
+    put_parcel(&gateways[1], WIDE).unwrap();
+    let mut meanwhile = Meanwhile {
+        gateway: &gateways[1],
+        answers: Vec::new(),
+    };
+    let refused = gateways[0]
+        .models()
+        .start_migration(BY_CUSTOMER, StartOptions::default(), &mut meanwhile)
+        .unwrap();
+    assert!(refused.is_refused(), "a row cannot move: {refused}");
+    let [wide, other] = &meanwhile.answers[..] else {
+        panic!("{:?}", meanwhile.answers);
+    };
+    assert!(
+        wide.as_ref()
+            .is_err_and(|error| error.contains("a migration is about to begin")),
+        "{wide:?}"
+    );
+    assert_eq!(*other, Ok(()));
+    // It did not begin: the guard is over at all gateways.
+    let began = Instant::now();
+    while let Err(error) = put_parcel(&gateways[1], WIDE) {
+        assert!(began.elapsed() < PATIENCE, "{error}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
