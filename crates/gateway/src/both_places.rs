@@ -333,7 +333,7 @@ impl Endpoint {
                 return Ok(loaded);
             }
         }
-        Ok(Loaded::default())
+        Err(Error::defect("an index was read and its rows were not loaded"))
     }
 
     /// The rows of a part of an index, as it has them.
