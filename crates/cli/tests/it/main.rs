@@ -8,9 +8,9 @@ mod configuration;
 mod copy;
 mod copy_endpoint;
 mod delete_collection;
-mod error_texts;
 #[cfg(unix)]
 mod endpoint_check;
+mod error_texts;
 #[cfg(unix)]
 mod faults;
 mod file_sizes;
