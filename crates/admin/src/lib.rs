@@ -15,6 +15,7 @@ mod copies;
 mod error;
 mod faults;
 mod http;
+mod metrics;
 mod migrations;
 mod models;
 mod reindexes;
@@ -29,12 +30,14 @@ pub use copies::{PauseWrites, PausedTableList, PausedTableStatus, ResumeWrites, 
 pub use error::{AdminError, AdminErrorCode};
 pub use faults::{FaultList, FaultStatus, ListFaults, SetFaults};
 pub use http::{BACKUP, HEADER, PREFIX};
+pub use metrics::{MetricsHistory, MetricsSample, OperationSample, ReadMetrics};
 pub use migrations::{
     FinishMigration, ListMigrations, MigrationList, PauseMigration, PlanMigration, ResumeMigration,
     RollBackMigration, RolledBack, StartMigration,
 };
 pub use models::{
-    ApplyModel, ListModels, ModelList, ModelRemoved, ModelText, ReadModel, RemoveModel, RepairModels,
+    AccessRequest, ApplyModel, DescribeModels, ExplainAccess, ListModels, ModelDescriptions, ModelList,
+    ModelRemoved, ModelText, ReadModel, RemoveModel, RepairModels,
 };
 pub use reindexes::{
     CancelReindex, DropReindexDeadLetters, ListReindexDeadLetters, ListReindexGaps, ListReindexes,

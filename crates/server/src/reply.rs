@@ -31,6 +31,8 @@ pub(crate) struct Reply {
     query_error: Option<HeaderValue>,
     /// The connection cannot be used any more: part of the request is still on its way.
     close: bool,
+    /// Further headers, which few answers have.
+    further: Option<Box<HeaderMap>>,
     /// A test wants the connection to end without an answer.
     cut: bool,
 }
@@ -44,6 +46,10 @@ pub(crate) struct Cut;
 #[derive(Debug)]
 enum Content {
     Whole(Bytes),
+    /// Compressed with gzip already.
+    Gzip(Bytes),
+    /// Not to be compressed.
+    Plain(Bytes),
     /// Pieces that are still being made. Scripts of web pages may not read them.
     Stream(Chunks),
 }
@@ -84,6 +90,34 @@ impl Reply {
         }
     }
 
+    /// A file that is compressed with gzip.
+    pub(crate) fn gzip(content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        Reply {
+            body: Content::Gzip(body.into()),
+            ..Reply::new(StatusCode::OK, Some(HeaderValue::from_static(content_type)), Bytes::new())
+        }
+    }
+
+    /// A file for a client that does not take gzip.
+    pub(crate) fn plain_file(content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        Reply {
+            body: Content::Plain(body.into()),
+            ..Reply::new(StatusCode::OK, Some(HeaderValue::from_static(content_type)), Bytes::new())
+        }
+    }
+
+    /// What was asked for is elsewhere.
+    pub(crate) fn found(location: &'static str) -> Self {
+        let reply = Reply::new(StatusCode::FOUND, None, Bytes::new());
+        reply.with_header(header::LOCATION, HeaderValue::from_static(location))
+    }
+
+    /// Adds a header.
+    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.further.get_or_insert_default().insert(name, value);
+        self
+    }
+
     /// What DynamoDB says to anything that is not even shaped like one of its requests.
     pub(crate) fn not_an_operation() -> Self {
         Reply::new(StatusCode::NOT_FOUND, None, "<UnknownOperationException/>\n")
@@ -97,6 +131,7 @@ impl Reply {
             preflight: false,
             query_error: None,
             close: false,
+            further: None,
             cut: false,
         }
     }
@@ -156,6 +191,13 @@ impl Reply {
     ) -> Response<ReplyBody> {
         let mut response = match self.body {
             Content::Whole(body) => whole(request, body),
+            Content::Gzip(body) => {
+                let mut response = Response::new(ReplyBody::whole(body));
+                let encoding = HeaderValue::from_static("gzip");
+                response.headers_mut().insert(header::CONTENT_ENCODING, encoding);
+                response
+            }
+            Content::Plain(body) => Response::new(ReplyBody::whole(body)),
             Content::Stream(chunks) => Response::new(ReplyBody::stream(chunks)),
         };
         *response.status_mut() = self.status;
@@ -170,6 +212,9 @@ impl Reply {
         }
         if let Some(code) = self.query_error {
             headers.insert(QUERY_ERROR, code);
+        }
+        if let Some(further) = self.further {
+            headers.extend(*further);
         }
         if self.close {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));

@@ -166,6 +166,8 @@ function calls(server) {
   const bodies = {
     "list-models": {},
     "read-model": { name: "users" },
+    "describe-models": {},
+    "explain-access": { model: "users", access: "user", where: { id: "a" } },
     "apply-model": { text: model("others", "other") },
     "repair-models": {},
     "list-migrations": {},
@@ -200,6 +202,7 @@ function calls(server) {
     "list-reindex-gaps": { name: "again" },
     "resend-reindex": { name: "again", ids: ["a"] },
     "cancel-reindex": { name: "again" },
+    "read-metrics": {},
     "read-clock": {},
     "move-clock": { advance_seconds: 3600 },
     "list-faults": {},
