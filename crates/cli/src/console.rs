@@ -39,25 +39,44 @@ pub(crate) fn console(flags: &ConsoleFlags) -> Result<(), Failure> {
         port: flags.port,
         access_keys: vec![KeyGrant::everything(key.clone())],
         cors: CorsOrigins::Only(Vec::new()),
-        console: if flags.read_only { ConsoleMode::ReadOnly } else { ConsoleMode::Full },
+        console: if flags.read_only {
+            ConsoleMode::ReadOnly
+        } else {
+            ConsoleMode::Full
+        },
         ..Settings::default()
     };
+    let administration = Arc::new(EndpointAdministration(RunningServer::at(
+        flags.server.settings(),
+    )?));
     let hooks = Hooks {
         clock: Arc::new(SystemClock::new()),
-        administration: Some(Arc::new(EndpointAdministration(RunningServer::at(flags.server.settings())?))),
+        administration: Some(Arc::clone(&administration) as Arc<dyn Administration>),
         is_forwarded: true,
         ..Hooks::default()
     };
-    runtime::on_this_thread()?.block_on(async {
+    let served = runtime::on_this_thread()?.block_on(async {
         let server = Server::bind(&settings, Arc::new(remote), hooks).await;
         let server = server.map_err(Failure::failed)?;
-        line(&format!("The console of {endpoint} is ready. Open this link; it is good until this command ends:"));
-        line(&format!("{}/console/#ticket={}:{}", server.endpoint(), key.id, key.secret));
+        line(&format!(
+            "The console of {endpoint} is ready. Open this link; it is good until this command ends:"
+        ));
+        line(&format!(
+            "{}/console/#ticket={}:{}",
+            server.endpoint(),
+            key.id,
+            key.secret
+        ));
         match server.run(termination()).await {
             Stopped::Clean => Ok(()),
-            Stopped::Cut => Err(Failure::failed("some requests had not finished in time and were cut")),
+            Stopped::Cut => Err(Failure::failed(
+                "some requests had not finished in time and were cut",
+            )),
         }
-    })
+    });
+    // It holds a runtime, which cannot end inside another.
+    drop(administration);
+    served
 }
 
 /// A key that no other process knows.

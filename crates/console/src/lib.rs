@@ -96,12 +96,23 @@ mod tests {
             let on_disk = std::fs::read(std::path::Path::new("files").join(name)).unwrap();
             assert_eq!(file.plain().unwrap(), on_disk, "{name}");
         }
-        assert!(ConsoleFile::find("").unwrap().content_type.starts_with("text/html"));
+        assert!(
+            ConsoleFile::find("")
+                .unwrap()
+                .content_type
+                .starts_with("text/html")
+        );
     }
 
     #[test]
     fn a_path_that_is_no_file_finds_nothing() {
-        for path in ["nothing.js", "../Cargo.toml", "index", "libraries/", "/index.html"] {
+        for path in [
+            "nothing.js",
+            "../Cargo.toml",
+            "index",
+            "libraries/",
+            "/index.html",
+        ] {
             assert!(ConsoleFile::find(path).is_none(), "{path}");
         }
     }
@@ -111,7 +122,9 @@ mod tests {
     fn the_page_has_nothing_inline_and_names_no_other_host() {
         for (name, ..) in FILES.iter().filter(|(name, ..)| !name.ends_with(".txt")) {
             let text = String::from_utf8(ConsoleFile::find(name).unwrap().plain().unwrap()).unwrap();
-            let hosts = text.replace("http://www.w3.org/", "").replace("https://preactjs.com", "");
+            let hosts = text
+                .replace("http://www.w3.org/", "")
+                .replace("https://preactjs.com", "");
             assert!(!hosts.contains("https://"), "{name} names another host");
             if name.ends_with(".html") {
                 assert!(!text.contains("style=") && !text.contains("onclick"), "{name}");

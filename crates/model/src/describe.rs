@@ -110,7 +110,11 @@ impl Model {
             name: self.name(),
             about: self.about(),
             tables: self.tables.iter().map(Table::described).collect(),
-            entities: self.entities.iter().map(|entity| entity.described(self)).collect(),
+            entities: self
+                .entities
+                .iter()
+                .map(|entity| entity.described(self))
+                .collect(),
             access: self.access.iter().map(|pattern| pattern.explain()).collect(),
         }
     }
@@ -256,12 +260,18 @@ mod tests {
     fn a_description_has_templates_roles_effects_and_patterns() {
         let model = described(include_str!("../../../models/klayers.toml"));
         assert_eq!(model["tables"][0]["table"], "kl.db-ver2");
-        assert_eq!(model["tables"][0]["key"], json!({"hash": ["pk"], "range": ["sk"]}));
+        assert_eq!(
+            model["tables"][0]["key"],
+            json!({"hash": ["pk"], "range": ["sk"]})
+        );
         let entities = model["entities"].as_array().unwrap();
         let layer = entities.iter().find(|entity| entity["name"] == "layer").unwrap();
         assert_eq!(layer["key"][0]["template"], "lyr#{rgn}:{pckg}:{pyVrsn}");
         assert_eq!(layer["effects"][0]["kind"], "head");
-        let head = entities.iter().find(|entity| entity["name"] == "layer.head").unwrap();
+        let head = entities
+            .iter()
+            .find(|entity| entity["name"] == "layer.head")
+            .unwrap();
         assert_eq!((&head["role"], &head["of"]), (&json!("head"), &json!("layer")));
         let access = model["access"].as_array().unwrap();
         assert!(access.iter().any(|access| access["name"] == "latest_layer"));

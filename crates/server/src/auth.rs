@@ -63,7 +63,11 @@ impl Verifier {
 
     /// Begins a session of the console.
     pub(crate) fn log_in(&self, login: &Login) -> Result<Session, Error> {
-        session::begin(self.keys.get(&login.access_key), login, self.clock.now().as_secs())
+        session::begin(
+            self.keys.get(&login.access_key),
+            login,
+            self.clock.now().as_secs(),
+        )
     }
 
     /// Who a session stands for.

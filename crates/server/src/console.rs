@@ -52,7 +52,12 @@ pub(crate) fn asked(mode: ConsoleMode, path: &str) -> Option<&str> {
 }
 
 /// Answers a request to the console. `rest` is its path without that of the console.
-pub(crate) async fn answer(service: &Service, rest: &str, head: &Parts, body: Upload) -> Result<Reply, Refused> {
+pub(crate) async fn answer(
+    service: &Service,
+    rest: &str,
+    head: &Parts,
+    body: Upload,
+) -> Result<Reply, Refused> {
     service.check_host(head)?;
     match (&head.method, rest.strip_prefix('/')) {
         // Relative, because a proxy may have taken a path away.
@@ -180,8 +185,6 @@ fn check_page(service: &Service, head: &Parts) -> Result<(), Refused> {
 
 fn json(value: &impl Serialize) -> Result<Reply, Refused> {
     let json = serde_json::to_vec(value).map_err(|error| Error::internal(error.to_string()))?;
-    Ok(guarded(Reply::admin(StatusCode::OK, json)).with_header(
-        header::CACHE_CONTROL,
-        HeaderValue::from_static("no-store"),
-    ))
+    Ok(guarded(Reply::admin(StatusCode::OK, json))
+        .with_header(header::CACHE_CONTROL, HeaderValue::from_static("no-store")))
 }

@@ -27,7 +27,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trestle_admin::{
-    AdminCall, AdminError, Administration, AdministrationExt, BACKUP, Call, ListMigrations, ListRoutes, ReadMetrics,
+    AdminCall, AdminError, Administration, AdministrationExt, BACKUP, Call, ListMigrations, ListRoutes,
+    ReadMetrics,
 };
 use trestle_api::{Database, Error, ErrorKind};
 use trestle_embedded::StorageReads;
@@ -153,10 +154,7 @@ impl Service {
                 &NO_ORIGIN,
             ),
             None => match console::asked(self.console, path) {
-                Some(rest) => (
-                    Box::pin(self.console(rest, &head, body, &id)).await,
-                    &NO_ORIGIN,
-                ),
+                Some(rest) => (Box::pin(self.console(rest, &head, body, &id)).await, &NO_ORIGIN),
                 None => (self.route(&head, body, received, &id).await, self.readers(path)),
             },
         };
@@ -405,7 +403,9 @@ impl Service {
 
     /// Keeps what was done since the last sample.
     pub(crate) fn sample(&self) {
-        self.metrics.history.record(&self.metrics, self.clock.now().as_secs());
+        self.metrics
+            .history
+            .record(&self.metrics, self.clock.now().as_secs());
     }
 
     async fn metrics_page(&self) -> String {

@@ -94,7 +94,11 @@ impl Reply {
     pub(crate) fn gzip(content_type: &'static str, body: impl Into<Bytes>) -> Self {
         Reply {
             body: Content::Gzip(body.into()),
-            ..Reply::new(StatusCode::OK, Some(HeaderValue::from_static(content_type)), Bytes::new())
+            ..Reply::new(
+                StatusCode::OK,
+                Some(HeaderValue::from_static(content_type)),
+                Bytes::new(),
+            )
         }
     }
 
@@ -102,7 +106,11 @@ impl Reply {
     pub(crate) fn plain_file(content_type: &'static str, body: impl Into<Bytes>) -> Self {
         Reply {
             body: Content::Plain(body.into()),
-            ..Reply::new(StatusCode::OK, Some(HeaderValue::from_static(content_type)), Bytes::new())
+            ..Reply::new(
+                StatusCode::OK,
+                Some(HeaderValue::from_static(content_type)),
+                Bytes::new(),
+            )
         }
     }
 

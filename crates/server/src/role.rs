@@ -105,7 +105,11 @@ impl Caller {
         Error::access_denied(format!(
             "User: {} is not authorized to perform: {service}:{operation} because {} is read-only",
             self.name(),
-            if self.looks_only { "the console" } else { "its role" }
+            if self.looks_only {
+                "the console"
+            } else {
+                "its role"
+            }
         ))
     }
 

@@ -4,7 +4,10 @@ use hyper::header::{self, HeaderMap};
 
 /// The origin of the page that sent a request, if it is not this server. Behind a proxy the browser knows the server by another name,
 /// and says itself that both are the same origin: no page can set that header.
-pub(crate) fn foreign_origin<'h>(headers: &'h HeaderMap, own_origin: &str) -> Option<std::borrow::Cow<'h, str>> {
+pub(crate) fn foreign_origin<'h>(
+    headers: &'h HeaderMap,
+    own_origin: &str,
+) -> Option<std::borrow::Cow<'h, str>> {
     let origin = headers.get(header::ORIGIN)?;
     let is_own = origin.as_bytes() == own_origin.as_bytes() || site(headers) == Some(b"same-origin");
     (!is_own).then(|| String::from_utf8_lossy(origin.as_bytes()))

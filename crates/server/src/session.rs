@@ -62,7 +62,11 @@ pub(crate) fn begin(grant: Option<&KeyGrant>, login: &Login, now_s: u64) -> Resu
     }
     let expires = now_s + LIFETIME_S;
     Ok(Session {
-        token: format!("{expires}.{}.{}", hex(grant.key.id.as_bytes()), seal(grant, expires)),
+        token: format!(
+            "{expires}.{}.{}",
+            hex(grant.key.id.as_bytes()),
+            seal(grant, expires)
+        ),
         access_key: grant.key.id.clone(),
         role: grant.role,
         expires,
@@ -75,7 +79,12 @@ pub(crate) fn resume<'k>(
     now_s: u64,
     find: impl FnOnce(&str) -> Option<&'k KeyGrant>,
 ) -> Result<Caller, Error> {
-    let ended = || Error::new(ErrorKind::UnrecognizedClient, "The session has ended: log in again");
+    let ended = || {
+        Error::new(
+            ErrorKind::UnrecognizedClient,
+            "The session has ended: log in again",
+        )
+    };
     let mut parts = token.splitn(3, '.');
     let (Some(expires), Some(key_id), Some(given)) = (parts.next(), parts.next(), parts.next()) else {
         return Err(ended());
@@ -164,7 +173,11 @@ mod tests {
         let after = grant("another secret");
         assert!(resume(&session.token, NOW, |_| Some(&after)).is_err());
         assert!(resume(&session.token, NOW, |_| None).is_err());
-        let later = session.token.replacen(&session.expires.to_string(), &(session.expires + 1).to_string(), 1);
+        let later = session.token.replacen(
+            &session.expires.to_string(),
+            &(session.expires + 1).to_string(),
+            1,
+        );
         assert!(resume(&later, NOW, |_| Some(&before)).is_err());
         for token in ["", ".", "..", "1.2", "x.y.z"] {
             assert!(resume(token, NOW, |_| Some(&before)).is_err(), "{token}");

@@ -20,7 +20,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 const files = process.env.TRESTLE_CONSOLE_FILES ? { TRESTLE_CONSOLE_FILES: process.env.TRESTLE_CONSOLE_FILES } : {};
 
 /** A program of ours, and the first URL that it prints. */
-export async function run(t, args, env = {}) {
+export async function run(t, args, env = {}, printed = /(http:\/\/127\.0\.0\.1:\d+)[\s)]/) {
   const child = spawn(process.env.TRESTLE, args, { stdio: ["ignore", "pipe", "pipe"], env: { RUST_LOG: "error", ...files, ...env } });
   t.after(() => child.kill());
   const url = await new Promise((found, lost) => {
@@ -29,7 +29,7 @@ export async function run(t, args, env = {}) {
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8").on("data", (text) => {
         said += text;
-        const there = said.match(/(http:\/\/127\.0\.0\.1:\d+\S*)[\s)]/);
+        const there = said.match(printed);
         if (there) found(there[1]);
       });
     }

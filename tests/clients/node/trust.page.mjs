@@ -217,7 +217,7 @@ function calls(server) {
 
 /** All that a page asks a server for: the administration first, so that a write afterwards sets off a route that was let in. */
 const plan = (server, target = server.url) => ({
-  target, requests: [...calls(server), ...operations(server)], pages: ["/", "/metrics", "/_trestle/list-models"],
+  target, requests: [...calls(server), ...operations(server)], pages: ["/", "/metrics", "/_trestle/list-models", "/console/", "/console/session"],
 });
 
 // ---- pages

@@ -2,8 +2,8 @@
 
 use super::collections;
 use trestle_admin::{
-    AccessRequest, AdminAnswer, AdminCall, AdminError, ExplainAccess, MigrationList, ModelDescriptions, ModelList, ModelRemoved, ModelText, RollBackMigration,
-    RolledBack, StartMigration,
+    AccessRequest, AdminAnswer, AdminCall, AdminError, ExplainAccess, MigrationList, ModelDescriptions,
+    ModelList, ModelRemoved, ModelText, RollBackMigration, RolledBack, StartMigration,
 };
 use trestle_binding::{MigrationPlan, ModelSummary, Rate, Report, Step};
 use trestle_collection::parameters;
@@ -101,9 +101,12 @@ fn explain(models: &Models, call: ExplainAccess) -> Result<AccessRequest, AdminE
     let given = collections::values(call.parameters)?;
     let given = parameters(&model, &call.access, given).map_err(collections::failure)?;
     let pattern = model.access(&call.access);
-    let pattern = pattern.ok_or_else(|| AdminError::not_found(format!("there is no access pattern {}", call.access)))?;
+    let pattern = pattern
+        .ok_or_else(|| AdminError::not_found(format!("there is no access pattern {}", call.access)))?;
     let bound = pattern.bind(&given);
-    let request = bound.map_err(|refusal| AdminError::invalid(refusal.to_string()))?.into_request();
+    let request = bound
+        .map_err(|refusal| AdminError::invalid(refusal.to_string()))?
+        .into_request();
     Ok(AccessRequest {
         operation: request.operation().as_str().to_owned(),
         request: serde_json::from_slice(&encode_request(&request)).map_err(AdminError::failed)?,

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 use trestle_embedded::{BlockSize, Durability as StoreDurability, EngineOptions, StoreSettings};
 use trestle_server::{
-    AccessKey, ConsoleMode, CorsOrigins, ErrorTexts, KeyGrant, Limits, MEMORY_BYTES_MAX, Role, Settings, TlsFiles,
+    AccessKey, ConsoleMode, CorsOrigins, ErrorTexts, KeyGrant, Limits, MEMORY_BYTES_MAX, Role, Settings,
+    TlsFiles,
 };
 use trestle_targets::Trust;
 

@@ -1,4 +1,5 @@
 // The changes of a table as they happen, by entity, event and attribute; paused and resumed. At a high rate a sample is shown, and said to be one.
+import { Component } from "../libraries/preact.js";
 import { describeTable, modelDescriptions, tableNames } from "../api.js";
 import { follow } from "../follow.js";
 import { eventOf } from "../history.js";
@@ -10,9 +11,9 @@ import { Chip, Empty, EntityChip, Failure, Loading, html, useAsked, useEffect, u
 import { Changed } from "./item.js";
 
 /** Rows that are kept to be shown, how often they are drawn, and how many of a moment are looked at. */
-const SHOWN_MAX = 200;
+const SHOWN_MAX = 120;
 const DRAW_MS = 250;
-const PER_DRAW_MAX = 60;
+const PER_DRAW_MAX = 30;
 
 export function Changes({ address }) {
   const [name] = address.parts;
@@ -77,7 +78,9 @@ function useLive(tableName, from, paused, view) {
 
 function Live({ table, address }) {
   const models = useAsked(modelDescriptions, []);
-  const known = tableModel(models.value ?? [], table.TableName);
+  const kept = useRef({});
+  if (kept.current.models !== models.value) kept.current = { models: models.value, known: tableModel(models.value ?? [], table.TableName) };
+  const { known } = kept.current;
   const latest = useRef(known);
   latest.current = known;
   // Keys that are derived say nothing that the attributes do not.
@@ -102,9 +105,21 @@ function Live({ table, address }) {
     <p role="status" class="quiet">${paused ? "Paused. " : ""}${count(live.total)} changes since this view was opened, ${count(Math.round(live.rate))} in a second.${live.left ? html` <${Chip} kind="warn">a sample is shown<//> ${count(live.left)} of the last moment are left out.` : ""}</p>
     <${Failure} error=${live.error ?? models.error} />
     ${rows.length ? html`<div class="rows" tabindex="0" role="region" aria-label="Changes"><table><thead><tr><th scope="col">Time</th><th scope="col">Event</th><th scope="col">Entity</th><th scope="col">Key</th><th scope="col">Changed</th></tr></thead>
-      <tbody>${rows.map((row) => html`<tr key=${row.id} class=${`row ${row.entity ? `c${known.colours.get(row.entity.name)}` : ""}`} onClick=${() => setOpen(open === row.id ? undefined : row.id)}><td class="first">${new Date(row.at).toLocaleTimeString()}</td><td><${Chip} kind=${{ insert: "good", remove: "bad", expire: "bad" }[row.event] ?? ""}>${row.event}<//></td><td><${EntityChip} entity=${row.entity?.name} colour=${row.entity && known.colours.get(row.entity.name)} /></td>
-        <td><a class="quietlink" href=${link(["items", table.TableName], { item: JSON.stringify(row.keys) })}>${Object.entries(row.keys).map(([name, value]) => html`<${KeyValue} entity=${row.entity} attribute=${name} value=${value} /> `)}</a></td>
-        <td class="cell">${row.changes.slice(0, 4).map((one) => `${one.name}: ${shown(one.before).slice(0, 20) || "–"} → ${shown(one.after).slice(0, 20) || "–"}`).join("; ")}</td></tr>
-        ${open === row.id && html`<tr><td colspan="5"><${Changed} changes=${row.changes} /></td></tr>`}`)}</tbody></table></div>`
+      <tbody>${rows.map((row) => html`<${ChangeRow} key=${row.id} row=${row} known=${known} tableName=${table.TableName} isOpen=${open === row.id} onToggle=${setOpen} />`)}</tbody></table></div>`
       : html`<${Empty} title="Waiting for changes"><p>${live.total ? "None of those that came fits the filter." : "Each write to the table appears here within a second."}</p><//>`}`;
+}
+
+/** A row is drawn once: with thousands of changes a second most of them only move down. */
+class ChangeRow extends Component {
+  shouldComponentUpdate(next) {
+    return next.row !== this.props.row || next.isOpen !== this.props.isOpen || next.known !== this.props.known;
+  }
+
+  render({ row, known, tableName, isOpen, onToggle }) {
+    const colour = row.entity && known?.colours.get(row.entity.name);
+    return html`<tr class=${`row ${row.entity ? `c${colour}` : ""}`} onClick=${(event) => !event.target.closest("a, button") && onToggle(isOpen ? undefined : row.id)}><td class="first">${new Date(row.at).toLocaleTimeString()}</td><td><${Chip} kind=${{ insert: "good", remove: "bad", expire: "bad" }[row.event] ?? ""}>${row.event}<//></td><td><${EntityChip} entity=${row.entity?.name} colour=${colour} /></td>
+      <td><a class="quietlink" href=${link(["items", tableName], { item: JSON.stringify(row.keys) })}>${Object.entries(row.keys).map(([name, value]) => html`<${KeyValue} entity=${row.entity} attribute=${name} value=${value} /> `)}</a></td>
+      <td class="cell">${row.changes.slice(0, 4).map((one) => `${one.name}: ${shown(one.before).slice(0, 20) || "–"} → ${shown(one.after).slice(0, 20) || "–"}`).join("; ")} <button type="button" class="link" aria-expanded=${isOpen} onClick=${() => onToggle(isOpen ? undefined : row.id)}>all</button></td></tr>
+      ${isOpen && html`<tr><td colspan="5"><${Changed} changes=${row.changes} /></td></tr>`}`;
+  }
 }

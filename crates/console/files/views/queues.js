@@ -42,10 +42,11 @@ function OneQueue({ queue, all, reload }) {
   const [body, setBody] = useState("");
   const [open, setOpen] = useState();
   const sent = useAction();
-  const moved = useAction();
+  const [destination, setDestination] = useState("");
   const isFifo = queue.name.endsWith(".fifo");
   const sources = all.filter((one) => one.RedrivePolicy && JSON.parse(one.RedrivePolicy).deadLetterTargetArn === queue.QueueArn);
-  const again = async () => { await Promise.all([reload(), asked.reload()]); };
+  const tasks = useAsked(async () => (sources.length ? (await queues("ListMessageMoveTasks", { SourceArn: queue.QueueArn, MaxResults: 1 })).Results ?? [] : []), [queue.name, sources.length], 3000);
+  const again = async () => { await Promise.all([reload(), asked.reload(), tasks.reload()]); };
   const send = (event) => {
     event.preventDefault();
     sent.run(async () => {
@@ -57,18 +58,21 @@ function OneQueue({ queue, all, reload }) {
   };
   const now = Date.now();
   return html`<div class="stack"><div class="bar"><h1>Queue ${queue.name}</h1><span class="grow"></span><a href="#/queues">All queues</a>
-      ${may.write && html`${sources.length > 0 && html`<button type="button" disabled=${moved.busy} onClick=${() => moved.run(async () => { await queues("StartMessageMoveTask", { SourceArn: queue.QueueArn }); say("Messages move back"); await again(); })}>Move all back</button>`}
+      ${may.write && html`${sources.length > 0 && html`<button type="button" onClick=${() => setOpen("move")}>Move all back</button>`}
       <button type="button" class="danger" onClick=${() => setOpen("purge")}>Purge</button>`}</div>
     <div class="figures-row">
       <div class="figure"><b>${count(Number(queue.ApproximateNumberOfMessages))}</b><span>waiting</span></div><div class="figure"><b>${count(Number(queue.ApproximateNumberOfMessagesNotVisible))}</b><span>taken</span></div>
       <div class="figure"><b>${count(Number(queue.ApproximateNumberOfMessagesDelayed))}</b><span>delayed</span></div><div class="figure"><b>${duration(Number(queue.MessageRetentionPeriod) * 1000)}</b><span>kept for</span></div></div>
     ${sources.length > 0 && html`<p>Dead letters of ${sources.map((one) => html`<a href=${link(["queues", one.name])}>${one.name}</a> `)}</p>`}
-    <${Failure} error=${moved.error ?? asked.error} />
+    ${tasks.value?.map((task) => html`<p class=${task.FailureReason ? "wrong" : "quiet"}>Last move: ${task.Status.toLowerCase()}, ${count(task.ApproximateNumberOfMessagesMoved)} of ${count(task.ApproximateNumberOfMessagesToMove)} moved${task.FailureReason ? `. ${task.FailureReason}: choose a queue to move them to` : ""}.</p>`)}
+    <${Failure} error=${asked.error ?? tasks.error} />
     <section class="card"><header><h2>Messages</h2><span class="quiet">looked at, not taken: they stay as they are</span></header>
       ${!asked.value ? html`<${Loading} what="messages" />` : asked.value.messages.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Messages"><table><thead><tr><th scope="col">Sent</th><th scope="col" class="number">Received</th><th scope="col">State</th><th scope="col">Body</th></tr></thead>
         <tbody>${asked.value.messages.map((message) => html`<tr key=${message.number}><th scope="row">${when(message.sent)}${message.group ? html`<br /><span class="quiet">group ${message.group}</span>` : ""}</th><td class="number">${count(message.receives ?? 0)}</td><td>${message.due > now ? `due in ${duration(message.due - now)}` : "waits"}${message.reason ? html`<br /><span class="wrong">${message.reason}</span>` : ""}</td><td><code>${message.large ? "a large message" : message.body}</code></td></tr>`)}</tbody></table></div>`
         : html`<p class="quiet">No message lies here.</p>`}
       <div class="bar"><button type="button" disabled=${starts.length < 2} onClick=${() => setStarts(starts.slice(0, -1))}>Previous page</button><button type="button" disabled=${!asked.value?.next} onClick=${() => setStarts([...starts, asked.value.next])}>Next page</button></div></section>
     ${may.write && html`<form class="card stack" onSubmit=${send}><${Field} id="message" label="Send a message"><textarea id="message" rows="3" required value=${body} onInput=${(event) => setBody(event.target.value)}></textarea><//><div><button class="primary" disabled=${sent.busy}>Send</button></div><${Failure} error=${sent.error} /></form>`}
+    ${open === "move" && html`<${Confirm} title=${`Move the messages of ${queue.name}`} action="Move" onClose=${() => setOpen()} onDone=${async () => { await queues("StartMessageMoveTask", { SourceArn: queue.QueueArn, ...(destination ? { DestinationArn: destination } : {}) }); say("Messages move"); await again(); }}>
+      <${Field} id="move-to" label="To"><select id="move-to" value=${destination} onChange=${(event) => setDestination(event.target.value)}><option value="">the queue that gave each up</option>${all.filter((one) => one.name !== queue.name).map((one) => html`<option value=${one.QueueArn}>${one.name}</option>`)}</select><//><//>`}
     ${open === "purge" && html`<${Confirm} title=${`Purge ${queue.name}`} action="Delete all messages" danger onClose=${() => setOpen()} onDone=${async () => { await queues("PurgeQueue", { QueueUrl: queue.url }); await again(); }}><p>All messages are deleted, those that were taken, too. This cannot be taken back.</p><//>`}</div>`;
 }

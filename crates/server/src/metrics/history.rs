@@ -139,9 +139,15 @@ mod tests {
     fn a_sample_tells_of_its_own_time_only() {
         let (history, metrics) = (History::default(), Metrics::new());
         for _ in 0..99 {
-            metrics.operations.of(OperationName::GetItem).answered(Duration::from_micros(80));
+            metrics
+                .operations
+                .of(OperationName::GetItem)
+                .answered(Duration::from_micros(80));
         }
-        metrics.operations.of(OperationName::GetItem).answered(Duration::from_millis(3));
+        metrics
+            .operations
+            .of(OperationName::GetItem)
+            .answered(Duration::from_millis(3));
         history.record(&metrics, 10);
         metrics.operations.of(OperationName::PutItem).failed_by_us();
         history.record(&metrics, 20);
@@ -150,9 +156,18 @@ mod tests {
             panic!("{read:?}")
         };
         let get = &first.operations[0];
-        assert_eq!((get.name.as_str(), get.succeeded, get.p50_us, get.p99_us), ("GetItem", 100, 100, 100));
+        assert_eq!(
+            (get.name.as_str(), get.succeeded, get.p50_us, get.p99_us),
+            ("GetItem", 100, 100, 100)
+        );
         assert_eq!(second.operations.len(), 1);
-        assert_eq!((second.operations[0].name.as_str(), second.operations[0].system_errors), ("PutItem", 1));
+        assert_eq!(
+            (
+                second.operations[0].name.as_str(),
+                second.operations[0].system_errors
+            ),
+            ("PutItem", 1)
+        );
         assert_eq!(history.read(&metrics, Some(10)).samples, read.samples[1..]);
     }
 
