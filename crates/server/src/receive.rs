@@ -12,6 +12,7 @@ use crate::console;
 use crate::http::{Refused, Service};
 use crate::role::Caller;
 use crate::session;
+use crate::settings::ConsoleMode;
 use crate::upload::Upload;
 use bytes::Bytes;
 use hyper::http::request::Parts;
@@ -82,8 +83,8 @@ impl Service {
             return Ok(Sender::Known(Caller::ANYONE));
         };
         match session::token(&head.headers) {
-            Some(token) => Ok(Sender::Known(console::caller(self, verifier, head, token)?)),
-            None => Ok(Sender::Signed(verifier.examine(head)?)),
+            Some(token) if self.console != ConsoleMode::Off => Ok(Sender::Known(console::caller(self, verifier, head, token)?)),
+            _ => Ok(Sender::Signed(verifier.examine(head)?)),
         }
     }
 

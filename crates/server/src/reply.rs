@@ -27,8 +27,6 @@ pub(crate) struct Reply {
     content_type: Option<HeaderValue>,
     body: Content,
     preflight: bool,
-    /// The code that an error had in SQS's older protocol, and whose fault it is.
-    query_error: Option<HeaderValue>,
     /// The connection cannot be used any more: part of the request is still on its way.
     close: bool,
     /// Further headers, which few answers have.
@@ -137,7 +135,6 @@ impl Reply {
             content_type,
             body: Content::Whole(body.into()),
             preflight: false,
-            query_error: None,
             close: false,
             further: None,
             cut: false,
@@ -160,9 +157,9 @@ impl Reply {
     pub(crate) fn with_query_error(self, code: &str) -> Self {
         let query_error = HeaderValue::from_str(code);
         debug_assert!(query_error.is_ok(), "the code {code:?} is no header");
-        Reply {
-            query_error: query_error.ok(),
-            ..self
+        match query_error {
+            Ok(code) => self.with_header(QUERY_ERROR, code),
+            Err(_) => self,
         }
     }
 
@@ -217,9 +214,6 @@ impl Reply {
         }
         if let Some(content_type) = self.content_type {
             headers.insert(header::CONTENT_TYPE, content_type);
-        }
-        if let Some(code) = self.query_error {
-            headers.insert(QUERY_ERROR, code);
         }
         if let Some(further) = self.further {
             headers.extend(*further);

@@ -58,8 +58,8 @@ test("every view is accessible in both themes, says nothing to the console, and 
       await page.goto(at(server, hash));
       await page.getByRole(role, { name: label }).first().waitFor();
       assert.deepEqual(await violations(page), [], `${name}, ${colorScheme}`);
-      if (colorScheme === "light" && ["overview", "items", "item", "access", "model", "changes", "queue"].includes(name)) await picture(page, `console-${name}`);
-      if (colorScheme === "dark" && name === "items") await picture(page, "console-dark");
+      if (colorScheme === "light" && ["overview", "items", "item", "access", "model"].includes(name)) await picture(page, `console-${name}`);
+      if (colorScheme === "dark" && name === "changes") await picture(page, "console-changes");
     }
     assert.deepEqual(complaints, []);
   }
@@ -69,8 +69,8 @@ test("every view is accessible in both themes, says nothing to the console, and 
     await page.getByRole(role, { name: label }).first().waitFor();
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     assert.ok(wide <= 0, `${name} is ${wide} pixels too wide`);
+    if (name === "items") await picture(page, "console-narrow");
   }
-  await picture(page, "console-narrow");
 });
 
 test("under its own policy the page runs every view without a complaint", { timeout: 120_000 }, async (t) => {
@@ -459,7 +459,6 @@ test("a login takes the secret of a key, keeps no secret, and holds until it is 
   const server = await withKeys(t);
   const { page, context } = await visit(t, at(server, "#/items/manhunt"));
   await page.getByRole("heading", { name: /^Log in/ }).waitFor();
-  await picture(page, "console-login");
   const sent = [];
   page.on("request", (request) => sent.push(`${request.url()} ${request.postData() ?? ""} ${JSON.stringify(request.headers())}`));
   await logIn(page, "ADMIN", "wrong");

@@ -152,6 +152,13 @@ fn a_console_that_is_off_is_not_there() {
 }
 
 #[test]
+fn a_server_without_a_console_takes_no_session_of_another_with_the_same_keys() {
+    let token = token(&server(ConsoleMode::Full), Role::Administration);
+    assert_eq!(operation(&server(ConsoleMode::Full), &token, "ListTables", "{}").status, 200);
+    assert_eq!(operation(&server(ConsoleMode::Off), &token, "ListTables", "{}").status, 400);
+}
+
+#[test]
 fn a_session_may_what_its_key_may() {
     let server = server(ConsoleMode::Full);
     let [reader, writer, admin] =
