@@ -99,7 +99,7 @@ export function fromForm(table, form) {
 /** What everything that was read must still be. DynamoDB takes some 300 operators, so larger items are held to what changes. */
 const COMPARED_MAX = 140;
 export function unchanged(read, touched = Object.keys(read), places = new Placeholders()) {
-  const names = Object.keys(read).length <= COMPARED_MAX ? [...new Set([...Object.keys(read), ...touched])] : [...touched];
+  const names = Object.keys(read).length <= COMPARED_MAX ? [...new Set([...Object.keys(read), ...touched])] : [...touched].slice(0, COMPARED_MAX);
   const conditions = names.map((name) => (read[name] === undefined
     ? `attribute_not_exists(${places.name(`"${name}"`)})`
     : `${places.name(`"${name}"`)} = ${places.value(read[name])}`));

@@ -198,6 +198,9 @@ test("an item is edited on the condition that it is as it was read: of two brows
     await page.getByLabel("Value of name").fill(name);
     await page.getByText("What will be written").waitFor();
   }
+  await first.getByRole("button", { name: "Undo" }).click();
+  assert.equal(await first.getByLabel("Value of name").inputValue(), "Grace Hopper");
+  await first.getByLabel("Value of name").fill("Grace Brewster Hopper");
   await first.getByText("is derived again from").first().waitFor();
   await first.getByRole("button", { name: "Save" }).click();
   await first.getByText("Saved").waitFor();

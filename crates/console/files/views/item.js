@@ -135,11 +135,12 @@ function Editor({ table, known, read, reload, close }) {
   const entity = recognise(known, read);
   const derived = derivedKeys(table, entity);
   const optional = entity?.attributes.filter((attribute) => !read[attribute.name]) ?? [];
-  const [lines, setLines] = useState(() => [
+  const asRead = () => [
     ...Object.keys(read).filter((name) => !derived.has(name)).sort().map((name) => line(name, read[name])),
     ...optional.map((attribute) => ({ name: attribute.name, type: STORED[attribute.kind], text: "", absent: true })),
     ...Object.keys(read).filter((name) => derived.has(name)).sort().map((name) => line(name, read[name])),
-  ]);
+  ];
+  const [lines, setLines] = useState(asRead);
   const [open, setOpen] = useState();
   const action = useAction();
   const fixed = new Set([...keyNames(table), known?.table.entity_attribute, ...(entity?.identity ?? []), ...(entity?.attributes.filter((one) => one.immutable && read[one.name]).map((one) => one.name) ?? [])]);
@@ -165,7 +166,7 @@ function Editor({ table, known, read, reload, close }) {
     ${conflict && html`<div class="card"><p>The item was changed since it was read, so nothing was written.</p>${action.error.Item && html`<${Changed} changes=${differences(read, action.error.Item)} />`}<button type="button" onClick=${() => reload()}>Read it again</button></div>`}
     ${may.write && html`<div class="bar">
       <button type="button" class="primary" disabled=${!changes.length || Object.keys(wrong).length > 0 || action.busy} onClick=${save}>Save</button>
-      <button type="button" disabled=${!changes.length} onClick=${reload}>Undo</button><span class="grow"></span>
+      <button type="button" disabled=${!changes.length} onClick=${() => setLines(asRead())}>Undo</button><span class="grow"></span>
       <button type="button" class="danger" onClick=${() => setOpen("delete")}>Delete</button></div>
       <p class="quiet">Written only if the item is still as it was read.</p>`}
     ${open === "delete" && html`<${Confirm} title="Delete this item" action="Delete" danger onDone=${remove} onClose=${() => setOpen()}><p>It is deleted if it is still as it was read. This cannot be taken back.</p><${Consequences} entity=${entity} changes=${[]} /><//>`}`;
