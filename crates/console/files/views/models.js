@@ -78,6 +78,8 @@ function Graph({ model, colour }) {
     for (const one of list) {
       const texts = lines(one);
       const height = 26 + texts.length * LINE;
+      // What follows from an entity stands beside it, if there is room.
+      y = Math.max(y, nodes.get(one.of)?.y ?? 0);
       nodes.set(id(one), { x, y, height, one, texts });
       y += height + 18;
     }
@@ -100,7 +102,7 @@ function Graph({ model, colour }) {
   }
   const width = Math.max(...columns) + WIDTH + 30;
   const height = Math.max(...heights, 120);
-  const cut = (text) => (text.length > 34 ? `${text.slice(0, 33)}…` : text);
+  const cut = (text, most = 34) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
   return html`<div class="graph" tabindex="0" role="region" aria-label="Graph of the model"><svg width=${width} height=${height} role="img" aria-label=${`Model ${model.name}: ${declared.map((entity) => entity.name).join(", ")}`}>
     ${edges.map((edge) => {
       const [a, b] = [nodes.get(edge.from), nodes.get(edge.to)];
@@ -109,12 +111,12 @@ function Graph({ model, colour }) {
       const [x2, y2] = [same ? b.x + WIDTH : b.x, b.y + b.height / 2];
       const bend = same ? 60 : (x2 - x1) / 2;
       return html`<g><path class="edge" opacity=${edge.faint ? 0.35 : 1} stroke-dasharray=${edge.faint ? "3 3" : undefined} d=${`M${x1} ${y1} C${x1 + bend} ${y1} ${same ? x2 + bend : x2 - bend} ${y2} ${x2} ${y2}`} />
-        ${edge.label && html`<text class="small" x=${(x1 + x2) / 2 + (same ? 48 : 0)} y=${(y1 + y2) / 2 - 4} text-anchor="middle">${edge.label}</text>`}</g>`;
+        ${edge.label && html`<text class="small" x=${same ? x1 + 48 : (x1 + x2) / 2} y=${(y1 + y2) / 2 + (same ? 4 : -4)} text-anchor=${same ? "start" : "middle"}>${edge.label}</text>`}</g>`;
     })}
     ${[...nodes.entries()].map(([id, node]) => {
       const isIndex = id.startsWith("index ");
       return html`<g><rect class=${`node ${isIndex ? "index" : `g${Math.max(0, colour(node.one))}`}`} fill=${isIndex ? "none" : undefined} stroke=${isIndex ? "currentColor" : undefined} x=${node.x} y=${node.y} width=${WIDTH} height=${node.height} rx="7" />
-        <text class="head" x=${node.x + 10} y=${node.y + 19}>${cut(isIndex ? node.one.name : id)}</text>
+        <text class="head" x=${node.x + 10} y=${node.y + 19}>${cut(isIndex ? node.one.name : id, 27)}</text>
         ${node.texts.map((text, i) => html`<text class="small" x=${node.x + 10} y=${node.y + 35 + i * LINE}>${cut(text)}</text>`)}</g>`;
     })}
   </svg></div>
