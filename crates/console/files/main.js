@@ -168,6 +168,8 @@ function App() {
   useEffect(() => watch(() => setTurn((turn) => turn + 1)), []);
   const address = useAddress();
   const [open, setOpen] = useState();
+  // A dialog tells of its end a moment later, when another may be open already.
+  const close = (what) => setOpen((now) => (now === what ? undefined : now));
   const [toast, setToast] = useState("");
   const [theme, turnTheme] = useTheme();
   useReturn();
@@ -217,8 +219,8 @@ function App() {
         </main>
       </div>
     </div>
-    ${open === "palette" && html`<${Palette} onClose=${() => setOpen()} />`}
-    ${open === "help" && html`<${Help} onClose=${() => setOpen()} />`}
+    ${open === "palette" && html`<${Palette} onClose=${() => close("palette")} />`}
+    ${open === "help" && html`<${Help} onClose=${() => close("help")} />`}
     <div class=${toast ? "toast" : "sr"} role="status" aria-live="polite">${toast}</div>
   </div>`;
 }

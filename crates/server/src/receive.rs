@@ -83,7 +83,9 @@ impl Service {
             return Ok(Sender::Known(Caller::ANYONE));
         };
         match session::token(&head.headers) {
-            Some(token) if self.console != ConsoleMode::Off => Ok(Sender::Known(console::caller(self, verifier, head, token)?)),
+            Some(token) if self.console != ConsoleMode::Off => {
+                Ok(Sender::Known(console::caller(self, verifier, head, token)?))
+            }
             _ => Ok(Sender::Signed(verifier.examine(head)?)),
         }
     }

@@ -53,7 +53,7 @@ after(() => browser?.close());
 /** A server with a table, a queue and a model; `flags` widen its defaults. */
 async function serve(t, flags = [], port = 0) {
   const directory = mkdtempSync(join(tmpdir(), "trestle-trust-"));
-  t.after(() => rmSync(directory, { recursive: true }));
+  t.after(() => rmSync(directory, { recursive: true, maxRetries: 10, retryDelay: 100 }));
   const child = spawn(process.env.TRESTLE, ["serve", "--in-memory", "--port", `${port}`, ...flags], {
     stdio: ["ignore", "pipe", "pipe"], env: { RUST_LOG: "error" },
   });
