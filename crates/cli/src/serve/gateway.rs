@@ -62,6 +62,7 @@ pub(super) fn serve(config: &Config, url: &str) -> Result<(), Failure> {
     let hooks = Hooks {
         clock,
         administration: Some(Arc::new(administration)),
+        is_forwarded: false,
         backups: None,
         queues: None,
         regions: None,
