@@ -162,13 +162,21 @@ impl Duty {
             })),
             ..TransactWriteItem::default()
         };
-        Fence::new(Arc::clone(&self.endpoint.database), Some(holds), own, there)
+        Fence::new(
+            Arc::clone(&self.endpoint.database),
+            Some(holds),
+            vec![(own, there.to_owned())],
+        )
     }
 
     /// The endpoint as other gateways see it: the same tables, to be read.
     #[must_use]
     pub fn open_side(&self, own: &'static str, there: &'static str) -> Fence {
-        Fence::new(Arc::clone(&self.endpoint.database), None, own, there)
+        Fence::new(
+            Arc::clone(&self.endpoint.database),
+            None,
+            vec![(own, there.to_owned())],
+        )
     }
 
     async fn row(&self) -> Result<Row, Error> {
@@ -249,11 +257,11 @@ fn key() -> Item {
     Item::from([(GATEWAYS.key, ROUTES)])
 }
 
-fn number(number: u64) -> AttributeValue {
+pub(crate) fn number(number: u64) -> AttributeValue {
     AttributeValue::N(Number::from(number))
 }
 
-fn names(names: &[(&str, &str)]) -> std::collections::BTreeMap<String, String> {
+pub(crate) fn names(names: &[(&str, &str)]) -> std::collections::BTreeMap<String, String> {
     let owned = |(name, stands_for): &(&str, &str)| ((*name).to_owned(), (*stands_for).to_owned());
     names.iter().map(owned).collect()
 }

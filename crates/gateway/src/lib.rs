@@ -28,14 +28,16 @@ mod moment_view;
 mod own_table;
 mod part;
 mod probe;
+mod program_lease;
 mod table_shape;
 mod token;
 mod write;
 
 pub use duty::{Duty, DutyHolder};
 pub use fence::Fence;
-pub use gateway::Gateway;
+pub use gateway::{Gateway, TouchingGateway};
 pub use probe::Capabilities;
+pub use program_lease::ProgramLease;
 
 /// Why an endpoint could not be opened with its models.
 #[derive(Debug, thiserror::Error)]
