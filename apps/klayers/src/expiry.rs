@@ -1,14 +1,14 @@
 //! When a deprecated layer's time has come.
 
 use trestle::events::{ApplyError, Changed, Events, Router};
-use trestle::{Embedded, typed};
+use trestle::{AnyDatabase, typed};
 
 use crate::model::Layer;
 use crate::{App, Error, LayerArn};
 
 /// Removes the layers of rows that expire or that are deleted, from now on and since the last time. `routes.toml`
 /// says which these are.
-pub async fn watch(app: &App, database: &Embedded) -> Result<Router, ApplyError> {
+pub async fn watch(app: &App, database: &AnyDatabase) -> Result<Router, ApplyError> {
     let undertaker = app.clone();
     Events::of(database)
         .routes_in(include_str!("../routes.toml"))

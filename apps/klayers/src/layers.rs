@@ -9,9 +9,9 @@ use axum::body::Bytes;
 use futures_util::TryStreamExt as _;
 use object_store::path::Path;
 use object_store::{Error, ObjectStoreExt as _};
-use trestle::Embedded;
 use trestle::api::DescribeTable;
 use trestle::app::Objects;
+use trestle::{Database, DatabaseExt as _};
 
 /// The table of the model.
 const TABLE: &str = "kl.db-ver2";
@@ -116,9 +116,9 @@ impl Bucket {
     }
 
     /// The layers of the table of this database, and of no other: what it does not name is going to be removed.
-    pub async fn of_table(objects: Objects, account: &str, database: &Embedded) -> io::Result<Self> {
+    pub async fn of_table(objects: Objects, account: &str, database: &dyn Database) -> io::Result<Self> {
         let table_name = TABLE.to_owned();
-        let described = database.run(DescribeTable { table_name });
+        let described = database.describe_table(DescribeTable { table_name }).await;
         let id = described.map_err(io::Error::other)?.table.table_id;
         let owner = format!("table {}, account {account}", id.unwrap_or_default());
         Ok(Self::new(objects.owned_by(&owner).await?, account))

@@ -13,8 +13,8 @@ use klayers::model::Klayers;
 use klayers::{
     ACCOUNT, App, Bucket, Files, Force, PackageIndex, Pip, Progress, Runs, http, runs_model, watch,
 };
-use trestle::app::{self, Loopback, Objects};
-use trestle::{Embedded, Options, migrate};
+use trestle::app::{self, DatabaseFlags, Loopback, Objects};
+use trestle::{AnyDatabase, migrate};
 
 /// Python packages as layers in every region, always with exactly one latest.
 #[derive(Parser)]
@@ -22,9 +22,8 @@ use trestle::{Embedded, Options, migrate};
 struct Cli {
     /// What to do
     command: Command,
-    /// Directory of the table; made if it is missing
-    #[arg(long, default_value = "trestle-data/klayers")]
-    data: PathBuf,
+    #[command(flatten)]
+    database: DatabaseFlags,
     /// Where the layers of this table go, and no others: a directory, or s3://BUCKET/PREFIX with AWS_ACCESS_KEY_ID,
     /// AWS_SECRET_ACCESS_KEY and AWS_REGION from the environment [default: DATA/layers]
     #[arg(long)]
@@ -89,7 +88,7 @@ async fn work(cli: Cli) -> Result<(), Box<dyn Error>> {
     let objects = cli.objects()?;
     // Whatever is wrong with a list is said before anything is made.
     cli.files.index()?;
-    let database = Embedded::open(cli.data.join("table"), Options::default())?;
+    let database = cli.database.open("klayers", cli.files_in().join("table"))?;
     // Rows of the first layout move to the present one in the background.
     let (db, _migration) = Klayers::migrate_to(&database, migrate::StartOptions::default())?;
     let layers = Bucket::of_table(objects, &cli.account, &database).await;
@@ -102,7 +101,7 @@ async fn work(cli: Cli) -> Result<(), Box<dyn Error>> {
     done
 }
 
-async fn command(cli: Cli, app: &App, database: &Embedded) -> Result<(), Box<dyn Error>> {
+async fn command(cli: Cli, app: &App, database: &AnyDatabase) -> Result<(), Box<dyn Error>> {
     let swept = app.sweep().await?;
     if swept > 0 {
         tracing::info!(swept, "removed layers of a run that was cut off");
@@ -123,9 +122,13 @@ async fn command(cli: Cli, app: &App, database: &Embedded) -> Result<(), Box<dyn
 
 impl Cli {
     fn objects(&self) -> Result<Objects, String> {
-        let below = || self.data.join("layers").display().to_string();
+        let below = || self.files_in().join("layers").display().to_string();
         let place = self.layers.clone().unwrap_or_else(below);
         Objects::open(&place, self.s3_endpoint.as_deref()).map_err(|error| format!("--layers: {error}"))
+    }
+
+    fn files_in(&self) -> PathBuf {
+        self.database.files("klayers")
     }
 
     fn index(&self) -> Arc<dyn PackageIndex> {
@@ -162,7 +165,7 @@ fn show(bar: &ProgressBar, progress: &Progress) {
     bar.set_message(progress.package.clone());
 }
 
-async fn serve(app: &App, database: &Embedded, cli: Cli) -> Result<(), Box<dyn Error>> {
+async fn serve(app: &App, database: &AnyDatabase, cli: Cli) -> Result<(), Box<dyn Error>> {
     let listener = Loopback::listen(cli.port).await?;
     let url = listener.url();
     let db = runs_model::Runs::apply_to(database)?.shared();

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use serde_json::{Value, json};
 use trestle::api::OperationName;
-use trestle::{BlockSize, Durability, Embedded, Options, StorageReads, StoreSettings, ids};
+use trestle::{AnyDatabase, BlockSize, Durability, Embedded, Options, StorageReads, StoreSettings, ids};
 
 /// Blocks read from disk per deleted run, legacy layout against grouped
 #[derive(Clone, Parser)]
@@ -215,7 +215,9 @@ macro_rules! layout {
             ) -> Result<Figures, Fault> {
                 let block_size = sizes.block_kib.map(BlockSize::from_kib).transpose()?;
                 let database = Embedded::open(place, options(64 << 10, block_size))?;
-                let (service, timers) = Service::start(&database, Littlehorse::apply_to(&database)?).await?;
+                let any = AnyDatabase::from(database.clone());
+                let (service, timers) = Service::start(&any, Littlehorse::apply_to(&any)?).await?;
+                drop(any);
                 service
                     .put_spec(TENANT, serde_json::from_value(shape.spec())?)
                     .await?;
@@ -233,7 +235,9 @@ macro_rules! layout {
                 drop(service);
                 database.close().await?;
                 let database = Embedded::open(place, options(sizes.cache_kib, block_size))?;
-                let (service, timers) = Service::start(&database, Littlehorse::apply_to(&database)?).await?;
+                let any = AnyDatabase::from(database.clone());
+                let (service, timers) = Service::start(&any, Littlehorse::apply_to(&any)?).await?;
+                drop(any);
                 // The timeouts of tasks that were done long ago would ring, and read their runs.
                 timers.stop().await;
                 let few = "--warm-up and --deletes are more than --runs";

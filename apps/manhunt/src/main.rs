@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,18 +11,17 @@ use clap::{Args, Parser};
 use lettre::message::Mailbox;
 use manhunt::channel::{Channels, Email, Twilio, Webhook};
 use manhunt::{Service, Settings, api, demo};
-use trestle::app::{self, Loopback};
+use trestle::app::{self, DatabaseFlags, Loopback};
 use trestle::{Embedded, Options};
 
 /// Finds a person by trying their contact methods one after another.
 #[derive(Parser)]
 #[command(name = "manhunt", version)]
 enum Cli {
-    /// Serves the API and the page from a directory.
+    /// Serves the API and the page.
     Serve {
-        /// Where the data is; made if it is missing.
-        #[arg(long)]
-        data: PathBuf,
+        #[command(flatten)]
+        database: DatabaseFlags,
         #[command(flatten)]
         door: Door,
     },
@@ -65,8 +63,8 @@ fn main() -> ExitCode {
 async fn serve(cli: Cli) -> Result<(), Box<dyn Error>> {
     let (is_demo, options) = (matches!(cli, Cli::Demo(_)), Options::default());
     let (database, door) = match cli {
-        Cli::Serve { data, door } => (Embedded::open(&data, options)?, door),
-        Cli::Demo(door) => (Embedded::in_memory(options)?, door),
+        Cli::Serve { database, door } => (database.open("manhunt", database.files("manhunt"))?, door),
+        Cli::Demo(door) => (Embedded::in_memory(options)?.into(), door),
     };
     let listener = Loopback::listen(door.port).await?;
     let url = listener.url();

@@ -8,7 +8,7 @@ use trestle::app::{self, Lines, Tokens, random_bytes};
 use trestle::events::Events;
 use trestle::queue::{Queues, WorkerSettings, Workers};
 use trestle::typed::Timestamp;
-use trestle::{Clock, Embedded};
+use trestle::{AnyDatabase, Clock};
 
 use crate::channel::{Channel, Twilio};
 use crate::metrics::Metrics;
@@ -47,7 +47,7 @@ pub struct Settings {
 /// What requests and steps work with.
 pub struct Service {
     /// The typed client.
-    pub db: Manhunt<Embedded>,
+    pub db: Manhunt<AnyDatabase>,
     /// The queues, with [`STEPS`] and its dead letters among them.
     pub queues: Queues,
     pub(crate) channel: Arc<dyn Channel>,
@@ -64,7 +64,7 @@ pub type Running = app::Running<Service>;
 impl Service {
     /// Starts the application on a database.
     pub async fn start(
-        database: &Embedded,
+        database: &AnyDatabase,
         channel: Arc<dyn Channel>,
         settings: Settings,
     ) -> Result<Running, Box<dyn Error>> {
@@ -103,7 +103,7 @@ impl Service {
 }
 
 /// The secret that signs links: made at the first start, and found at every other one.
-async fn link_secret(db: &Manhunt<Embedded>) -> Result<Vec<u8>, Box<dyn Error>> {
+async fn link_secret(db: &Manhunt<AnyDatabase>) -> Result<Vec<u8>, Box<dyn Error>> {
     let key = SettingKey::new(LINK_SECRET);
     if let Some(found) = db.get(&key).consistent().await? {
         return Ok(found.value);

@@ -46,7 +46,7 @@ fn main() -> ExitCode {
 
 async fn show(cli: Cli) -> Shown<()> {
     let folder = tempfile::tempdir()?;
-    let database = Embedded::open(folder.path().join("table"), Options::default())?;
+    let database = Embedded::open(folder.path().join("table"), Options::default())?.into();
     let objects = Objects::directory(&folder.path().join("objects"))?;
     let indexes = folder.path().join("indexes");
     let app = Catalogue::start(Setup::new(&database, objects, indexes)).await?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::RwLock;
-use trestle::Embedded;
+use trestle::AnyDatabase;
 use trestle::app::Objects;
 use trestle::events::{Events, Router};
 use trestle::queue::{Queues, WorkerSettings, Workers};
@@ -20,7 +20,7 @@ use crate::{Result, segments};
 /// What requests and workers work with.
 pub struct Catalogue {
     /// The typed client.
-    pub db: Reindexer<Embedded>,
+    pub db: Reindexer<AnyDatabase>,
     /// The queues of the reindexers and the pipelines.
     pub queues: Queues,
     /// The reindexes by segments: the database's own.
@@ -37,7 +37,7 @@ pub struct Catalogue {
 /// What a catalogue is started with.
 pub struct Setup {
     /// The database.
-    pub embedded: Embedded,
+    pub database: AnyDatabase,
     /// How rows are raised to a version: by the same database, unless a test stands between them.
     pub touch: Arc<dyn Touch>,
     /// Where payloads lie.
@@ -58,10 +58,10 @@ pub struct Setup {
 
 impl Setup {
     /// The usual settings on a database.
-    pub fn new(embedded: &Embedded, objects: Objects, indexes: PathBuf) -> Self {
+    pub fn new(database: &AnyDatabase, objects: Objects, indexes: PathBuf) -> Self {
         Self {
-            embedded: embedded.clone(),
-            touch: Arc::new(embedded.clone()),
+            database: database.clone(),
+            touch: Arc::new(database.clone()),
             objects,
             indexes,
             shards: Shards(1_500),
@@ -78,23 +78,23 @@ impl Setup {
 impl Catalogue {
     /// Starts the application: its pipelines, the routes to them, and its reindexers.
     pub async fn start(setup: Setup) -> std::result::Result<Arc<Self>, Box<dyn std::error::Error>> {
-        let embedded = setup.embedded.clone();
+        let database = setup.database.clone();
         let app = Arc::new(Catalogue {
-            db: Reindexer::apply_to(&embedded)?,
-            queues: embedded.queues().clone(),
-            reindexer: embedded.reindexer(),
-            workers: Workers::new(embedded.queues()),
+            db: Reindexer::apply_to(&database)?,
+            queues: database.queues().clone(),
+            reindexer: database.reindexer(),
+            workers: Workers::new(database.queues()),
             router: OnceLock::new(),
-            writes: Units::new(Arc::clone(embedded.clock()), setup.budget.write_units),
+            writes: Units::new(Arc::clone(database.clock()), setup.budget.write_units),
             setup,
             pipelines: RwLock::default(),
         });
         // From the first one on, rows have a version, without which they would not be in the index of shards.
-        embedded.set_reindex_version(shards::TABLE, Some("record"), 0)?;
+        database.set_reindex_version(shards::TABLE, Some("record"), 0)?;
         for row in app.db.pipelines().collect().await? {
             app.open_pipeline(row).await?;
         }
-        let routes = jobs().fold(Events::of(&embedded), |events, job| {
+        let routes = jobs().fold(Events::of(&database), |events, job| {
             let (app, destination) = (Arc::clone(&app), job.destination);
             let publish = move |change| Arc::clone(&app).publish(destination, change);
             events.on(&job.job_config_id, |all| narrow(all, job.source), publish)

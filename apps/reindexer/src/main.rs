@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser};
 use reindexer::{Catalogue, NewReindex, Setup, Shards, api};
-use trestle::app::{self, Objects};
-use trestle::{Embedded, Options};
+use trestle::app::{self, DatabaseFlags, Objects};
 
 /// A catalogue whose records can be transformed again at any time.
 #[derive(Parser)]
@@ -45,9 +44,8 @@ enum Cli {
 
 #[derive(Args)]
 struct Door {
-    /// Where the data is; made if it is missing
-    #[arg(long, default_value = "trestle-data/reindexer")]
-    data: PathBuf,
+    #[command(flatten)]
+    database: DatabaseFlags,
     /// Where payloads are: a directory, or s3://BUCKET/PREFIX with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION
     /// from the environment [default: DATA/objects]
     #[arg(long)]
@@ -121,8 +119,7 @@ fn read_ids(file: PathBuf) -> Result<Vec<String>, String> {
 
 impl Door {
     async fn open(&self) -> Result<Arc<Catalogue>, Box<dyn Error>> {
-        let data = &self.data;
-        let database = Embedded::open(data.join("table"), Options::default())?;
+        let (database, data) = self.database.open_with_files("reindexer")?;
         let objects = match &self.objects {
             Some(place) => Objects::open(place, self.s3_endpoint.as_deref()),
             None => Objects::directory(&data.join("objects")),

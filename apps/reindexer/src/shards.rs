@@ -101,7 +101,7 @@ impl Catalogue {
     /// Asks for every shard of a source to be brought to a version, and says which. Rows that are inserted from now on have
     /// it by themselves.
     pub(crate) async fn start_shards(&self, source: Source, desired: Option<i64>) -> Result<i64> {
-        let database = &self.setup.embedded;
+        let database = &self.setup.database;
         let now = || database.clock().now().as_secs().cast_signed();
         let desired_version = desired.unwrap_or_else(now);
         if desired_version < 1 {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, Parser};
-use trestle::app::{self, Loopback, PublicFiles, Webhooks};
+use trestle::app::{self, DatabaseFlags, Loopback, PublicFiles, Webhooks};
 use trestle::{Embedded, Options};
 use warehouse::{Bundler, Esbuild, Files, Service, Setup, api, demo};
 
@@ -17,9 +17,8 @@ use warehouse::{Bundler, Esbuild, Files, Service, Setup, api, demo};
 enum Cli {
     /// Serve the registry, the API and the page
     Serve {
-        /// Where the data is; made if it is missing
-        #[arg(long)]
-        data: PathBuf,
+        #[command(flatten)]
+        database: DatabaseFlags,
         #[command(flatten)]
         door: Door,
     },
@@ -65,9 +64,12 @@ async fn serve(cli: Cli) -> Result<(), Box<dyn Error>> {
     let (is_demo, options) = (matches!(cli, Cli::Demo(_)), Options::default());
     // The demonstration's files go with it.
     let temporary = tempfile::tempdir()?;
-    let (database, data, door) = match cli {
-        Cli::Serve { data, door } => (Embedded::open(data.join("table"), options)?, data, door),
-        Cli::Demo(door) => (Embedded::in_memory(options)?, temporary.path().to_owned(), door),
+    let ((database, data), door) = match cli {
+        Cli::Serve { database, door } => (database.open_with_files("warehouse")?, door),
+        Cli::Demo(door) => (
+            (Embedded::in_memory(options)?.into(), temporary.path().to_owned()),
+            door,
+        ),
     };
     let listener = Loopback::listen(door.port).await?;
     let url = listener.url();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use trestle::Embedded;
+use trestle::AnyDatabase;
 use trestle::app::{self, PublicFiles, Webhooks};
 use trestle::events::Events;
 use trestle::queue::{Queues, WorkerSettings, Workers};
@@ -37,7 +37,7 @@ pub struct Setup {
 /// What requests and jobs work with.
 pub struct Service {
     /// The typed client.
-    pub db: Warehouse<Embedded>,
+    pub db: Warehouse<AnyDatabase>,
     /// The queues, with [`JOBS`] and [`WEBHOOKS`] among them.
     pub queues: Queues,
     pub(crate) setup: Setup,
@@ -48,7 +48,7 @@ pub type Running = app::Running<Service>;
 
 impl Service {
     /// Starts the application on a database.
-    pub async fn start(database: &Embedded, setup: Setup) -> Result<Running, Box<dyn std::error::Error>> {
+    pub async fn start(database: &AnyDatabase, setup: Setup) -> Result<Running, Box<dyn std::error::Error>> {
         let service = Arc::new(Service {
             db: Warehouse::apply_to(database)?,
             queues: database.queues().clone(),

@@ -51,6 +51,13 @@ impl EndpointClock for UnknownClock {
     }
 }
 
+/// A function that says `None` while it knows nothing.
+impl<F: Fn(Timestamp) -> Option<(Timestamp, Timestamp)> + Send + Sync> EndpointClock for F {
+    fn span(&self, at: Timestamp) -> (Timestamp, Timestamp) {
+        self(at).unwrap_or_else(|| UnknownClock.span(at))
+    }
+}
+
 impl ScanSettings {
     /// Records of Amazon DynamoDB can be read within a second as a rule, those of ScyllaDB Alternator after ten.
     pub const STREAM_DELAY: Duration = Duration::from_secs(15);

@@ -172,8 +172,7 @@ impl Duty {
         Fence::new(
             Arc::clone(&self.endpoint.database),
             Some(self.while_held(epoch)),
-            own,
-            there,
+            vec![(own, there.to_owned())],
         )
     }
 
@@ -205,7 +204,11 @@ impl Duty {
     /// The endpoint as other gateways see it: the same tables, to be read.
     #[must_use]
     pub fn open_side(&self, own: &'static str, there: &'static str) -> Fence {
-        Fence::new(Arc::clone(&self.endpoint.database), None, own, there)
+        Fence::new(
+            Arc::clone(&self.endpoint.database),
+            None,
+            vec![(own, there.to_owned())],
+        )
     }
 
     /// What the holder of an epoch, or one before it, has noted.
@@ -331,11 +334,11 @@ pub(crate) fn free_sweep() -> TransactWriteItem {
     }
 }
 
-fn number(number: u64) -> AttributeValue {
+pub(crate) fn number(number: u64) -> AttributeValue {
     AttributeValue::N(Number::from(number))
 }
 
-fn names(names: &[(&str, &str)]) -> std::collections::BTreeMap<String, String> {
+pub(crate) fn names(names: &[(&str, &str)]) -> std::collections::BTreeMap<String, String> {
     let owned = |(name, stands_for): &(&str, &str)| ((*name).to_owned(), (*stands_for).to_owned());
     names.iter().map(owned).collect()
 }

@@ -1,55 +1,74 @@
-//! The endpoint as the holder of a duty writes it: each write is one transaction with the check that the duty is still held.
+//! The endpoint as the holder of a duty, or of a lease, writes it: each write is one transaction with the check that it is still held.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use trestle_api::{
-    BatchWriteItem, BatchWriteItemOutput, CancellationCode, Database, DatabaseExt, Delete, Error, ErrorKind,
-    Put, Request, Response, ResponseFuture, TransactWriteItem, TransactWriteItems, WriteRequest,
+    BatchWriteItem, BatchWriteItemOutput, CancellationCode, Database, DatabaseExt, Delete, Error, Put,
+    PutItem, PutItemOutput, PutRequest, Request, Response, ResponseFuture, TransactWriteItem,
+    TransactWriteItems, WriteRequest,
 };
 use trestle_item::size;
 
 /// The most bytes of rows in a transaction: an endpoint takes 4 MB of them.
 const BYTES_MAX: usize = 3_000_000;
 
-/// A table of the holder's at the endpoint, under another name there. Without a check, it can only be read.
+/// Tables of the holder's at the endpoint, under other names there. Without a check, they can only be read.
 pub struct Fence {
     database: Arc<dyn Database>,
     holds: Option<TransactWriteItem>,
-    own: &'static str,
-    there: &'static str,
+    /// What the holder calls its tables, and what they are called there.
+    tables: Vec<(&'static str, String)>,
     /// Transactions that check the same row get in each other's way at the endpoint: here they wait for one another.
     turn: tokio::sync::Mutex<()>,
     is_lost: AtomicBool,
 }
 
 impl Fence {
-    pub(crate) fn new(
+    /// Tables of this database, each by what the holder calls it and by its name there. `holds` is the check that is part of every
+    /// write.
+    #[must_use]
+    pub fn new(
         database: Arc<dyn Database>,
         holds: Option<TransactWriteItem>,
-        own: &'static str,
-        there: &'static str,
+        tables: Vec<(&'static str, String)>,
     ) -> Self {
         Fence {
             database,
             holds,
-            own,
-            there,
+            tables,
             turn: tokio::sync::Mutex::default(),
             is_lost: AtomicBool::new(false),
         }
     }
 
-    /// Whether a write found that another gateway has the duty now.
+    /// Whether a write found that another one is the holder now.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Acquire)
     }
 
     fn rename(&self, table: &mut String) {
-        if table == self.own {
-            self.there.clone_into(table);
+        if let Some((_, there)) = self.tables.iter().find(|(own, _)| table == own) {
+            there.clone_into(table);
         }
+    }
+
+    fn renamed(&self, mut table: String) -> String {
+        self.rename(&mut table);
+        table
+    }
+
+    fn with_own_names<T>(&self, answered: BTreeMap<String, T>) -> BTreeMap<String, T> {
+        let own = |there: String| match self.tables.iter().find(|(_, name)| *name == there) {
+            Some((own, _)) => (*own).to_owned(),
+            None => there,
+        };
+        answered
+            .into_iter()
+            .map(|(there, of_it)| (own(there), of_it))
+            .collect()
     }
 
     async fn answer(&self, mut request: Request) -> Result<Response, Error> {
@@ -58,7 +77,11 @@ impl Fence {
             Request::DescribeTable(request) => self.rename(&mut request.table_name),
             Request::GetItem(request) => self.rename(&mut request.table_name),
             Request::Query(request) => self.rename(&mut request.table_name),
-            Request::BatchWriteItem(_) | Request::TransactWriteItems(_) => {}
+            Request::BatchGetItem(request) => {
+                let asked = std::mem::take(&mut request.request_items).into_iter();
+                request.request_items = asked.map(|(table, keys)| (self.renamed(table), keys)).collect();
+            }
+            Request::PutItem(_) | Request::BatchWriteItem(_) | Request::TransactWriteItems(_) => {}
             other => {
                 return Err(Error::defect(format_args!(
                     "{} through a fence",
@@ -67,6 +90,13 @@ impl Fence {
             }
         }
         match request {
+            Request::BatchGetItem(request) => {
+                let mut answer = self.database.batch_get_item(request).await?;
+                answer.responses = self.with_own_names(answer.responses);
+                answer.unprocessed_keys = self.with_own_names(answer.unprocessed_keys);
+                Ok(answer.into())
+            }
+            Request::PutItem(put) => self.put(put).await.map(Into::into),
             Request::BatchWriteItem(batch) => self.batch(batch).await.map(Into::into),
             Request::TransactWriteItems(request) => {
                 let written = self.transact(request).await;
@@ -74,6 +104,22 @@ impl Fence {
             }
             request => self.database.execute(request).await,
         }
+    }
+
+    /// A row without a condition: its holder knows what is there.
+    async fn put(&self, put: PutItem) -> Result<PutItemOutput, Error> {
+        if put.condition_expression.is_some() || put.return_values.is_some() {
+            return Err(Error::defect(
+                "a condition or an answer of PutItem through a fence",
+            ));
+        }
+        let write = WriteRequest {
+            put_request: Some(PutRequest { item: put.item }),
+            delete_request: None,
+        };
+        self.transact_all(vec![in_transaction(&put.table_name, write)])
+            .await?;
+        Ok(PutItemOutput::default())
     }
 
     /// Rows in no particular order and not all at once, as the batch promises no more.
@@ -126,15 +172,25 @@ impl Fence {
         request.transact_items.push(holds.clone());
         let _turn = self.turn.lock().await;
         let written = self.database.transact_write_items(request).await;
-        written.inspect_err(|error| {
-            let reasons = error.reasons();
-            let is_lost = reasons
-                .last()
-                .is_some_and(|reason| reason.code == CancellationCode::ConditionalCheckFailed);
-            if error.kind() == ErrorKind::TransactionCanceled && is_lost {
-                self.is_lost.store(true, Ordering::Release);
-            }
-        })
+        written.map_err(|error| self.without_check(error))
+    }
+}
+
+impl Fence {
+    /// The error as the caller would get it who asked for its items alone: without the reason of the check.
+    fn without_check(&self, error: Error) -> Error {
+        let Some((check, own)) = error.reasons().split_last() else {
+            return error;
+        };
+        if check.code == CancellationCode::ConditionalCheckFailed {
+            self.is_lost.store(true, Ordering::Release);
+            return error;
+        }
+        match own.iter().any(|reason| reason.code != CancellationCode::None) {
+            true => Error::transaction_canceled(own.to_vec()),
+            // Another transaction has the row of the check: its holder changes.
+            false => Error::transaction_conflict(),
+        }
     }
 }
 

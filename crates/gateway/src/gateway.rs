@@ -10,7 +10,7 @@ use trestle_api::{
 };
 use trestle_binding::BindError;
 use trestle_env::{Clock, SystemClock};
-use trestle_hook::{Hook, Host};
+use trestle_hook::{By, Hook, Host};
 use trestle_models::{Models, Sweeper};
 use trestle_writes::{Action, BATCH_WRITES_MAX, Write, shown_of_removal, shown_of_update};
 
@@ -107,6 +107,12 @@ impl Gateway {
     /// What the endpoint can do, as it was found out last.
     pub async fn stored_probe(&self) -> Result<Option<StoredProbe>, Error> {
         StoredProbe::read(&*self.endpoint().database).await
+    }
+
+    /// The same endpoint for a reindex: its updates raise the version of rows, which clients do not, and change nothing else.
+    #[must_use]
+    pub fn touching(&self) -> TouchingGateway {
+        TouchingGateway(self.clone())
     }
 
     fn endpoint(&self) -> &Endpoint {
@@ -211,7 +217,7 @@ impl Gateway {
         };
         match request {
             Request::PutItem(put) => self.put(hook, put).await.map(Into::into),
-            Request::UpdateItem(update) => self.update(hook, update).await.map(Into::into),
+            Request::UpdateItem(update) => self.update(hook, update, By::Client).await.map(Into::into),
             Request::DeleteItem(delete) => self.delete(hook, delete).await.map(Into::into),
             Request::TransactWriteItems(request) => self.transact(hook, request).await.map(Into::into),
             Request::BatchWriteItem(batch) => self.batch(hook, batch).await.map(Into::into),
@@ -266,14 +272,22 @@ impl Gateway {
         })
     }
 
-    async fn update(&self, hook: &Arc<dyn Hook>, mut request: UpdateItem) -> Result<UpdateItemOutput, Error> {
+    async fn update(
+        &self,
+        hook: &Arc<dyn Hook>,
+        mut request: UpdateItem,
+        by: By,
+    ) -> Result<UpdateItemOutput, Error> {
         let write = Write::of_update(&mut request).map_err(Error::of_request)?;
         let update = match &write.action {
             Action::Update(_, update) => update.clone(),
             _ => None,
         };
         let wanted = request.return_values;
-        let one = one(write, request.return_consumed_capacity, wanted);
+        let one = Asked {
+            by,
+            ..one(write, request.return_consumed_capacity, wanted)
+        };
         let mut written = self.endpoint().write(hook, one).await?;
         let (old, new) = first(&mut written);
         Ok(UpdateItemOutput {
@@ -305,6 +319,7 @@ impl Gateway {
             capacity: request.return_consumed_capacity,
             shows_item: false,
             token,
+            by: By::Client,
         };
         let written = self.endpoint().write(hook, asked).await?;
         Ok(TransactWriteItemsOutput {
@@ -370,6 +385,33 @@ impl Gateway {
 impl Database for Gateway {
     fn execute(&self, request: Request) -> ResponseFuture<'_> {
         Box::pin(self.answer(request))
+    }
+}
+
+/// A gateway whose updates are those of a reindex: see [`Gateway::touching`].
+#[derive(Clone, Debug)]
+pub struct TouchingGateway(Gateway);
+
+impl TouchingGateway {
+    async fn touch(&self, update: UpdateItem) -> Result<UpdateItemOutput, Error> {
+        let Gateway { inner } = &self.0;
+        inner.models.refuse_while_not_in_force()?;
+        let _writing = inner.endpoint.writing.read().await;
+        match inner.endpoint.hook() {
+            Some(hook) if hook.covers(table_name(&update.table_name)) => {
+                self.0.update(&hook, update, By::Touch).await
+            }
+            _ => inner.endpoint.database.update_item(update).await,
+        }
+    }
+}
+
+impl Database for TouchingGateway {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
+        match request {
+            Request::UpdateItem(update) => Box::pin(async move { self.touch(update).await.map(Into::into) }),
+            request => self.0.execute(request),
+        }
     }
 }
 

@@ -32,6 +32,7 @@ mod own_table;
 mod part;
 mod past_writes;
 mod probe;
+mod program_lease;
 mod relocate;
 mod scan_both;
 mod scratch;
@@ -44,9 +45,10 @@ mod write;
 
 pub use duty::{Duty, DutyHolder};
 pub use fence::Fence;
-pub use gateway::Gateway;
+pub use gateway::{Gateway, TouchingGateway};
 pub use past_writes::{PastWrites, PastWritesOptions};
 pub use probe::Capabilities;
+pub use program_lease::ProgramLease;
 pub use stored_probe::StoredProbe;
 pub use trestle_binding::PastWritesStatus;
 

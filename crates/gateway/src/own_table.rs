@@ -11,8 +11,8 @@ const LOOKS_MAX: usize = 2_000;
 
 /// A table with strings as its key.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OwnTable {
-    pub(crate) name: &'static str,
+pub(crate) struct OwnTable<'n> {
+    pub(crate) name: &'n str,
     pub(crate) key: &'static str,
     /// The range key, if it has one.
     pub(crate) range: Option<&'static str>,
@@ -20,7 +20,7 @@ pub(crate) struct OwnTable {
     pub(crate) ttl: Option<&'static str>,
 }
 
-impl OwnTable {
+impl OwnTable<'_> {
     /// Creates it if it is not there.
     pub(crate) async fn ensure(self, database: &dyn Database) -> Result<(), Error> {
         let asked = DescribeTable {

@@ -9,7 +9,7 @@ use trestle_api::{
     BatchStatementResponse, DatabaseExt, Error, ErrorKind, ExecuteStatement, ExecuteStatementOutput,
     ExecuteTransaction, ExecuteTransactionOutput, Request, Response, table_name,
 };
-use trestle_hook::Hook;
+use trestle_hook::{By, Hook};
 use trestle_partiql::Parsed;
 use trestle_writes::{
     StatementShown, StatementTable, StatementWrite, bind_statement, check_batch_is_of_one_kind, parse_alone,
@@ -215,6 +215,7 @@ impl Endpoint {
             capacity: request.return_consumed_capacity,
             shows_item: false,
             token,
+            by: By::Client,
         };
         let done = self.write(hook, asked).await?;
         Ok(ExecuteTransactionOutput {

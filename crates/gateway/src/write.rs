@@ -41,6 +41,8 @@ pub(crate) struct Asked {
     pub(crate) shows_item: bool,
     /// Names a transaction, so that repeating it does nothing.
     pub(crate) token: Option<Token>,
+    /// Who writes.
+    pub(crate) by: By,
 }
 
 impl Asked {
@@ -53,6 +55,7 @@ impl Asked {
             capacity: None,
             shows_item: false,
             token: None,
+            by: By::Client,
         }
     }
 }
@@ -164,7 +167,7 @@ impl Endpoint {
             .map(|placed| (placed.id.clone(), placed.key.clone()));
         self.read_rows(keys.collect(), &mut known).await?;
         let rows = results(&placed, &known, asked.items)?;
-        let changes = changes(&placed, &rows, now);
+        let changes = changes(&placed, &rows, now, asked.by);
         let (positions, changes): (Vec<usize>, Vec<Change<'_>>) = changes.into_iter().unzip();
         let verdict = match changes.is_empty() {
             true => Verdict::default(),
@@ -334,6 +337,7 @@ fn together(all: Vec<Asked>) -> Asked {
         capacity,
         shows_item: false,
         token: None,
+        by: By::Client,
     }
 }
 
@@ -367,7 +371,12 @@ fn results(placed: &[Placed], known: &KnownRows, items: Option<usize>) -> Result
 }
 
 /// What the hook is asked about, with its place among the writes.
-fn changes<'r>(placed: &'r [Placed], rows: &'r [RowImages], now: Timestamp) -> Vec<(usize, Change<'r>)> {
+fn changes<'r>(
+    placed: &'r [Placed],
+    rows: &'r [RowImages],
+    now: Timestamp,
+    by: By,
+) -> Vec<(usize, Change<'r>)> {
     let all = placed.iter().zip(rows).enumerate();
     let asked = all.filter(|(_, (placed, (old, new)))| {
         !matches!(placed.write.action, Action::Check(_)) && (old.is_some() || new.is_some())
@@ -379,7 +388,7 @@ fn changes<'r>(placed: &'r [Placed], rows: &'r [RowImages], now: Timestamp) -> V
                 old: old.as_ref(),
                 new: new.as_ref(),
                 now,
-                by: By::Client,
+                by,
             };
             (at, change)
         })

@@ -93,7 +93,7 @@ pub(crate) fn expand(plan: &Plan<'_>, accesses: &Accesses<'_>, updates: &[update
             }
 
             fn known_to(db: &D) -> Self {
-                let clock = ::core::clone::Clone::clone(::trestle::WithModels::models(db).clock());
+                let clock = ::core::clone::Clone::clone(::trestle::WithModels::clock(db));
                 Self::on(::core::clone::Clone::clone(db)).with_clock(clock).model_applied()
             }
         }

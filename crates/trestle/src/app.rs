@@ -72,6 +72,7 @@
 //! }
 //! ```
 
+mod database_flags;
 mod error;
 #[cfg(feature = "objects")]
 mod files;
@@ -96,6 +97,7 @@ mod tokens;
 #[cfg(feature = "objects")]
 mod webhooks;
 
+pub use database_flags::{DatabaseError, DatabaseFlags};
 pub use error::{Error, Result};
 pub use found::OrNotFound;
 pub use known::{fingerprint, shown_unless_known};

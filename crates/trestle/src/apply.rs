@@ -1,7 +1,6 @@
 //! Applying the model of a typed client to a database.
 
 use trestle_binding::{BindError, Report};
-use trestle_embedded::{ApplyOptions, Nobody};
 use trestle_typed::Model;
 
 use crate::WithModels;
@@ -15,6 +14,9 @@ pub enum ApplyError {
     /// Something is in the way; nothing was changed.
     #[error("{0}")]
     Refused(Box<Report>),
+    /// The server that keeps the models of the endpoint refused it, or did not answer.
+    #[error("the server at the endpoint: {0}")]
+    Server(String),
 }
 
 /// Makes the database what the model says: its tables are created or altered, and its keys, checks and effects are part
@@ -23,10 +25,5 @@ pub enum ApplyError {
 /// Generated clients have it as `apply_to`. For rows that are older than the model, and for a dry run, see
 /// [`WithModels::models`].
 pub fn apply<M: Model>(db: &impl WithModels) -> Result<Report, ApplyError> {
-    let options = ApplyOptions::default();
-    let report = db.models().apply(M::definition().text(), options, &mut Nobody)?;
-    if report.is_refused() {
-        return Err(ApplyError::Refused(Box::new(report)));
-    }
-    Ok(report)
+    db.apply_model(M::definition().text())
 }

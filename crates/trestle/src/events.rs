@@ -95,10 +95,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trestle_binding::BindError;
-use trestle_embedded::{Embedded, RouteSetup};
+use trestle_embedded::RouteSetup;
 use trestle_events::{ModelTyper, QueueDoor};
 use trestle_typed::{Client, Definition, Entity, FromRow, Model};
 
+use crate::AnyDatabase;
 use handler::Handler;
 use named::{Connected, Named};
 
@@ -108,7 +109,7 @@ const POLL: Duration = Duration::from_secs(1);
 /// Routes to handlers while they are put together.
 #[must_use = "nothing is delivered until this is started"]
 pub struct Events {
-    db: Embedded,
+    db: AnyDatabase,
     routes: Vec<Route>,
     doors: BTreeMap<String, Door>,
     /// Knows the models from the start on.
@@ -119,15 +120,16 @@ pub struct Events {
 }
 
 impl Events {
-    /// Routes for changes of this database.
-    pub fn of(db: &Embedded) -> Self {
+    /// Routes for changes of this database: an [`Embedded`](crate::Embedded) or an [`AnyDatabase`].
+    pub fn of(db: &(impl Clone + Into<AnyDatabase>)) -> Self {
+        let db: AnyDatabase = db.clone().into();
         Self {
-            db: db.clone(),
             routes: Vec::new(),
             doors: BTreeMap::new(),
             typer: Arc::default(),
             definitions: BTreeMap::new(),
             named: Named::of(db.queues()),
+            db,
             faults: Vec::new(),
         }
     }
@@ -262,8 +264,8 @@ impl Events {
 }
 
 /// The models that are stored with the data, all versions: what happened before a migration is told in the layout of then.
-fn stored(db: &Embedded) -> Result<Vec<Arc<trestle_model::Model>>, ApplyError> {
-    db.models().versions().map_err(|error| match error {
+fn stored(db: &AnyDatabase) -> Result<Vec<Arc<trestle_model::Model>>, ApplyError> {
+    db.model_versions().map_err(|error| match error {
         BindError::Database(error) => ApplyError::Database(error),
         other => ApplyError::Routes(vec![other.to_string()]),
     })

@@ -148,6 +148,8 @@
 //! Where the endpoint is a Trestle server, or gateway, that has the model, `Shop::on(remote).model_applied()` is enough. Where
 //! nothing knows the model, `Shop::on(remote)` reads and puts rows; what a database has to derive, it refuses.
 //!
+//! A program that is to run in a directory as well as at an endpoint holds an [`AnyDatabase`], which also hands out queues, routes and reindexes.
+//!
 //! What fails on the way is tried again where that is safe. A write that might count twice is sent once; if its answer is
 //! lost, the error says that nobody knows whether it was made.
 //!
@@ -174,9 +176,12 @@
 //! }
 //! ```
 
+mod any_database;
 #[cfg(feature = "app")]
 pub mod app;
 mod apply;
+#[cfg(feature = "remote")]
+mod endpoint;
 pub mod events;
 pub mod migrate;
 pub mod models;
@@ -184,7 +189,10 @@ pub mod queue;
 pub mod reindex;
 mod with_models;
 
+pub use any_database::AnyDatabase;
 pub use apply::{ApplyError, apply};
+#[cfg(feature = "remote")]
+pub use endpoint::EndpointError;
 pub use trestle_api as api;
 pub use trestle_api::{Database, DatabaseExt, Error, ErrorKind, Operation, TouchRows, Touched};
 pub use trestle_collection as collection;

@@ -45,7 +45,7 @@ use trestle_embedded::Embedded;
 use trestle_embedded::Nobody;
 use trestle_typed::Model;
 
-use crate::{ApplyError, WithModels, apply};
+use crate::{ApplyError, WithModels};
 
 pub use trestle_binding::{MigrationPlan, MigrationState, MigrationStatus, Rate};
 pub use trestle_embedded::{PlanOptions, StartOptions};
@@ -65,10 +65,10 @@ pub enum MigrateError {
 }
 
 impl MigrateError {
-    fn of_apply(error: ApplyError) -> Self {
+    pub(crate) fn of_apply(error: ApplyError) -> Self {
         match error {
             ApplyError::Bind(error) => MigrateError::Bind(error),
-            refused @ ApplyError::Refused(_) => MigrateError::Apply(refused),
+            refused => MigrateError::Apply(refused),
         }
     }
 }
@@ -77,15 +77,7 @@ impl MigrateError {
 /// background as long as the database is open. Where nothing has to move, the model is applied as `apply_to` does. Repeating
 /// it goes on where it was.
 pub fn to<M: Model, D: WithModels>(db: &D, options: StartOptions) -> Result<Migration<D>, MigrateError> {
-    let text = M::definition().text();
-    match db.models().start_migration(text, options, &mut Nobody) {
-        Ok(plan) if plan.is_refused() => return Err(MigrateError::Refused(Box::new(plan))),
-        Ok(_) => {}
-        Err(BindError::NoModel { .. } | BindError::NothingMoves { .. } | BindError::OnTheMove { .. }) => {
-            apply::<M>(db).map_err(MigrateError::of_apply)?;
-        }
-        Err(error) => return Err(error.into()),
-    }
+    db.migrate_model(M::definition().text(), options)?;
     Ok(Migration {
         db: db.clone(),
         model: M::definition().name().to_owned(),
@@ -98,7 +90,7 @@ pub fn plan<M: Model>(db: &impl WithModels) -> Result<MigrationPlan, BindError> 
         dry_run: true,
         ..PlanOptions::default()
     };
-    db.models()
+    db.models()?
         .plan_migration(M::definition().text(), options, &mut Nobody)
 }
 
@@ -113,34 +105,35 @@ impl<D: WithModels> Migration<D> {
     /// How it is doing; `None` if nothing ever had to move.
     #[must_use]
     pub fn status(&self) -> Option<MigrationStatus> {
-        self.db.models().migration_status(Some(&self.model)).ok()
+        let models = self.db.models().ok()?;
+        models.migration_status(Some(&self.model)).ok()
     }
 
     /// Moves rows on this thread, too, and waits until nothing more happens by itself: they are all in their places, it is
     /// paused, or some cannot move.
     pub fn wait(&self) -> Result<MigrationStatus, BindError> {
-        self.db.models().sweep(Some(&self.model), &mut |_| true)
+        self.db.models()?.sweep(Some(&self.model), &mut |_| true)
     }
 
     /// Lets the sweep stand still; rows that are written move all the same.
     pub fn pause(&self) -> Result<MigrationStatus, BindError> {
-        self.db.models().pause_migration(Some(&self.model))
+        self.db.models()?.pause_migration(Some(&self.model))
     }
 
     /// Lets the sweep go on, at another rate if one is given.
     pub fn resume(&self, rate: Option<Rate>) -> Result<MigrationStatus, BindError> {
-        self.db.models().resume_migration(Some(&self.model), rate)
+        self.db.models()?.resume_migration(Some(&self.model), rate)
     }
 
     /// Ends it once it is verified: keys of the version before are no longer understood, and there is no way back.
     pub fn finish(&self) -> Result<MigrationStatus, BindError> {
-        self.db.models().finish_migration(Some(&self.model))
+        self.db.models()?.finish_migration(Some(&self.model))
     }
 
     /// Goes back to the version before, which takes effect at once, or says which rows it could not hold.
     pub fn roll_back(&self) -> Result<Option<MigrationPlan>, BindError> {
         self.db
-            .models()
+            .models()?
             .roll_back_migration(Some(&self.model), &mut Nobody)
     }
 }

@@ -1,26 +1,67 @@
 //! Databases that models can be applied to.
 
-use trestle_api::Database;
-use trestle_embedded::{Embedded, Models};
+use std::sync::Arc;
+
+use trestle_api::{Database, Error};
+use trestle_binding::{BindError, Report};
+use trestle_embedded::{ApplyOptions, Embedded, Models, Nobody, StartOptions};
+use trestle_env::Clock;
 #[cfg(feature = "remote")]
 use trestle_gateway::Gateway;
 
+use crate::ApplyError;
+use crate::migrate::MigrateError;
+
 /// A database that derives keys and carries out effects itself: one in this process, or an endpoint behind a `Gateway` (with the
-/// feature `remote`). `apply_to` and `migrate_to` of generated clients take any.
+/// feature `remote`), or [`AnyDatabase`](crate::AnyDatabase). `apply_to` and `migrate_to` of generated clients take any.
 pub trait WithModels: Database + Clone + 'static {
-    /// The models that are stored with the data.
-    fn models(&self) -> &Models;
+    /// The models that are stored with the data; an error says where they are, if a server keeps them.
+    fn models(&self) -> Result<&Models, Error>;
+
+    /// The clock that models follow.
+    fn clock(&self) -> &Arc<dyn Clock>;
+
+    /// Lets a model take effect: tables, keys, checks and effects. It blocks.
+    fn apply_model(&self, text: &str) -> Result<Report, ApplyError> {
+        let models = self.models().map_err(BindError::from)?;
+        let report = models.apply(text, ApplyOptions::default(), &mut Nobody)?;
+        match report.is_refused() {
+            true => Err(ApplyError::Refused(Box::new(report))),
+            false => Ok(report),
+        }
+    }
+
+    /// The same where rows may lie under keys of the version before: they move in the background. It blocks.
+    fn migrate_model(&self, text: &str, options: StartOptions) -> Result<(), MigrateError> {
+        let models = self.models().map_err(BindError::from)?;
+        match models.start_migration(text, options, &mut Nobody) {
+            Ok(plan) if plan.is_refused() => Err(MigrateError::Refused(Box::new(plan))),
+            Ok(_) => Ok(()),
+            Err(BindError::NoModel { .. } | BindError::NothingMoves { .. } | BindError::OnTheMove { .. }) => {
+                self.apply_model(text).map(drop).map_err(MigrateError::of_apply)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
 }
 
 impl WithModels for Embedded {
-    fn models(&self) -> &Models {
-        Embedded::models(self)
+    fn models(&self) -> Result<&Models, Error> {
+        Ok(Embedded::models(self))
+    }
+
+    fn clock(&self) -> &Arc<dyn Clock> {
+        Embedded::clock(self)
     }
 }
 
 #[cfg(feature = "remote")]
 impl WithModels for Gateway {
-    fn models(&self) -> &Models {
-        Gateway::models(self)
+    fn models(&self) -> Result<&Models, Error> {
+        Ok(Gateway::models(self))
+    }
+
+    fn clock(&self) -> &Arc<dyn Clock> {
+        Gateway::models(self).clock()
     }
 }

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use trestle_api::{CancellationReason, Error, ErrorKind, OperationName, Request, Response, Taken};
 use trestle_item::Item;
 
+use crate::empty_maps;
 use crate::encode::to_json;
 use crate::target::service;
 
@@ -28,12 +29,22 @@ pub fn target_of(request: &Request) -> String {
 pub fn decode_response(operation: OperationName, body: &[u8]) -> Result<Response, Error> {
     // TagResource and UntagResource are answered with nothing at all.
     let body = if body.is_empty() { b"{}" } else { body };
-    let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let response = Response::deserialize(operation, &mut deserializer);
-    match response.and_then(|response| deserializer.end().map(|()| response)) {
-        Ok(response) => Ok(response),
-        Err(error) => Err(Error::internal(not_understood(operation, body, &error))),
+    let error = match read_response(operation, body) {
+        Ok(response) => return Ok(response),
+        Err(error) => error,
+    };
+    if operation == OperationName::GetRecords
+        && let Some(Ok(response)) = empty_maps::written_out(body).map(|body| read_response(operation, &body))
+    {
+        return Ok(response);
     }
+    Err(Error::internal(not_understood(operation, body, &error)))
+}
+
+fn read_response(operation: OperationName, body: &[u8]) -> Result<Response, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let response = Response::deserialize(operation, &mut deserializer)?;
+    deserializer.end().map(|()| response)
 }
 
 /// Says what came instead of an answer. A server of many services may take a request without a signature for one to another
@@ -87,6 +98,25 @@ struct Body {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_map_that_dynamodb_local_writes_as_nothing_is_read_as_one() {
+        let body = br#"{"Records": [{"eventID": "1", "eventName": "INSERT", "eventVersion": "1.1", "eventSource": "aws:dynamodb",
+            "awsRegion": "us-east-1", "dynamodb": {"ApproximateCreationDateTime": 1.0, "Keys": {"pk": {"S": "a"}},
+            "NewImage": {"pk": {"S": "a"}, "m": {}, "l": {"L": [{}, {"M": {"x": {}}}]}}, "SequenceNumber": "1", "SizeBytes": 3,
+            "StreamViewType": "NEW_IMAGE"}}]}"#;
+        let Ok(Response::GetRecords(answer)) = decode_response(OperationName::GetRecords, body) else {
+            panic!("it is not read");
+        };
+        let image = answer.records[0].dynamodb.new_image.clone().unwrap();
+        let map = trestle_item::AttributeValue::M(Item::new());
+        assert_eq!(image.get("m"), Some(&map));
+        let nested = trestle_item::AttributeValue::M(Item::from([("x", map.clone())]));
+        assert_eq!(
+            image.get("l"),
+            Some(&trestle_item::AttributeValue::L(vec![map, nested]))
+        );
+    }
 
     #[test]
     fn an_answer_that_is_no_json_shows_its_beginning_and_names_credentials() {

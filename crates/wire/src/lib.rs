@@ -18,6 +18,7 @@ mod conform;
 mod constraints;
 mod decode;
 mod echo;
+mod empty_maps;
 mod encode;
 mod error;
 mod error_texts;

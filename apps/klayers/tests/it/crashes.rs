@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use klayers::model::Klayers;
 use klayers::{App, Bucket, Files, LayerStore as _};
-use trestle::{Embedded, Options};
+use testing::TestPlace;
 
 use crate::support::{REGION, World, check, files};
 
@@ -62,30 +62,30 @@ const REGIONS: [&str; 3] = ["eu-west-1", "us-east-1", "ap-south-1"];
 
 #[tokio::test]
 async fn point_03_there_is_one_latest_however_often_the_process_is_killed() {
-    let place = tempfile::tempdir().unwrap();
+    let (at, place) = (TestPlace::new("klayers"), tempfile::tempdir().unwrap());
     std::fs::write(
         place.path().join("regions.csv"),
         format!("region\n{}\n", REGIONS.join("\n")),
     )
     .unwrap();
     release(place.path(), 0);
-    assert!(start(place.path()).wait().unwrap().success());
+    assert!(start(&at, place.path()).wait().unwrap().success());
     let mut cut_off = 0;
     for round in 1..=6 {
         release(place.path(), round);
-        let mut child = start(place.path());
+        let mut child = start(&at, place.path());
         // The log has a line for each package that is done; by then, others are at any of their steps.
         let log = BufReader::new(child.stderr.take().unwrap());
         let lines = usize::try_from(round).unwrap();
         assert_eq!(log.lines().take(lines).map_while(Result::ok).count(), lines);
         child.kill().unwrap();
         child.wait().unwrap();
-        let newest = check_all(place.path()).await;
+        let newest = check_all(&at, place.path()).await;
         cut_off += usize::from(newest.iter().any(|version| *version != format!("{round}.0")));
     }
     assert!(cut_off > 0, "no run was cut off");
-    assert!(start(place.path()).wait().unwrap().success());
-    let newest = check_all(place.path()).await;
+    assert!(start(&at, place.path()).wait().unwrap().success());
+    let newest = check_all(&at, place.path()).await;
     assert!(newest.iter().all(|version| version == "6.0"), "{newest:?}");
 }
 
@@ -98,15 +98,17 @@ fn release(place: &Path, round: u64) {
     std::fs::write(place.join("packages.csv"), packages).unwrap();
 }
 
-fn start(place: &Path) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_klayers"))
+fn start(at: &TestPlace, place: &Path) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_klayers"));
+    command
         .args(["run", "--index", "list", "--pythons", "p3.12"])
         .arg("--data")
         .arg(place)
         .arg("--packages")
         .arg(place.join("packages.csv"))
         .arg("--regions")
-        .arg(place.join("regions.csv"))
+        .arg(place.join("regions.csv"));
+    at.tell(&mut command)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -114,10 +116,10 @@ fn start(place: &Path) -> Child {
 }
 
 /// Opens the database that the process left, and gives the latest version of every package in every region.
-async fn check_all(place: &Path) -> Vec<String> {
-    let embedded = Embedded::open(place.join("table"), Options::default()).unwrap();
+async fn check_all(at: &TestPlace, place: &Path) -> Vec<String> {
+    let stored = at.open_directory(&place.join("table"));
     let layers = Arc::new(Bucket::directory(&place.join("layers")).unwrap());
-    let db = Klayers::apply_to(&embedded).unwrap().shared();
+    let db = Klayers::apply_to(&stored).unwrap().shared();
     let app = App::new(db, layers.clone(), Arc::new(Files::default()));
     app.sweep().await.unwrap();
     let mut newest = Vec::new();

@@ -118,7 +118,7 @@ async fn point_04_a_version_that_is_there_is_not_put_again() {
 async fn the_numbers_of_a_table_go_on_in_an_empty_layer_store() {
     let world = World::new();
     world.deploy_versions("requests", REGION, &["1.0", "2.0"]).await;
-    let other = World::on(world.embedded.clone(), world.clock.clone(), Arc::default());
+    let other = world.with_layers(Arc::default());
     other.index.release("requests", "3.0");
     let deployed = other.deploy("requests", REGION).await.unwrap();
     assert!(
@@ -189,5 +189,5 @@ async fn point_11_regions_to_deploy_are_those_without_the_layer_and_those_with_a
     let (reads, _) = world.database.take();
     let expected = [&regions[..50], &regions[550..]].concat();
     assert_eq!(missing, expected, "stale ones, and those without");
-    assert_eq!(reads, 2, "pages");
+    assert!(reads > 1, "{reads} pages");
 }

@@ -38,7 +38,7 @@ async fn tombstone(world: &World) -> Option<Layer> {
 #[tokio::test]
 async fn point_07_an_expired_layer_becomes_a_tombstone_and_its_file_goes_once_however_often_that_is_said() {
     let world = World::new();
-    let router = watch(&world.app, &world.embedded).await.unwrap();
+    let router = watch(&world.app, &world.stored).await.unwrap();
     expire(&world).await;
     until(
         "the tombstone",
@@ -58,7 +58,7 @@ async fn point_07_an_expired_layer_becomes_a_tombstone_and_its_file_goes_once_ho
 
     // A process that died before it stored its place hears everything again.
     forget_places(&world).await;
-    let router = watch(&world.app, &world.embedded).await.unwrap();
+    let router = watch(&world.app, &world.stored).await.unwrap();
     until("the second delivery", &world.clock, NO_TIME, async || {
         router.status()[0].delivered == 1
     })
@@ -72,7 +72,7 @@ async fn point_07_an_expired_layer_becomes_a_tombstone_and_its_file_goes_once_ho
 #[tokio::test]
 async fn point_07_a_layer_that_expired_two_days_before_the_next_start_is_removed_then() {
     let world = World::new();
-    watch(&world.app, &world.embedded).await.unwrap().stop().await;
+    watch(&world.app, &world.stored).await.unwrap().stop().await;
     expire(&world).await;
     until("the row to expire", &world.clock, NO_TIME, async || {
         world.app.db.get(key(1)).await.unwrap().is_none()
@@ -83,10 +83,10 @@ async fn point_07_a_layer_that_expired_two_days_before_the_next_start_is_removed
         "the record to be older than the stream shows",
         &world.clock,
         NO_TIME,
-        async || world.embedded.held_changes().bytes() > 0,
+        async || world.stored.embedded().unwrap().held_changes().bytes() > 0,
     )
     .await;
-    let router = watch(&world.app, &world.embedded).await.unwrap();
+    let router = watch(&world.app, &world.stored).await.unwrap();
     until("the tombstone", &world.clock, NO_TIME, async || {
         tombstone(&world).await.is_some()
     })
@@ -98,7 +98,7 @@ async fn point_07_a_layer_that_expired_two_days_before_the_next_start_is_removed
 #[tokio::test]
 async fn point_07_a_fault_between_the_file_and_the_tombstone_is_made_good() {
     let world = World::new();
-    let router = watch(&world.app, &world.embedded).await.unwrap();
+    let router = watch(&world.app, &world.stored).await.unwrap();
     world.deploy_versions("requests", REGION, &["1.0", "2.0"]).await;
     // The handler looks for the tombstone; then nothing can be written.
     world.database.fail_after(1, false);
@@ -127,7 +127,7 @@ async fn point_07_a_fault_between_the_file_and_the_tombstone_is_made_good() {
 /// A route of another name knows no place; applied once, it makes the router forget the first one's.
 async fn forget_places(world: &World) {
     let nobody = |_: Changed<Layer>| std::future::ready(Ok::<(), String>(()));
-    let other = Events::of(&world.embedded)
+    let other = Events::of(&world.stored)
         .on("other", |all| all, nobody)
         .start()
         .await
@@ -155,15 +155,15 @@ async fn point_07_the_stream_says_that_time_to_live_removed_the_row_and_shows_it
 }
 
 async fn removal(world: &World, table: &str) -> Option<api::Record> {
-    let embedded = &world.embedded;
-    let described = embedded
+    let stored = &world.stored;
+    let described = stored
         .describe_table(api::DescribeTable {
             table_name: table.to_owned(),
         })
         .await
         .unwrap();
     let stream_arn = described.table.latest_stream_arn.unwrap();
-    let described = embedded
+    let described = stored
         .describe_stream(api::DescribeStream {
             stream_arn: stream_arn.clone(),
             ..api::DescribeStream::default()
@@ -171,7 +171,7 @@ async fn removal(world: &World, table: &str) -> Option<api::Record> {
         .await
         .unwrap();
     for shard in described.stream_description.shards {
-        let iterator = embedded
+        let iterator = stored
             .get_shard_iterator(api::GetShardIterator {
                 stream_arn: stream_arn.clone(),
                 shard_id: shard.shard_id,
@@ -181,7 +181,7 @@ async fn removal(world: &World, table: &str) -> Option<api::Record> {
             })
             .await
             .unwrap();
-        let got = embedded
+        let got = stored
             .get_records(api::GetRecords {
                 shard_iterator: iterator.shard_iterator.unwrap(),
                 ..api::GetRecords::default()
@@ -220,7 +220,7 @@ async fn point_08_only_what_the_pattern_matches_is_delivered() {
         note.lock().unwrap().push((change.event, version));
         std::future::ready(Ok::<(), String>(()))
     };
-    let router = Events::of(&world.embedded)
+    let router = Events::of(&world.stored)
         .on("all", only_one, handler)
         .start()
         .await
@@ -236,7 +236,7 @@ async fn point_08_only_what_the_pattern_matches_is_delivered() {
 #[tokio::test]
 async fn point_08_the_applications_route_takes_layers_that_are_gone_and_nothing_else() {
     let world = World::new();
-    let router = watch(&world.app, &world.embedded).await.unwrap();
+    let router = watch(&world.app, &world.stored).await.unwrap();
     let delivered = || usize::try_from(router.status()[0].delivered).unwrap();
     // Of the other region, too, a layer expires.
     deployed_expired_and_removed(&world, async || delivered().saturating_sub(1)).await;
@@ -273,7 +273,7 @@ async fn deployed_expired_and_removed(world: &World, seen: impl AsyncFn() -> usi
 #[tokio::test]
 async fn point_09_a_layer_that_cannot_be_removed_is_tried_again_then_a_dead_letter_and_replayed() {
     let world = World::new();
-    let router = watch(&world.app, &world.embedded).await.unwrap();
+    let router = watch(&world.app, &world.stored).await.unwrap();
     world.deploy_versions("requests", REGION, &["1.0", "2.0"]).await;
     world.layers.fail_after(0, false);
     world.clock.advance(YEAR);
@@ -307,7 +307,7 @@ async fn point_09_a_layer_that_cannot_be_removed_is_tried_again_then_a_dead_lett
 #[tokio::test]
 async fn point_07_a_tombstone_is_never_the_latest_again() {
     let world = World::new();
-    let router = watch(&world.app, &world.embedded).await.unwrap();
+    let router = watch(&world.app, &world.stored).await.unwrap();
     expire(&world).await;
     let second = Duration::from_secs(1);
     until("the tombstone", &world.clock, second, async || {
@@ -344,7 +344,7 @@ async fn point_07_a_tombstone_is_never_the_latest_again() {
 #[tokio::test]
 async fn the_layer_that_a_rows_arn_names_is_removed_and_no_other() {
     let world = World::new();
-    let router = watch(&world.app, &world.embedded).await.unwrap();
+    let router = watch(&world.app, &world.stored).await.unwrap();
     let publish = async || {
         let published = world
             .layers

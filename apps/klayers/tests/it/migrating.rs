@@ -14,6 +14,7 @@ use axum::body::Bytes;
 use futures_util::future::join_all;
 use klayers::model::KlayersModel;
 use klayers::{App, LayerArn, LayerStore as _};
+use testing::TestPlace;
 use trestle::api::Scan;
 use trestle::migrate::{MigrationState, MigrationStatus, Rate, StartOptions};
 use trestle::models::{Models, Nobody};
@@ -78,7 +79,7 @@ impl First {
     async fn on(store: Arc<dyn Store>, start: Timestamp, options: Options) -> Self {
         let clock = Arc::new(VirtualClock::starting_at(start));
         let embedded = Embedded::on(store, clock.clone(), options).unwrap();
-        import::<v1::KlayersModel>(&embedded, |pk| !is_new_layout(pk));
+        import::<v1::KlayersModel>(&embedded.clone().into(), |pk| !is_new_layout(pk));
         let db = v1::Klayers::apply_to(&embedded).unwrap();
         let first = First {
             embedded,
@@ -195,8 +196,13 @@ struct Migrating {
 impl Migrating {
     /// As a process of the present version finds it.
     fn on(embedded: Embedded, clock: Arc<VirtualClock>, layers: Arc<Layers>) -> Self {
-        let world = World::on(embedded, clock, layers);
+        let world = World::on(TestPlace::new("klayers"), embedded.into(), None, clock, layers);
         Migrating { world }
+    }
+
+    /// Migrations are watched where the engine is in this process.
+    fn embedded(&self) -> &Embedded {
+        self.world.stored.embedded().unwrap()
     }
 
     fn app(&self) -> &App {
@@ -204,7 +210,7 @@ impl Migrating {
     }
 
     fn models(&self) -> &Models {
-        self.world.embedded.models()
+        self.embedded().models()
     }
 
     fn status(&self) -> MigrationStatus {

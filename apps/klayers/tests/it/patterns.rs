@@ -1,12 +1,16 @@
 //! The access patterns, on rows of both layouts; and what is in an index.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use klayers::model::*;
 use serde_json::Value;
+use testing::TestPlace;
 use trestle::api::{PutItem, Scan};
 use trestle::models::{ApplyOptions, Nobody};
-use trestle::{AttributeValue, Embedded, Item, Options, typed};
+use trestle::{
+    AnyDatabase, AttributeValue, DatabaseExt as _, Item, SystemClock, Wait as _, WithModels as _, typed,
+};
 
 use crate::support::{PYTHON, REGION, World, v1};
 
@@ -14,9 +18,14 @@ const PY39: &str = "p3.9";
 pub(crate) const TABLE: &str = "kl.db-ver2";
 
 /// The rows of the file, as they would be imported: all of one layout, before the database knows the model.
-pub(crate) fn import<M: typed::Model>(embedded: &Embedded, is_ours: impl Fn(&str) -> bool) {
-    trestle::apply::<M>(embedded).unwrap();
-    let models = embedded.models();
+pub(crate) fn import<M: typed::Model>(stored: &AnyDatabase, is_ours: impl Fn(&str) -> bool + Send) {
+    // On a thread that may wait for an endpoint.
+    std::thread::scope(|scope| scope.spawn(|| import_here::<M>(stored, is_ours)).join().unwrap());
+}
+
+fn import_here<M: typed::Model>(stored: &AnyDatabase, is_ours: impl Fn(&str) -> bool) {
+    trestle::apply::<M>(stored).unwrap();
+    let models = stored.models().unwrap();
     models.remove(M::definition().name()).unwrap();
     let rows: Vec<Value> = serde_json::from_str(include_str!("../rows.json")).unwrap();
     assert_eq!(rows.len(), 26);
@@ -24,13 +33,12 @@ pub(crate) fn import<M: typed::Model>(embedded: &Embedded, is_ours: impl Fn(&str
         let AttributeValue::M(item) = value(row) else {
             panic!("{row} is no row")
         };
-        embedded
-            .run(PutItem {
-                table_name: TABLE.into(),
-                item,
-                ..PutItem::default()
-            })
-            .unwrap();
+        let put = stored.put_item(PutItem {
+            table_name: TABLE.into(),
+            item,
+            ..PutItem::default()
+        });
+        put.wait().unwrap();
     }
     let options = ApplyOptions {
         fill: true,
@@ -42,10 +50,12 @@ pub(crate) fn import<M: typed::Model>(embedded: &Embedded, is_ours: impl Fn(&str
     assert!(!report.is_refused(), "{report}");
 }
 
-fn imported<M: typed::Model>(is_ours: impl Fn(&str) -> bool) -> Embedded {
-    let embedded = Embedded::in_memory(Options::default()).unwrap();
-    import::<M>(&embedded, is_ours);
-    embedded
+/// A place with the rows of the file, and the database there.
+fn imported<M: typed::Model>(is_ours: impl Fn(&str) -> bool + Send) -> (TestPlace, AnyDatabase) {
+    let place = TestPlace::new("klayers");
+    let stored = place.open(Arc::new(SystemClock::new()));
+    import::<M>(&stored, is_ours);
+    (place, stored)
 }
 
 fn value(json: &Value) -> AttributeValue {
@@ -74,8 +84,8 @@ fn sorted<T: Ord>(mut texts: Vec<T>) -> Vec<T> {
 
 #[tokio::test]
 async fn point_01_the_six_access_patterns_on_rows_of_the_present_layout() {
-    let embedded = imported::<KlayersModel>(is_new_layout);
-    let db = Klayers::on(embedded).model_applied();
+    let (_place, stored) = imported::<KlayersModel>(is_new_layout);
+    let db = Klayers::on(stored).model_applied();
 
     let (region, package, python_version) = ("eu-west-1", "tinylib", PY39);
     let latest = db.latest_layer(LatestLayerWhere {
@@ -132,8 +142,8 @@ async fn point_01_the_six_access_patterns_on_rows_of_the_present_layout() {
 
 #[tokio::test]
 async fn point_01_the_six_access_patterns_on_rows_of_the_first_layout() {
-    let embedded = imported::<v1::KlayersModel>(|pk| !is_new_layout(pk));
-    let db = v1::Klayers::on(embedded).model_applied();
+    let (_place, stored) = imported::<v1::KlayersModel>(|pk| !is_new_layout(pk));
+    let db = v1::Klayers::on(stored).model_applied();
 
     let (region, package) = ("eu-west-1", "tinylib");
     let latest = db.latest_layer(v1::LatestLayerWhere { region, package });
@@ -184,18 +194,18 @@ async fn point_01_the_six_access_patterns_on_rows_of_the_first_layout() {
 }
 
 /// Every row of an index: the attributes it shows, and the keys.
-fn scan(embedded: &Embedded, index: &str) -> Vec<Item> {
-    let scanned = embedded.run(Scan {
+async fn scan(stored: &AnyDatabase, index: &str) -> Vec<Item> {
+    let scanned = stored.scan(Scan {
         table_name: TABLE.into(),
         index_name: Some(index.into()),
         ..Scan::default()
     });
-    scanned.unwrap().items.unwrap().to_vec()
+    scanned.await.unwrap().items.unwrap().to_vec()
 }
 
 #[tokio::test]
 async fn point_05_indexes_hold_deployed_layers_only_and_show_what_they_project() {
-    let embedded = imported::<KlayersModel>(is_new_layout);
+    let (_place, stored) = imported::<KlayersModel>(is_new_layout);
     let in_region = ["arn", "dplySts", "pckg", "pckgVrsn", "pk", "rgn", "sk"];
     let of_package = ["dplySts", "pckg", "pk", "rgn", "rqrmntsHsh", "sk"];
     let with = |shown: &[&'static str], more: &'static str, less: &str| -> BTreeSet<&'static str> {
@@ -219,7 +229,7 @@ async fn point_05_indexes_hold_deployed_layers_only_and_show_what_they_project()
         ),
     ];
     for (index, shown) in indexes {
-        let rows = scan(&embedded, index);
+        let rows = scan(&stored, index).await;
         assert_eq!(
             rows.len(),
             4,

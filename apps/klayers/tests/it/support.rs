@@ -15,9 +15,10 @@ use klayers::{
     ACCOUNT, App, Error, Files, Force, LayerArn, LayerStore, PackageIndex, Release, Runs, package_of,
     runs_model,
 };
+use testing::{Expiry, TestPlace};
 use tokio::sync::Barrier;
 use trestle::api::{Request, ResponseFuture};
-use trestle::{Database, Embedded, MemoryStore, Options, Timestamp, VirtualClock};
+use trestle::{AnyDatabase, Database, Timestamp, VirtualClock};
 
 pub(crate) const REGION: &str = "eu-west-1";
 pub(crate) const PYTHON: &str = "p3.12";
@@ -32,24 +33,40 @@ pub(crate) mod v1 {
 /// Everything a test needs.
 pub(crate) struct World {
     pub(crate) clock: Arc<VirtualClock>,
-    pub(crate) embedded: Embedded,
+    /// Where the rows are.
+    pub(crate) stored: AnyDatabase,
     pub(crate) database: Arc<Watched>,
     pub(crate) index: Arc<Index>,
     pub(crate) layers: Arc<Layers>,
     pub(crate) app: App,
+    expiry: Option<Arc<Expiry>>,
+    pub(crate) place: TestPlace,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
         let clock = Arc::new(VirtualClock::starting_at(START));
-        let embedded = Embedded::on(Arc::new(MemoryStore::new()), clock.clone(), Options::default()).unwrap();
-        Self::on(embedded, clock, Arc::default())
+        let place = TestPlace::new("klayers");
+        let stored = place.open(clock.clone());
+        let expiry = place.expire("kl.db-ver2", "exDt", clock.clone()).map(Arc::new);
+        Self::on(place, stored, expiry, clock, Arc::default())
     }
 
-    /// On a database and layers that are there already.
-    pub(crate) fn on(embedded: Embedded, clock: Arc<VirtualClock>, layers: Arc<Layers>) -> Self {
-        Klayers::apply_to(&embedded).unwrap();
-        let database = Arc::new(Watched::new(embedded.clone()));
+    /// The same database with other layers.
+    pub(crate) fn with_layers(&self, layers: Arc<Layers>) -> Self {
+        let (place, stored) = (self.place.clone(), self.stored.clone());
+        Self::on(place, stored, self.expiry.clone(), self.clock.clone(), layers)
+    }
+
+    pub(crate) fn on(
+        place: TestPlace,
+        stored: AnyDatabase,
+        expiry: Option<Arc<Expiry>>,
+        clock: Arc<VirtualClock>,
+        layers: Arc<Layers>,
+    ) -> Self {
+        Klayers::apply_to(&stored).unwrap();
+        let database = Arc::new(Watched::new(stored.clone()));
         let index = Arc::new(Index::default());
         let db = Klayers::on(database.clone() as Arc<dyn Database>)
             .with_clock(clock.clone())
@@ -57,11 +74,13 @@ impl World {
         let app = App::new(db, layers.clone(), index.clone());
         Self {
             clock,
-            embedded,
+            stored,
             database,
             index,
             layers,
             app,
+            expiry,
+            place,
         }
     }
 
@@ -88,7 +107,7 @@ impl World {
 
     /// Runs inside a server.
     pub(crate) fn runs(&self, files: Files, every: Option<Duration>) -> Arc<Runs> {
-        let db = runs_model::Runs::apply_to(&self.embedded).unwrap().shared();
+        let db = runs_model::Runs::apply_to(&self.stored).unwrap().shared();
         Runs::new(self.app.clone(), files, db, every)
     }
 
@@ -278,16 +297,16 @@ impl LayerStore for Layers {
 
 /// A database that can be made to fail, and which counts.
 pub(crate) struct Watched {
-    embedded: Embedded,
+    stored: AnyDatabase,
     fault: Fault,
     reads: AtomicU64,
     writes: AtomicU64,
 }
 
 impl Watched {
-    fn new(embedded: Embedded) -> Self {
+    fn new(stored: AnyDatabase) -> Self {
         Self {
-            embedded,
+            stored,
             fault: Fault::default(),
             reads: AtomicU64::new(0),
             writes: AtomicU64::new(0),
@@ -319,12 +338,12 @@ impl Database for Watched {
         let count = if is_read { &self.reads } else { &self.writes };
         count.fetch_add(1, Ordering::SeqCst);
         let Err(fault) = self.fault.next() else {
-            return self.embedded.execute(request);
+            return self.stored.execute(request);
         };
         let lost = self.fault.loses_answers();
         Box::pin(async move {
             if lost {
-                let _ = self.embedded.execute(request).await;
+                let _ = self.stored.execute(request).await;
             }
             Err(trestle::Error::internal(fault))
         })

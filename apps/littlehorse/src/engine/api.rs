@@ -36,7 +36,7 @@ pub fn router(service: Arc<Service>) -> Router {
 
 async fn migration(State(app): App) -> Answer {
     let of_model = app.db.definition().name();
-    let mut migrations = app.db.database().models().migrations().into_iter();
+    let mut migrations = app.db.database().migrations().into_iter();
     shown(migrations.find(|migration| migration.model == of_model))
 }
 

@@ -1,19 +1,18 @@
 //! The command line of both versions. They differ in how the model takes effect: the caller says.
 
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use trestle::app::{self, Loopback};
-use trestle::{Embedded, Options};
+use trestle::app::{self, DatabaseFlags, Loopback};
+use trestle::{AnyDatabase, Embedded, Options};
 
 use super::*;
 
 type Fallible<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// How the model takes effect: it is applied, or rows of another layout move to it.
-pub type Open = fn(&Embedded) -> Fallible<Littlehorse<Embedded>>;
+pub type Open = fn(&AnyDatabase) -> Fallible<Littlehorse<AnyDatabase>>;
 
 const TENANT: &str = "default";
 
@@ -21,11 +20,10 @@ const TENANT: &str = "default";
 #[derive(Parser)]
 #[command(version)]
 enum Cli {
-    /// Serves the API and the page from a directory
+    /// Serves the API and the page
     Serve {
-        /// Where the data is; made if it is missing
-        #[arg(long)]
-        data: PathBuf,
+        #[command(flatten)]
+        database: DatabaseFlags,
         /// The port on this machine; 0 takes a free one
         #[arg(long, default_value_t = 8070)]
         port: u16,
@@ -55,13 +53,16 @@ pub fn run(open: Open) -> ExitCode {
 async fn carry_out(cli: Cli, open: Open) -> Fallible<()> {
     let options = Options::default();
     match cli {
-        Cli::Serve { data, port } => serve(&Embedded::open(&data, options)?, open, port, false).await,
-        Cli::Demo { port } => serve(&Embedded::in_memory(options)?, open, port, true).await,
+        Cli::Serve { database, port } => {
+            let database = database.open("littlehorse", database.files("littlehorse"))?;
+            serve(&database, open, port, false).await
+        }
+        Cli::Demo { port } => serve(&Embedded::in_memory(options)?.into(), open, port, true).await,
         Cli::Worker { url, tenant } => Ok(worker::work(&url, &tenant).await?),
     }
 }
 
-async fn serve(database: &Embedded, open: Open, port: u16, is_demo: bool) -> Fallible<()> {
+async fn serve(database: &AnyDatabase, open: Open, port: u16, is_demo: bool) -> Fallible<()> {
     let listener = Loopback::listen(port).await?;
     let url = listener.url();
     let (service, timers) = Service::start(database, open(database)?).await?;

@@ -1,6 +1,6 @@
 //! The application: its database, its queues, and what works in the background.
 
-use trestle::Embedded;
+use trestle::AnyDatabase;
 use trestle::queue::{Job, Queues, Receive, Worker, WorkerSettings};
 
 use super::*;
@@ -17,7 +17,7 @@ const POLL_SECONDS_MAX: u64 = 20;
 /// What requests and timers work with.
 pub struct Service {
     /// The typed client.
-    pub db: Littlehorse<Embedded>,
+    pub db: Littlehorse<AnyDatabase>,
     /// The queues: [`TIMERS`], and one for each task definition of a tenant.
     pub queues: Queues,
 }
@@ -34,7 +34,7 @@ pub struct Poll {
 
 impl Service {
     /// Starts the application on a database that has the model of `db`, and the worker of its timers.
-    pub async fn start(database: &Embedded, db: Littlehorse<Embedded>) -> Result<(Arc<Self>, Worker)> {
+    pub async fn start(database: &AnyDatabase, db: Littlehorse<AnyDatabase>) -> Result<(Arc<Self>, Worker)> {
         let queues = database.queues().clone();
         let made = queues.create_with_dead_letters(TIMERS, TIMER_RECEIVES_MAX);
         made.await?;

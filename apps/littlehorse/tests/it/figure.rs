@@ -70,12 +70,12 @@ fn make_it_much(store: &dyn Store) {
 
 /// Whether rows of runs lie in a table by now: the last run is deleted by none of the tests.
 async fn is_on_disk(world: &World, sizes: &Sizes) -> bool {
-    let before = world.embedded.storage_reads();
+    let before = world.embedded().storage_reads();
     world
         .get(&format!("/tenants/{T}/wf-runs/{}", id(sizes.runs - 1)))
         .await;
     world
-        .embedded
+        .embedded()
         .storage_reads()
         .since(&before)
         .total()
@@ -121,27 +121,27 @@ async fn deletes(sizes: &Sizes, is_grouped: bool) -> OperationReads {
         .await;
     assert_eq!(found["items"].as_array().map(Vec::len), Some(sizes.runs));
     make_it_much(&*store);
-    let (_, embedded) = world.stop().await;
-    embedded.close().await.unwrap();
+    let (_, stored) = world.stop().await;
+    closed(stored).await;
     drop(store);
     let (mut store, mut world) = open(sizes.cache_kib).await;
     // A table that was not written in time is in the journal, and read into memory from there. It is written now.
     let begun = Instant::now();
     while !is_on_disk(&world, sizes).await {
         assert!(begun.elapsed() < PATIENCE, "no table is written");
-        let (_, embedded) = world.stop().await;
-        embedded.close().await.unwrap();
+        let (_, stored) = world.stop().await;
+        closed(stored).await;
         drop(store);
         (store, world) = open(sizes.cache_kib).await;
     }
-    let before = world.embedded.storage_reads();
+    let before = world.embedded().storage_reads();
     for at in 0..sizes.deletes {
         let (status, answer) = world
             .ask("DELETE", &format!("/tenants/{T}/wf-runs/{}", id(at)), None)
             .await;
         assert_eq!((status, &answer["done"]), (200, &json!(true)), "{answer}");
     }
-    let reads = world.embedded.storage_reads().since(&before).total();
+    let reads = world.embedded().storage_reads().since(&before).total();
     world.stop().await;
     drop(store);
     reads
@@ -184,4 +184,11 @@ async fn point_12_a_delete_of_a_run_of_the_canary_reads_one_range_instead_of_sev
         cache_kib: 512,
     })
     .await;
+}
+
+/// Ends the database with its last handle, so that its directory is free.
+async fn closed(stored: testing::TestDatabase) {
+    let embedded = stored.embedded().unwrap().clone();
+    drop(stored);
+    embedded.close().await.unwrap();
 }

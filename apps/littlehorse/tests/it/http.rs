@@ -380,7 +380,7 @@ async fn the_migration_is_the_applications_own_and_a_refusal_is_json() {
              attributes = {{ id = \"string\" }}\n"
         )
     };
-    let models = world.embedded.models();
+    let models = world.models();
     models
         .apply(&other("a"), ApplyOptions::default(), &mut Nobody)
         .unwrap();

@@ -21,7 +21,7 @@ const TABLE: &str = "littlehorse-core";
 /// The row under a key, as it is stored.
 pub(crate) fn raw(world: &World, (pk, sk): (&str, &str)) -> Option<Item> {
     let key = Item::from([("pk", pk), ("sk", sk)]);
-    let found = world.embedded.run(GetItem {
+    let found = world.embedded().run(GetItem {
         table_name: TABLE.into(),
         key,
         ..GetItem::default()
@@ -37,7 +37,7 @@ fn rows(world: &World) -> Vec<Item> {
     };
     let mut rows = Vec::new();
     loop {
-        let page = world.embedded.run(scan.clone()).unwrap();
+        let page = world.embedded().run(scan.clone()).unwrap();
         rows.extend(page.items.unwrap().to_vec());
         scan.exclusive_start_key = page.last_evaluated_key;
         if scan.exclusive_start_key.is_none() {
@@ -214,7 +214,7 @@ async fn point_13_one_range_of_the_grouped_layout_is_the_whole_run_with_its_inve
         expression_attribute_values: Some(Item::from(values)),
         ..Query::default()
     };
-    let found = world.embedded.run(query).unwrap().items.unwrap().to_vec();
+    let found = world.embedded().run(query).unwrap().items.unwrap().to_vec();
     let kinds: Vec<String> = found
         .iter()
         .map(|row| text(row, "sk").split('/').take(2).collect::<Vec<_>>().join("/"))
@@ -239,15 +239,15 @@ async fn point_13_one_range_of_the_grouped_layout_is_the_whole_run_with_its_inve
     let own = |(pk, _): &Place| pk == "acme/wrg/wf-2-2";
     let first = lie.iter().position(own).unwrap();
     assert!(lie[first..first + found.len()].iter().all(own), "{lie:?}");
-    let db = Littlehorse::apply_to(&world.embedded).unwrap();
-    let before = world.embedded.storage_reads();
+    let db = Littlehorse::apply_to(&*world.stored).unwrap();
+    let before = world.embedded().storage_reads();
     let whole = db.objects_of_run(ObjectsOfRunWhere {
         tenant: "acme",
         wf_run_id: "wf-2-2",
     });
     assert_eq!(whole.collect().wait().unwrap().len(), found.len());
     let reads = world
-        .embedded
+        .embedded()
         .storage_reads()
         .since(&before)
         .of(OperationName::Query);

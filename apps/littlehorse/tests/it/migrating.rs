@@ -174,9 +174,9 @@ async fn point_02_runs_go_on_while_their_rows_move_and_end_as_those_of_the_twin(
 
 /// What a request read, by operation.
 async fn reads(world: &World, operation: OperationName, path: &str) -> OperationReads {
-    let before = world.embedded.storage_reads();
+    let before = world.embedded().storage_reads();
     world.ask("GET", path, None).await;
-    world.embedded.storage_reads().since(&before).of(operation)
+    world.embedded().storage_reads().since(&before).of(operation)
 }
 
 async fn lookups(world: &World, path: &str) -> u64 {

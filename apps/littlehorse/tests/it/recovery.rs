@@ -42,7 +42,7 @@ async fn a_task_is_handed_out_also_if_its_message_cannot_be_deleted() {
         };
         // A row is visible a moment before the queue knows of the message that came with it, and before the route says how far it is.
         let is_due = async || {
-            let counts = world.embedded.queues().counts("acme_greet").await;
+            let counts = world.stored.queues().counts("acme_greet").await;
             counts.unwrap().visible > 0
         };
         while !is_due().await {
@@ -81,7 +81,7 @@ async fn a_timer_that_can_never_be_carried_out_fails_the_run() {
     let world = World::new().await;
     world.post("/tenants/acme/wf-specs", nap()).await;
     world.run(T, "nap", "wf", json!({})).await;
-    let db = Littlehorse::apply_to(&world.embedded).unwrap();
+    let db = Littlehorse::apply_to(&*world.stored).unwrap();
     // As large as a row can be, but for a few bytes.
     let full = (0..800).rev().step_by(8).map(|length| {
         let new = NewInventory {
@@ -111,7 +111,7 @@ async fn a_timer_that_can_never_be_carried_out_fails_the_run() {
 async fn a_task_message_that_cannot_be_read_is_put_aside_and_the_next_one_is_handed_out() {
     let world = World::new().await;
     world.post("/tenants/acme/wf-specs", canary()).await;
-    let queues = world.embedded.queues();
+    let queues = world.stored.queues();
     let names = queues.list("", None, 100).await.unwrap();
     let queue = names.iter().find(|name| name.ends_with("acme_greet")).unwrap();
     queues.send(queue, NewMessage::from("no JSON")).await.unwrap();
@@ -207,7 +207,7 @@ async fn an_event_passes_a_run_that_is_being_deleted() {
         tenant: T.to_owned(),
         wf_run_id: "one".to_owned(),
     };
-    let db = Littlehorse::apply_to(&world.embedded).unwrap();
+    let db = Littlehorse::apply_to(&*world.stored).unwrap();
     db.update_wf_run(key).set_deleting(true).await.unwrap();
     let taken = world.post("/tenants/acme/external-events", paid("g1")).await;
     assert_eq!(taken["wfRunId"], "two");

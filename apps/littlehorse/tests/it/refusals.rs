@@ -5,7 +5,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
-use trestle::{Embedded, Options};
+use trestle::{AnyDatabase, Embedded, Options};
 
 use littlehorse::model::Littlehorse;
 
@@ -70,7 +70,7 @@ async fn a_workflow_is_checked_before_it_is_stored_and_before_a_queue_is_made() 
         400,
         "a bad tenant"
     );
-    let queues = world.embedded.queues().list("", None, 100).await.unwrap();
+    let queues = world.stored.queues().list("", None, 100).await.unwrap();
     assert!(
         queues.iter().all(|queue| queue.starts_with(littlehorse::TIMERS)),
         "{queues:?}"
@@ -79,7 +79,7 @@ async fn a_workflow_is_checked_before_it_is_stored_and_before_a_queue_is_made() 
 
 /// The API without the support of the tests, for requests that it would not make.
 async fn bare() -> Router {
-    let embedded = Embedded::in_memory(Options::default()).unwrap();
+    let embedded = AnyDatabase::from(Embedded::in_memory(Options::default()).unwrap());
     let db = Littlehorse::apply_to(&embedded).unwrap();
     let queues = embedded.queues().clone();
     littlehorse::api::router(std::sync::Arc::new(littlehorse::Service { db, queues }))
@@ -215,7 +215,7 @@ async fn what_is_too_large_for_a_row_is_the_clients_fault() {
 async fn what_is_stored_and_cannot_be_read_is_not_the_clients_fault() {
     let world = World::new().await;
     world.post("/tenants/acme/wf-specs", canary()).await;
-    let db = Littlehorse::apply_to(&world.embedded).unwrap();
+    let db = Littlehorse::apply_to(&*world.stored).unwrap();
     let key = littlehorse::model::WfSpecKey {
         tenant: T.to_owned(),
         name: "canary".to_owned(),

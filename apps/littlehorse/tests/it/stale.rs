@@ -21,7 +21,7 @@ fn nap() -> Value {
 /// Waits until no timer is due.
 async fn timers_rest(world: &World) {
     let is_busy = async || {
-        let counts = world.embedded.queues().counts(littlehorse::TIMERS).await.unwrap();
+        let counts = world.stored.queues().counts(littlehorse::TIMERS).await.unwrap();
         counts.visible + counts.in_flight > 0
     };
     let begun = std::time::Instant::now();

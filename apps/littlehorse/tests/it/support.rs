@@ -7,6 +7,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use serde_json::{Value, json};
+use testing::TestDatabase;
 use tower::ServiceExt as _;
 use trestle::migrate::{Rate, StartOptions};
 use trestle::queue::Worker;
@@ -20,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The application under test.
 pub(crate) struct World {
     pub(crate) clock: Arc<VirtualClock>,
-    pub(crate) embedded: Embedded,
+    pub(crate) stored: TestDatabase,
     router: Router,
     /// Nothing happens by itself without it.
     timers: Option<Worker>,
@@ -38,13 +39,14 @@ impl World {
         Self::old_of(clock, embedded).await
     }
 
-    pub(crate) async fn old_of(clock: Arc<VirtualClock>, embedded: Embedded) -> Self {
-        let db = littlehorse_v1::model::Littlehorse::apply_to(&embedded).unwrap();
-        let (service, timers) = littlehorse_v1::Service::start(&embedded, db).await.unwrap();
+    pub(crate) async fn old_of(clock: Arc<VirtualClock>, stored: impl Into<TestDatabase>) -> Self {
+        let stored = stored.into();
+        let db = littlehorse_v1::model::Littlehorse::apply_to(&*stored).unwrap();
+        let (service, timers) = littlehorse_v1::Service::start(&stored, db).await.unwrap();
         let router = littlehorse_v1::api::router(service);
         World {
             clock,
-            embedded,
+            stored,
             router,
             timers: Some(timers),
         }
@@ -53,36 +55,42 @@ impl World {
     /// The present version, on an empty database.
     pub(crate) async fn new() -> Self {
         let clock = Arc::new(VirtualClock::starting_at(START));
-        let store = Arc::new(MemoryStore::new());
-        let embedded = Embedded::on(store, clock.clone(), unswept()).unwrap();
-        Self::new_of(clock, embedded).await
+        let stored = match testing::is_at_endpoint() {
+            true => TestDatabase::new("littlehorse", clock.clone()),
+            false => Embedded::on(Arc::new(MemoryStore::new()), clock.clone(), unswept())
+                .unwrap()
+                .into(),
+        };
+        Self::new_of(clock, stored).await
     }
 
-    pub(crate) async fn new_of(clock: Arc<VirtualClock>, embedded: Embedded) -> Self {
+    pub(crate) async fn new_of(clock: Arc<VirtualClock>, stored: impl Into<TestDatabase>) -> Self {
+        let stored = stored.into();
         let options = StartOptions {
             rate: "3000".parse::<Rate>().unwrap(),
             ..StartOptions::default()
         };
-        let (db, _) = littlehorse::model::Littlehorse::migrate_to(&embedded, options).unwrap();
-        let (service, timers) = littlehorse::Service::start(&embedded, db).await.unwrap();
+        let (db, _) = littlehorse::model::Littlehorse::migrate_to(&*stored, options).unwrap();
+        let (service, timers) = littlehorse::Service::start(&stored, db).await.unwrap();
         let router = littlehorse::api::router(service);
         World {
             clock,
-            embedded,
+            stored,
             router,
             timers: Some(timers),
         }
     }
 
     /// The present version without its timers: nothing happens but what is asked for.
-    pub(crate) fn still(clock: Arc<VirtualClock>, embedded: Embedded) -> Self {
-        let db = littlehorse::model::Littlehorse::apply_to(&embedded).unwrap();
-        let queues = embedded.queues().clone();
+    pub(crate) fn still(clock: Arc<VirtualClock>, stored: impl Into<TestDatabase>) -> Self {
+        let stored = stored.into();
+        let db = littlehorse::model::Littlehorse::apply_to(&*stored).unwrap();
+        let queues = stored.queues().clone();
         let service = Arc::new(littlehorse::Service { db, queues });
         let router = littlehorse::api::router(service);
         World {
             clock,
-            embedded,
+            stored,
             router,
             timers: None,
         }
@@ -90,21 +98,21 @@ impl World {
 
     /// Ends the program and starts the present version on its data.
     pub(crate) async fn upgrade(self) -> Self {
-        let (clock, embedded) = self.stop().await;
-        Self::new_of(clock, embedded).await
+        let (clock, stored) = self.stop().await;
+        Self::new_of(clock, stored).await
     }
 
     /// Ends the program and starts the version before on its data.
     pub(crate) async fn downgrade(self) -> Self {
-        let (clock, embedded) = self.stop().await;
-        Self::old_of(clock, embedded).await
+        let (clock, stored) = self.stop().await;
+        Self::old_of(clock, stored).await
     }
 
-    pub(crate) async fn stop(self) -> (Arc<VirtualClock>, Embedded) {
+    pub(crate) async fn stop(self) -> (Arc<VirtualClock>, TestDatabase) {
         if let Some(timers) = self.timers {
             timers.stop().await;
         }
-        (self.clock, self.embedded)
+        (self.clock, self.stored)
     }
 
     /// Sends a request; answers with status and JSON.
@@ -223,7 +231,12 @@ impl World {
     }
 
     pub(crate) fn models(&self) -> &trestle::models::Models {
-        self.embedded.models()
+        self.embedded().models()
+    }
+
+    /// The engine, for tests that are about it.
+    pub(crate) fn embedded(&self) -> &Embedded {
+        self.stored.embedded().unwrap()
     }
 }
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use manhunt::Service;
 use manhunt::model::SearchStatus;
+use testing::TestPlace;
+use trestle::VirtualClock;
 use trestle::typed::Timestamp;
-use trestle::{Embedded, MemoryStore, Options, VirtualClock};
 
 use crate::support::{DOMAIN, Recorder, START, World, settings, text};
 
@@ -20,8 +21,9 @@ mod before {
 #[tokio::test]
 async fn rows_of_the_version_before_are_found_and_their_contacts_searched_for() {
     let clock = Arc::new(VirtualClock::starting_at(START));
-    let embedded = Embedded::on(Arc::new(MemoryStore::new()), clock.clone(), Options::default()).unwrap();
-    let written = before::Manhunt::apply_to(&embedded).unwrap();
+    let place = TestPlace::new("manhunt");
+    let stored = place.open(clock.clone());
+    let written = before::Manhunt::apply_to(&stored).unwrap();
     let contact = before::NewContact {
         contact_id: "c0".into(),
         domain_id: DOMAIN.into(),
@@ -46,14 +48,15 @@ async fn rows_of_the_version_before_are_found_and_their_contacts_searched_for() 
     written.put(&search).await.unwrap();
 
     let recorder = Arc::new(Recorder::default());
-    let running = Service::start(&embedded, recorder.clone(), settings())
+    let running = Service::start(&stored, recorder.clone(), settings())
         .await
         .unwrap();
     let world = World {
         clock,
-        embedded,
+        stored,
         running,
         recorder,
+        place,
     };
     let (_, methods) = world.service().contact(DOMAIN, "c0").await.unwrap();
     assert_eq!((methods.len(), methods[0].retries), (1, None));

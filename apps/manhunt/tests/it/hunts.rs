@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use manhunt::model::*;
 use manhunt::{AttemptId, Error, MethodDraft, STEPS, SearchFilter, trail};
-use trestle::Item;
 use trestle::api::Query;
 use trestle::events::Events;
 use trestle::queue::NewMessage;
 use trestle::typed::Timestamp;
+use trestle::{DatabaseExt as _, Item};
 
 use crate::support::{DOMAIN, World, draft, host, text};
 
@@ -30,7 +30,7 @@ async fn with_status(world: &World, contact: &str, status: &str) -> Vec<String> 
 }
 
 /// How many rows a partition of the index of statuses has, as any client would see it.
-fn in_partition(world: &World, status: &str, contact: &str) -> u64 {
+async fn in_partition(world: &World, status: &str, contact: &str) -> u64 {
     let query = Query {
         table_name: "manhunt".into(),
         index_name: Some("GSI2".into()),
@@ -38,7 +38,7 @@ fn in_partition(world: &World, status: &str, contact: &str) -> u64 {
         expression_attribute_values: Some(Item::from([(":partition", format!("{status}#{contact}"))])),
         ..Query::default()
     };
-    world.embedded.run(query).unwrap().count.into()
+    world.stored.query(query).await.unwrap().count.into()
 }
 
 /// Sends a step again, as a queue may.
@@ -65,7 +65,7 @@ async fn searches_that_were_begun_two_days_before_the_next_start_go_on_then() {
     world.clock.advance(Duration::from_secs(2 * 24 * 3600));
     world
         .until("the records to be older than the stream shows", async || {
-            world.embedded.held_changes().bytes() > 0
+            world.stored.embedded().unwrap().held_changes().bytes() > 0
         })
         .await;
     let world = world.restart().await;
@@ -128,7 +128,7 @@ async fn point_05_a_stream_that_is_delivered_again_from_its_beginning_makes_no_s
         target = { queue = "manhunt-steps" }
     "#;
     world.running.router.stop().await;
-    let events = Events::of(&world.embedded).routes_in(again);
+    let events = Events::of(&world.stored).routes_in(again);
     let router = events.routes_of(&world.service().db).start().await.unwrap();
     world.running.router = router.clone();
     let is_delivered = async || {
@@ -194,11 +194,11 @@ async fn point_07_a_response_stops_further_attempts_and_moves_the_row_of_the_ind
     assert_eq!(with_status(&world, &contact, "active").await, [search.as_str()]);
     // The next step is in the queue already.
     assert_eq!(world.counts().await.delayed, 1);
-    assert_eq!(in_partition(&world, "active", &contact), 1);
+    assert_eq!(in_partition(&world, "active", &contact).await, 1);
     let service = world.service();
     let answered = service.respond(DOMAIN, &first(&search), "1").await.unwrap();
-    assert_eq!(in_partition(&world, "active", &contact), 0);
-    assert_eq!(in_partition(&world, "successful", &contact), 1);
+    assert_eq!(in_partition(&world, "active", &contact).await, 0);
+    assert_eq!(in_partition(&world, "successful", &contact).await, 1);
     assert_eq!(answered.status, SearchStatus::Successful);
     assert_eq!(with_status(&world, &contact, "active").await, [""; 0]);
     assert_eq!(
@@ -349,7 +349,7 @@ async fn point_13_the_story_of_a_search_and_its_delays_are_told_by_its_rows() {
     world.advance(3).await;
     world.service().respond(DOMAIN, &answer, "5").await.unwrap();
     // Read by somebody who knows nothing but the rows.
-    let db = Manhunt::apply_to(&world.embedded).unwrap();
+    let db = Manhunt::apply_to(&world.stored).unwrap();
     let rows = db.search_with_attempts(&search).gather().await.unwrap();
     let story = trail(&rows.search.unwrap(), &rows.search_attempt);
     let told: Vec<(&str, &str, Option<u64>)> = story

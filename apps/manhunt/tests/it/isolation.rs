@@ -10,8 +10,8 @@ use axum::routing::post;
 use manhunt::Service;
 use manhunt::channel::Webhook;
 use manhunt::model::SearchAttemptOutcome;
+use testing::TestPlace;
 use tokio::sync::watch;
-use trestle::{Embedded, Options};
 
 use crate::support::{World, channels, draft, searching, settings};
 
@@ -112,10 +112,11 @@ async fn a_receiver_gets_32_notices_at_once_and_those_that_wait_are_sent_after_t
         .await;
     world.until("32 requests", async || receiver.asked() == 32).await;
     let World {
-        embedded,
+        stored,
         running,
         clock,
         recorder,
+        place,
     } = world;
     running.service.end_waiting();
     let stopped = tokio::spawn(async move { running.stop().await });
@@ -124,12 +125,13 @@ async fn a_receiver_gets_32_notices_at_once_and_those_that_wait_are_sent_after_t
 
     let webhook = Webhook::with_timeout(FOREVER).unwrap();
     let channel = channels(None, webhook);
-    let running = Service::start(&embedded, channel, settings()).await.unwrap();
+    let running = Service::start(&stored, channel, settings()).await.unwrap();
     let world = World {
-        embedded,
+        stored,
         running,
         clock,
         recorder,
+        place,
     };
     world.advance(2).await;
     assert_eq!(
@@ -148,10 +150,10 @@ fn searches() -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn while_every_tenth_search_goes_to_a_receiver_that_hangs_the_others_are_told_in_time() {
-    let directory = tempfile::tempdir().unwrap();
-    let embedded = Embedded::open(directory.path(), Options::default()).unwrap();
+    let (place, directory) = (TestPlace::new("manhunt"), tempfile::tempdir().unwrap());
+    let stored = place.open_directory(directory.path());
     let channel = channels(None, Webhook::new().unwrap());
-    let running = Service::start(&embedded, channel, settings()).await.unwrap();
+    let running = Service::start(&stored, channel, settings()).await.unwrap();
     let (silent, healthy) = (Receiver::new(false).await, Receiver::new(true).await);
     let mut contacts = Vec::new();
     for at in 0..searches() {

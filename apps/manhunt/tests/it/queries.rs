@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use manhunt::model::*;
 use manhunt::{Error, SearchFilter};
+use testing::TestPlace;
 use trestle::api::{Request, ResponseFuture};
 use trestle::typed::Timestamp;
-use trestle::{Database, Embedded, Options};
+use trestle::{AnyDatabase, Database, SystemClock};
 
 use crate::support::{DOMAIN, World, searching};
 
@@ -95,7 +96,7 @@ fn ids(searches: &[Search]) -> Vec<&str> {
 /// A database that notes the requests it passes on.
 #[derive(Clone)]
 struct Noted {
-    embedded: Embedded,
+    stored: AnyDatabase,
     requests: Arc<Mutex<Vec<Request>>>,
 }
 
@@ -110,14 +111,15 @@ impl Noted {
 impl Database for Noted {
     fn execute(&self, request: Request) -> ResponseFuture<'_> {
         self.requests.lock().unwrap().push(request.clone());
-        self.embedded.execute(request)
+        self.stored.execute(request)
     }
 }
 
 #[tokio::test]
 async fn point_01_each_of_the_nine_queries_is_one_query_and_finds_the_figures_rows_in_order() {
-    let embedded = Embedded::in_memory(Options::default()).unwrap();
-    let own = Manhunt::apply_to(&embedded).unwrap();
+    let place = TestPlace::new("manhunt");
+    let stored = place.open(Arc::new(SystemClock::new()));
+    let own = Manhunt::apply_to(&stored).unwrap();
     seed(&own).await;
     put_search(&own, "e1", ZAVIER, "2019-12-30T08:00:00Z", SearchStatus::Active).await;
     put_search(&own, "c1", ZAVIER, "2019-12-30T09:00:00Z", SearchStatus::Failed).await;
@@ -129,7 +131,7 @@ async fn point_01_each_of_the_nine_queries_is_one_query_and_finds_the_figures_ro
     .await
     .unwrap();
     let noted = Noted {
-        embedded,
+        stored,
         requests: Arc::default(),
     };
     let db = Manhunt::on(noted.clone()).model_applied();

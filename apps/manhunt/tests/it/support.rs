@@ -8,8 +8,9 @@ use async_trait::async_trait;
 use manhunt::channel::{Channel, Channels, Email, Failure, Notice, Webhook};
 use manhunt::model::{Search, SearchAttempt, SearchStatus};
 use manhunt::{AttemptId, MethodDraft, Running, STEPS, SearchDraft, Service, Settings};
+use testing::TestPlace;
 use trestle::queue::{Counts, Message, Receive};
-use trestle::{Clock as _, Embedded, MemoryStore, Options, Timestamp, VirtualClock};
+use trestle::{AnyDatabase, Clock as _, Timestamp, VirtualClock};
 
 pub(crate) const DOMAIN: &str = "db3280c";
 pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
@@ -83,9 +84,10 @@ pub(crate) fn channels(email: Option<Email>, webhook: Webhook) -> Arc<Channels> 
 /// The application under test.
 pub(crate) struct World {
     pub(crate) clock: Arc<VirtualClock>,
-    pub(crate) embedded: Embedded,
+    pub(crate) stored: AnyDatabase,
     pub(crate) running: Running,
     pub(crate) recorder: Arc<Recorder>,
+    pub(crate) place: TestPlace,
 }
 
 impl World {
@@ -104,14 +106,15 @@ impl World {
         settings: Settings,
     ) -> Self {
         let clock = Arc::new(VirtualClock::starting_at(START));
-        let store = Arc::new(MemoryStore::new());
-        let embedded = Embedded::on(store, clock.clone(), Options::default()).unwrap();
-        let running = Service::start(&embedded, channel, settings).await.unwrap();
+        let place = TestPlace::new("manhunt");
+        let stored = place.open(clock.clone());
+        let running = Service::start(&stored, channel, settings).await.unwrap();
         Self {
             clock,
-            embedded,
+            stored,
             running,
             recorder,
+            place,
         }
     }
 
@@ -119,7 +122,7 @@ impl World {
     pub(crate) async fn restart(self) -> Self {
         self.running.service.end_waiting();
         self.running.stop().await;
-        let running = Service::start(&self.embedded, self.recorder.clone(), settings())
+        let running = Service::start(&self.stored, self.recorder.clone(), settings())
             .await
             .unwrap();
         Self { running, ..self }

@@ -342,7 +342,7 @@ async fn point_13_the_version_only_rises_and_only_a_reindex_writes_it() {
     };
     for version in [0_i64, 8, 10, 1_000] {
         let write = update("SET reindexVersion = :v", Some(Item::from([(":v", version)])));
-        let refused = world.embedded.update_item(write).await.unwrap_err();
+        let refused = world.stored.update_item(write).await.unwrap_err();
         assert!(
             refused.to_string().contains("Only a reindex changes it"),
             "{refused}"
@@ -350,7 +350,7 @@ async fn point_13_the_version_only_rises_and_only_a_reindex_writes_it() {
     }
     // Removing it leaves it as it is, and a new row cannot bring one.
     let remove = update("REMOVE reindexVersion", None);
-    world.embedded.update_item(remove).await.unwrap();
+    world.stored.update_item(remove).await.unwrap();
     let new = Item::from([
         ("id", AttributeValue::from(sierra(77))),
         ("sourceName", "sierra".into()),
@@ -362,7 +362,7 @@ async fn point_13_the_version_only_rises_and_only_a_reindex_writes_it() {
         item: new,
         ..PutItem::default()
     };
-    let refused = world.embedded.put_item(put).await.unwrap_err();
+    let refused = world.stored.put_item(put).await.unwrap_err();
     assert!(
         refused.to_string().contains("Only a reindex changes it"),
         "{refused}"

@@ -16,6 +16,7 @@ use object_store::{
 use reindexer::model::Record;
 use reindexer::{Catalogue, NewReindex, Parameters, Setup, Source};
 use tempfile::TempDir;
+use testing::TestDatabase;
 use trestle::api::{
     DescribeStream, GetRecords, GetShardIterator, ListStreams, ShardIteratorType, StreamRecord,
 };
@@ -23,15 +24,14 @@ use trestle::app::Objects;
 use trestle::queue::Message;
 use trestle::reindex::{RowCounts, Touch, TouchFuture, TouchResult};
 use trestle::{
-    AttributeValue, DatabaseExt as _, Embedded, ErrorKind, MemoryStore, Options, Timestamp, TouchRows,
-    Touched, VirtualClock,
+    AttributeValue, DatabaseExt as _, ErrorKind, SystemClock, Timestamp, TouchRows, Touched, VirtualClock,
 };
 
 use crate::demo::{Samples, id};
 
 /// Everything a test needs.
 pub(crate) struct World {
-    pub(crate) embedded: Embedded,
+    pub(crate) stored: TestDatabase,
     pub(crate) touches: Arc<Touches>,
     pub(crate) objects: Arc<Shelf>,
     app: Arc<Catalogue>,
@@ -45,20 +45,19 @@ impl World {
 
     /// With other settings.
     pub(crate) async fn with(change: impl FnOnce(&mut Setup)) -> Self {
-        let embedded = Embedded::in_memory(Options::default()).unwrap();
-        Self::on(embedded, tempfile::tempdir().unwrap(), change).await
+        let stored = TestDatabase::new("reindexer", Arc::new(SystemClock::new()));
+        Self::on(stored, tempfile::tempdir().unwrap(), change).await
     }
 
     /// With other settings, and with time that the test moves.
     pub(crate) async fn on_clock(clock: &Arc<VirtualClock>, change: impl FnOnce(&mut Setup)) -> Self {
-        let store = Arc::new(MemoryStore::new());
-        let embedded = Embedded::on(store, clock.clone(), Options::default()).unwrap();
-        Self::on(embedded, tempfile::tempdir().unwrap(), change).await
+        let stored = TestDatabase::new("reindexer", clock.clone());
+        Self::on(stored, tempfile::tempdir().unwrap(), change).await
     }
 
-    async fn on(embedded: Embedded, folder: TempDir, change: impl FnOnce(&mut Setup)) -> Self {
+    async fn on(stored: TestDatabase, folder: TempDir, change: impl FnOnce(&mut Setup)) -> Self {
         let touches = Arc::new(Touches {
-            embedded: embedded.clone(),
+            stored: stored.clone(),
             made: Mutex::default(),
             throttled: Mutex::default(),
             interruptions: Mutex::default(),
@@ -74,13 +73,13 @@ impl World {
         };
         let mut setup = Setup {
             touch: touches.clone(),
-            ..Setup::new(&embedded, shelf, folder.path().join("indexes"))
+            ..Setup::new(&stored, shelf, folder.path().join("indexes"))
         };
         setup.workers.first_retry = Duration::from_millis(2);
         change(&mut setup);
         let app = Catalogue::start(setup).await.unwrap();
         Self {
-            embedded,
+            stored,
             touches,
             objects,
             app,
@@ -91,7 +90,7 @@ impl World {
     /// The same database with other settings.
     pub(crate) async fn restarted_with(self, change: impl FnOnce(&mut Setup)) -> Self {
         self.app.stop().await;
-        Self::on(self.embedded, self.folder, change).await
+        Self::on(self.stored, self.folder, change).await
     }
 
     pub(crate) fn app(&self) -> &Arc<Catalogue> {
@@ -181,18 +180,18 @@ impl World {
     /// Every record of the stream of the source table.
     pub(crate) async fn stream(&self) -> Vec<StreamRecord> {
         let table_name = Some("source-data".to_owned());
-        let streams = self.embedded.list_streams(ListStreams {
+        let streams = self.stored.list_streams(ListStreams {
             table_name,
             ..ListStreams::default()
         });
         let stream_arn = streams.await.unwrap().streams.remove(0).stream_arn;
-        let described = self.embedded.describe_stream(DescribeStream {
+        let described = self.stored.describe_stream(DescribeStream {
             stream_arn: stream_arn.clone(),
             ..DescribeStream::default()
         });
         let mut records = Vec::new();
         for shard in described.await.unwrap().stream_description.shards {
-            let iterator = self.embedded.get_shard_iterator(GetShardIterator {
+            let iterator = self.stored.get_shard_iterator(GetShardIterator {
                 stream_arn: stream_arn.clone(),
                 shard_id: shard.shard_id,
                 shard_iterator_type: ShardIteratorType::TrimHorizon,
@@ -200,7 +199,7 @@ impl World {
             });
             let mut next = iterator.await.unwrap().shard_iterator;
             while let Some(shard_iterator) = next {
-                let page = self.embedded.get_records(GetRecords {
+                let page = self.stored.get_records(GetRecords {
                     shard_iterator,
                     ..GetRecords::default()
                 });
@@ -234,7 +233,7 @@ pub(crate) fn sierra(number: usize) -> String {
 
 /// Touches of the database, with throttling for some rows and a note of each attempt.
 pub(crate) struct Touches {
-    embedded: Embedded,
+    stored: TestDatabase,
     made: Mutex<Vec<(String, Timestamp)>>,
     throttled: Mutex<BTreeSet<String>>,
     interruptions: Mutex<Vec<(String, BoxFuture<'static, ()>)>>,
@@ -282,7 +281,7 @@ impl Touch for Touches {
             panic!("the processor touches one row at a time");
         };
         let id = key.get("id").and_then(AttributeValue::as_s).unwrap().to_owned();
-        let now = self.embedded.clock().now();
+        let now = self.stored.clock().now();
         self.made.lock().unwrap().push((id.clone(), now));
         let interruption = self.interruption_of(&id);
         Box::pin(async move {
@@ -296,7 +295,7 @@ impl Touch for Touches {
                     write_units: 0.0,
                 });
             }
-            Touch::touch(&self.embedded, rows).await
+            Touch::touch(&*self.stored, rows).await
         })
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use testing::TestPlace;
 use trestle::{Embedded, Options, Wait as _};
 use trestle_cassandra::{
     Collision, Import, ImportSettings, ImportState, Mapping, Misfit, Observer, Plan, Schema,
@@ -68,7 +69,13 @@ fn imported() -> Embedded {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_of_cassandra_are_served_and_new_versions_join_them() {
     let database = tokio::task::spawn_blocking(imported).await.unwrap();
-    let world = World::on(database, tempfile::tempdir().unwrap(), Wishes::default()).await;
+    let world = World::on(
+        TestPlace::new("warehouse"),
+        database.into(),
+        tempfile::tempdir().unwrap(),
+        Wishes::default(),
+    )
+    .await;
     let heads = world.read("/builds/-/head?name=@good/work").await;
     let locales: Vec<&Value> = heads
         .as_array()

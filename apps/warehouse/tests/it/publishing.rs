@@ -96,12 +96,13 @@ async fn what_is_no_publication_is_refused_with_the_reason() {
 
 /// Every row of the database, as JSON.
 async fn rows(world: &World) -> Vec<Value> {
+    use trestle::DatabaseExt as _;
     use trestle::api::Scan;
     let scan = Scan {
         table_name: "warehouse".into(),
         ..Scan::default()
     };
-    let found = world.database.run(scan).unwrap();
+    let found = world.database.scan(scan).await.unwrap();
     let items = found.items.unwrap();
     items.to_vec().iter().map(trestle::plain_json).collect()
 }

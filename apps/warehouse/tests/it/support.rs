@@ -11,10 +11,11 @@ use flate2::write::GzEncoder;
 use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use testing::TestPlace;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use trestle::app::{PublicFiles, Webhooks};
-use trestle::{Embedded, Options};
+use trestle::{AnyDatabase, SystemClock};
 use warehouse::{Bundler, Files, Running, Service, Setup, api};
 
 /// How long anything may take before a test gives up.
@@ -24,7 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct World {
     pub(crate) url: String,
     pub(crate) running: Running,
-    pub(crate) database: Embedded,
+    pub(crate) database: AnyDatabase,
+    _place: TestPlace,
     _folder: TempDir,
     pub(crate) client: Client,
     server: JoinHandle<()>,
@@ -53,18 +55,19 @@ impl World {
     }
 
     pub(crate) async fn with(wishes: Wishes) -> Self {
-        let database = Embedded::in_memory(Options::default()).unwrap();
-        Self::on(database, tempfile::tempdir().unwrap(), wishes).await
+        let place = TestPlace::new("warehouse");
+        let database = place.open(Arc::new(SystemClock::new()));
+        Self::on(place, database, tempfile::tempdir().unwrap(), wishes).await
     }
 
     /// On a database that is there.
-    pub(crate) async fn on(database: Embedded, folder: TempDir, wishes: Wishes) -> Self {
+    pub(crate) async fn on(place: TestPlace, database: AnyDatabase, folder: TempDir, wishes: Wishes) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let cdn_url = wishes.cdn_url.unwrap_or_else(|| format!("{url}/cdn"));
-        let place = folder.path().join("assets");
+        let assets = folder.path().join("assets");
         let setup = Setup {
-            assets: PublicFiles::open(place.to_str().unwrap(), None, &cdn_url).unwrap(),
+            assets: PublicFiles::open(assets.to_str().unwrap(), None, &cdn_url).unwrap(),
             bundler: wishes.bundler,
             hooks: Webhooks::new(wishes.hooks.iter().map(String::as_str)).unwrap(),
             base_url: url.clone(),
@@ -77,6 +80,7 @@ impl World {
             url,
             running,
             database,
+            _place: place,
             _folder: folder,
             client: Client::new(),
             server,

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
-use trestle_env::Timestamp;
-use trestle_events::{EndpointClock, ScanSettings, UnknownClock};
+use trestle_events::ScanSettings;
 use trestle_remote::Remote;
 
 /// How long after a write its record may appear in the stream, unless something else is said.
@@ -11,17 +10,9 @@ pub(crate) const STREAM_DELAY: Duration = Duration::from_secs(15);
 
 /// Rows of an endpoint, whose records appear in the stream after this time at the latest.
 pub(crate) fn settings(remote: &Remote, stream_delay: Duration) -> ScanSettings {
+    let remote = remote.clone();
     ScanSettings {
-        clock: Arc::new(RemoteClock(remote.clone())),
+        clock: Arc::new(move |at| remote.clock_span(at)),
         stream_delay,
-    }
-}
-
-/// The endpoint's clock, as its answers tell it.
-struct RemoteClock(Remote);
-
-impl EndpointClock for RemoteClock {
-    fn span(&self, at: Timestamp) -> (Timestamp, Timestamp) {
-        self.0.clock_span(at).unwrap_or_else(|| UnknownClock.span(at))
     }
 }

@@ -17,9 +17,7 @@ use tokio::runtime::Handle;
 use trestle_admin::{AdminAnswer, AdminCall, AdminError, RouteList};
 use trestle_api::Database;
 use trestle_env::Clock;
-use trestle_events::{
-    Batch, Deliver, Door, Doors, Outcome, Route, Router, RowReading, Setup, StoredRoute, Target, read_routes,
-};
+use trestle_events::{Guard, GuardedDoors, Router, RowReading, Setup, StoredRoute, read_routes};
 use trestle_gateway::{Duty, DutyHolder, Fence};
 use trestle_remote::Remote;
 
@@ -304,6 +302,16 @@ impl GatewayRoutes {
 }
 
 impl Materials {
+    /// Nothing is delivered unless this gateway may act on its duty.
+    fn guard(&self, epoch: u64) -> Guard {
+        let duty = Arc::clone(&self.duty);
+        Arc::new(move || {
+            let why =
+                "this gateway has not reached the endpoint for some seconds: another one may run the routes";
+            (!duty.is_held(epoch)).then(|| why.to_owned())
+        })
+    }
+
     /// Routes of a router that has none yet, which keeps its rows there and delivers in this epoch.
     fn routes(&self, epoch: u64, state: Arc<dyn Database>) -> Routes {
         let router = Router::start(Setup {
@@ -312,11 +320,10 @@ impl Materials {
             clock: Arc::clone(&self.clock),
             bell: None,
             typer: Arc::clone(&self.sources.typer) as _,
-            doors: Arc::new(OnDuty {
-                doors: Arc::clone(&self.sources.doors) as _,
-                duty: Arc::clone(&self.duty),
-                epoch,
-            }),
+            doors: Arc::new(GuardedDoors::new(
+                Arc::clone(&self.sources.doors) as _,
+                self.guard(epoch),
+            )),
             rows: RowReading::Scanned(remote_scan::settings(&self.remote, STREAM_DELAY)),
             poll: POLL,
             runtime: self.workers.clone(),
@@ -324,43 +331,5 @@ impl Materials {
             parked_max: Setup::PARKED_MAX,
         });
         Routes::new(Arc::clone(&self.sources), router, &self.workers)
-    }
-}
-
-/// Opens targets that deliver only while this gateway may act on its duty.
-struct OnDuty {
-    doors: Arc<dyn Doors>,
-    duty: Arc<Duty>,
-    epoch: u64,
-}
-
-impl Doors for OnDuty {
-    fn open(&self, route: &Route) -> Result<Door, String> {
-        Ok(match self.doors.open(route)? {
-            Door::Target(target) => Door::Target(Arc::new(TargetOnDuty {
-                target,
-                duty: Arc::clone(&self.duty),
-                epoch: self.epoch,
-            })),
-            door => door,
-        })
-    }
-}
-
-struct TargetOnDuty {
-    target: Arc<dyn Target>,
-    duty: Arc<Duty>,
-    epoch: u64,
-}
-
-impl Target for TargetOnDuty {
-    fn deliver<'a>(&'a self, batch: &'a Batch) -> Deliver<'a> {
-        match self.duty.is_held(self.epoch) {
-            true => self.target.deliver(batch),
-            false => Box::pin(async {
-                let why = "this gateway has not reached the endpoint for some seconds: another one may run the routes";
-                Outcome::Unavailable(why.to_owned())
-            }),
-        }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use trestle::events::Events;
 use trestle::remote::{Remote, Settings};
 use trestle::typed::{self, Timestamp};
-use trestle::{Database, Embedded, Gateway, Options, Wait};
+use trestle::{AnyDatabase, Database, Embedded, Gateway, Options, Wait};
 
 mod shop {
     trestle::model!("examples/shop.toml");
@@ -192,6 +193,18 @@ fn elsewhere() -> Result<Shop<Gateway>, Box<dyn std::error::Error>> {
     let gateway = Gateway::open(Arc::new(Remote::new(settings)?))?;
     let db = Shop::apply_to(&gateway)?;
     Ok(db)
+}
+
+#[expect(dead_code, reason = "only compiled: it would call Amazon DynamoDB")]
+async fn on_either(endpoint: Option<&str>) -> Result<(), Box<dyn std::error::Error>> {
+    let db: AnyDatabase = match endpoint {
+        Some(url) => AnyDatabase::at_endpoint("shop", Settings::from_environment(url))?,
+        None => Embedded::open("data", Options::default())?.into(),
+    };
+    let shop = Shop::apply_to(&db)?;
+    let router = Events::of(&db).routes_of(&shop).start().await?;
+    router.stop().await;
+    Ok(())
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 
+mod any_database;
 mod app;
 mod app_answers;
 mod app_files;

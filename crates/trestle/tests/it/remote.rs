@@ -11,6 +11,11 @@ use trestle_server::{Hooks, Server};
 
 /// Runs a test beside a server of this embedded.
 pub(crate) fn beside_a_server(embedded: Embedded, test: impl FnOnce(Remote)) {
+    beside_an_endpoint(embedded, |url| test(Remote::new(Settings::new(url)).unwrap()));
+}
+
+/// The same for a test that wants to know where the server is.
+pub(crate) fn beside_an_endpoint(embedded: Embedded, test: impl FnOnce(String)) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -21,14 +26,14 @@ pub(crate) fn beside_a_server(embedded: Embedded, test: impl FnOnce(Remote)) {
     };
     let bound = Server::bind(&settings, Arc::new(embedded), Hooks::default());
     let server = runtime.block_on(bound).unwrap();
-    let remote = Remote::new(Settings::new(server.endpoint())).unwrap();
+    let url = server.endpoint();
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = std::thread::spawn(move || {
         runtime.block_on(server.run(async {
             let _ = stopped.await;
         }))
     });
-    test(remote);
+    test(url);
     drop(stop);
     serving.join().unwrap();
 }

@@ -30,8 +30,8 @@ async fn point_12_a_migration_that_is_rolled_back_leaves_every_row_as_it_was() {
         assert_eq!(moving.status().state, MigrationState::RollingBack, "{plan}");
         moving.page();
         assert_eq!(moving.sweep_all().state, MigrationState::RolledBack);
-        assert_eq!(rows(&moving.world.embedded), lay, "after {pages} pages");
-        let db = v1::Klayers::apply_to(&moving.world.embedded).unwrap();
+        assert_eq!(rows(moving.embedded()), lay, "after {pages} pages");
+        let db = v1::Klayers::apply_to(moving.embedded()).unwrap();
         assert_same(&before, &answers::first(&db).await, "rolled back");
     }
 }

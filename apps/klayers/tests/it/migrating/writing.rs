@@ -118,7 +118,7 @@ async fn point_12_deployments_go_on_and_there_is_one_latest_throughout() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn point_12_deployments_while_a_thread_moves_the_rows_leave_one_latest() {
     let moving = First::new().await.migrate();
-    let embedded = &moving.world.embedded;
+    let embedded = moving.embedded();
     embedded.begin_work().unwrap();
     let migration = migrate::to::<KlayersModel, _>(embedded, StartOptions::default()).unwrap();
     let state = || migration.status().unwrap().state;
@@ -173,7 +173,7 @@ async fn point_12_a_layer_that_expires_while_rows_move_is_removed_once_and_none_
     .await;
     let moving = first.migrate();
     let clock = &moving.world.clock;
-    let router = watch(moving.app(), &moving.world.embedded).await.unwrap();
+    let router = watch(moving.app(), &moving.world.stored).await.unwrap();
     let delivered = || usize::try_from(router.status()[0].delivered).unwrap();
     until("the first tombstones", clock, NO_TIME, async || delivered() >= 2).await;
 

@@ -1,0 +1,224 @@
+//! A database for a program that does not care where its rows are.
+
+use std::sync::Arc;
+
+use trestle_api::{Database, Error, Request, ResponseFuture, TouchRows};
+use trestle_binding::{BindError, MigrationStatus};
+use trestle_embedded::{CloseError, Embedded, Models, RouteSetup, RoutesAtWork};
+use trestle_env::Clock;
+use trestle_events::Router;
+use trestle_model::Model;
+use trestle_queue::Queues;
+use trestle_reindex::{Reindexer, Touch, TouchFuture};
+
+use crate::WithModels;
+#[cfg(feature = "remote")]
+use crate::endpoint::AtEndpoint;
+
+/// A database in this process, or (with the feature `remote`) at an endpoint: Amazon DynamoDB, DynamoDB Local, a Trestle server. Models,
+/// queues, routes and reindexes come from the same handle, so that a program is the same on either. Cloning it gives another handle to
+/// the same database.
+///
+/// ```
+/// use trestle::{AnyDatabase, Embedded, Options, Wait};
+///
+/// mod shop {
+///     trestle::model!("examples/shop.toml");
+/// }
+/// use shop::{NewCustomer, Shop};
+///
+/// fn first_customer(db: &AnyDatabase) -> Result<(), Box<dyn std::error::Error>> {
+///     let shop = Shop::apply_to(db)?;
+///     let (customer, name) = ("ada".to_owned(), "Ada".to_owned());
+///     let email = "ada@example.org".to_owned();
+///     shop.put(&NewCustomer { customer, name, email }).wait()?;
+///     Ok(())
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let here = Embedded::in_memory(Options::default())?;
+/// first_customer(&here.into())?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// At an endpoint, queues and the places of routes are kept in tables that begin with the program's name, such as `shop.trestle-queues`. One
+/// process of the program has them at a time; the second one that asks is refused. Rows can be read and written by any number.
+#[derive(Clone, Debug)]
+pub struct AnyDatabase(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Here(Embedded),
+    #[cfg(feature = "remote")]
+    There(Arc<AtEndpoint>),
+}
+
+impl From<Embedded> for AnyDatabase {
+    fn from(embedded: Embedded) -> Self {
+        AnyDatabase(Kind::Here(embedded))
+    }
+}
+
+#[cfg(feature = "remote")]
+impl AnyDatabase {
+    /// The database of a program at an endpoint. The models that are in force there are known when this returns. It blocks.
+    pub fn at_endpoint(
+        program: &str,
+        settings: trestle_remote::Settings,
+    ) -> Result<Self, crate::EndpointError> {
+        Self::at_endpoint_with_clock(program, settings, Arc::new(trestle_env::SystemClock::new()))
+    }
+
+    /// The same on any clock, which queues and what models derive follow. What expires, expires by the clock of the endpoint.
+    pub fn at_endpoint_with_clock(
+        program: &str,
+        settings: trestle_remote::Settings,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, crate::EndpointError> {
+        let there = AtEndpoint::open(program, settings, clock)?;
+        Ok(AnyDatabase(Kind::There(Arc::new(there))))
+    }
+}
+
+impl AnyDatabase {
+    /// The database, if it is in this process: for what only such a one has.
+    #[must_use]
+    pub fn embedded(&self) -> Option<&Embedded> {
+        match &self.0 {
+            Kind::Here(embedded) => Some(embedded),
+            #[cfg(feature = "remote")]
+            Kind::There(_) => None,
+        }
+    }
+
+    /// Its queues; at an endpoint those of the program.
+    #[must_use]
+    pub fn queues(&self) -> &Queues {
+        match &self.0 {
+            Kind::Here(embedded) => embedded.queues(),
+            #[cfg(feature = "remote")]
+            Kind::There(there) => there.queues(),
+        }
+    }
+
+    /// The clock that models, queues and routes follow.
+    #[must_use]
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        match &self.0 {
+            Kind::Here(embedded) => embedded.clock(),
+            #[cfg(feature = "remote")]
+            Kind::There(there) => there.clock(),
+        }
+    }
+
+    /// Its reindexes; at an endpoint those of the program. Rows are sent to the routes of the router, while it is at work.
+    #[must_use]
+    pub fn reindexer(&self) -> Reindexer {
+        match &self.0 {
+            Kind::Here(embedded) => embedded.reindexer(),
+            #[cfg(feature = "remote")]
+            Kind::There(there) => there.reindexer(),
+        }
+    }
+
+    /// A reindex to a version begins: see [`Embedded::set_reindex_version`]. It blocks.
+    pub fn set_reindex_version(&self, table: &str, entity: Option<&str>, version: u64) -> Result<(), Error> {
+        match &self.0 {
+            Kind::Here(embedded) => embedded.set_reindex_version(table, entity, version),
+            #[cfg(feature = "remote")]
+            Kind::There(there) => there.set_reindex_version(table, entity, version),
+        }
+    }
+
+    /// The migrations of its models; none are known where a server at the endpoint keeps the models.
+    #[must_use]
+    pub fn migrations(&self) -> Vec<MigrationStatus> {
+        let models = WithModels::models(self);
+        models.map(Models::migrations).unwrap_or_default()
+    }
+
+    /// Ends what this process does for the database: see [`Embedded::close`]. At an endpoint, another process of the program may go on at
+    /// once when the last handle is gone.
+    pub async fn close(self) -> Result<(), CloseError> {
+        match self.0 {
+            Kind::Here(embedded) => embedded.close().await,
+            #[cfg(feature = "remote")]
+            Kind::There(there) => {
+                there.close().await;
+                Ok(())
+            }
+        }
+    }
+
+    /// All versions of its models; none where a server at the endpoint keeps them: what the program was compiled with is what it knows.
+    pub(crate) fn model_versions(&self) -> Result<Vec<Arc<Model>>, BindError> {
+        match &self.0 {
+            Kind::Here(embedded) => embedded.models().versions(),
+            #[cfg(feature = "remote")]
+            Kind::There(there) => there.model_versions(),
+        }
+    }
+
+    pub(crate) fn start_router(&self, setup: RouteSetup) -> Result<Router, RoutesAtWork> {
+        match &self.0 {
+            Kind::Here(embedded) => embedded.start_router(setup),
+            #[cfg(feature = "remote")]
+            Kind::There(there) => there.start_router(setup),
+        }
+    }
+}
+
+impl Database for AnyDatabase {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
+        match &self.0 {
+            Kind::Here(embedded) => embedded.execute(request),
+            #[cfg(feature = "remote")]
+            Kind::There(there) => there.rows().execute(request),
+        }
+    }
+}
+
+impl Touch for AnyDatabase {
+    fn touch(&self, rows: TouchRows) -> TouchFuture<'_> {
+        match &self.0 {
+            Kind::Here(embedded) => Touch::touch(embedded, rows),
+            #[cfg(feature = "remote")]
+            Kind::There(there) => there.touch(rows),
+        }
+    }
+}
+
+impl WithModels for AnyDatabase {
+    fn models(&self) -> Result<&Models, Error> {
+        match &self.0 {
+            Kind::Here(embedded) => Ok(embedded.models()),
+            #[cfg(feature = "remote")]
+            Kind::There(there) => there.models(),
+        }
+    }
+
+    fn clock(&self) -> &Arc<dyn Clock> {
+        AnyDatabase::clock(self)
+    }
+
+    #[cfg(feature = "remote")]
+    fn apply_model(&self, text: &str) -> Result<trestle_binding::Report, crate::ApplyError> {
+        match &self.0 {
+            Kind::Here(embedded) => embedded.apply_model(text),
+            Kind::There(there) => there.apply_model(text),
+        }
+    }
+
+    #[cfg(feature = "remote")]
+    fn migrate_model(
+        &self,
+        text: &str,
+        options: trestle_embedded::StartOptions,
+    ) -> Result<(), crate::migrate::MigrateError> {
+        match &self.0 {
+            Kind::Here(embedded) => embedded.migrate_model(text, options),
+            Kind::There(there) => there.migrate_model(text, options),
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! A program's database at an endpoint.
+//!
+//! Where the endpoint lets this process write Trestle's own tables, the process is a gateway: it stores the models and carries them out. Where it
+//! does not, it is a Trestle server or a gateway itself, which is asked to apply them. Queues and places of routes are in tables of
+//! the program in either case (`own.rs`).
+
+mod model_text;
+mod own;
+mod reindexes;
+mod server;
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use trestle_api::{Database, DatabaseExt, DeleteItem, Error, ErrorKind, TouchRows, Wait};
+use trestle_binding::{BindError, Report};
+use trestle_embedded::{Models, RouteSetup, RoutesAtWork, StartOptions};
+use trestle_env::{Clock, Signal};
+use trestle_events::{GuardedDoors, Router, RowReading, ScanSettings, Setup, WeakRouter};
+use trestle_gateway::{Gateway, GatewayError};
+use trestle_item::Item;
+use trestle_model::Model;
+use trestle_queue::{Queues, Settings as QueueSettings};
+use trestle_reindex::{Reindexer, TouchFuture};
+use trestle_remote::{Remote, Settings};
+
+use crate::migrate::MigrateError;
+use crate::{ApplyError, WithModels};
+use model_text::without_routes;
+use own::OwnTables;
+use server::ModelServer;
+
+/// How often to look for changes: an endpoint tells nothing by itself. Less often than five times in a second, which a shard of Amazon DynamoDB allows.
+const POLL: Duration = Duration::from_millis(250);
+
+/// Why a program has no database at an endpoint.
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointError {
+    /// It cannot be called like this.
+    #[error("{0}")]
+    Settings(String),
+    /// It does not answer, or refuses.
+    #[error("the endpoint {endpoint}: {error}")]
+    Endpoint {
+        /// The endpoint.
+        endpoint: String,
+        /// What it says.
+        error: Error,
+    },
+    /// Its models cannot be carried out here.
+    #[error("the endpoint {endpoint}: {error}")]
+    Gateway {
+        /// The endpoint.
+        endpoint: String,
+        /// Why.
+        error: GatewayError,
+    },
+}
+
+/// A program's database at an endpoint.
+pub(crate) struct AtEndpoint {
+    program: String,
+    models: ModelsAt,
+    remote: Remote,
+    own: Arc<OwnTables>,
+    queues: Queues,
+    router: Mutex<Option<WeakRouter>>,
+    clock: Arc<dyn Clock>,
+}
+
+/// What derives keys and carries out effects.
+enum ModelsAt {
+    /// This process.
+    Gateway(Gateway),
+    /// The endpoint: a Trestle server, or a gateway.
+    Server(Box<ModelServer>),
+}
+
+impl AtEndpoint {
+    pub(crate) fn open(
+        program: &str,
+        settings: Settings,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, EndpointError> {
+        let bad = |error: trestle_remote::BadSettings| EndpointError::Settings(error.to_string());
+        let endpoint = settings.endpoint.clone();
+        let remote = Remote::new(settings.clone()).map_err(bad)?;
+        let keeps_models = blocking(|| keeps_models(&remote));
+        let keeps_models = keeps_models.map_err(|error| EndpointError::Endpoint {
+            endpoint: endpoint.clone(),
+            error,
+        })?;
+        let models = match keeps_models {
+            true => ModelsAt::Server(Box::new(ModelServer::new(settings).map_err(bad)?)),
+            false => {
+                let opened = blocking(|| Gateway::with_clock(Arc::new(remote.clone()), Arc::clone(&clock)));
+                ModelsAt::Gateway(opened.map_err(|error| EndpointError::Gateway { endpoint, error })?)
+            }
+        };
+        let rows: Arc<dyn Database> = match &models {
+            ModelsAt::Gateway(gateway) => Arc::new(gateway.clone()),
+            ModelsAt::Server(_) => Arc::new(remote.clone()),
+        };
+        let own = Arc::new(OwnTables::new(program, Arc::new(remote.clone()), rows));
+        let state = Arc::clone(&own) as Arc<dyn Database>;
+        Ok(AtEndpoint {
+            program: program.to_owned(),
+            models,
+            remote,
+            queues: Queues::new(state, Arc::clone(&clock), QueueSettings::default()),
+            own,
+            router: Mutex::default(),
+            clock,
+        })
+    }
+
+    /// The tables of the program, and everyone else's at the endpoint.
+    pub(crate) fn rows(&self) -> &dyn Database {
+        match &self.models {
+            ModelsAt::Gateway(gateway) => gateway,
+            ModelsAt::Server(_) => &self.remote,
+        }
+    }
+
+    fn shared_rows(&self) -> Arc<dyn Database> {
+        match &self.models {
+            ModelsAt::Gateway(gateway) => Arc::new(gateway.clone()),
+            ModelsAt::Server(_) => Arc::new(self.remote.clone()),
+        }
+    }
+
+    pub(crate) fn queues(&self) -> &Queues {
+        &self.queues
+    }
+
+    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    pub(crate) fn models(&self) -> Result<&Models, Error> {
+        match &self.models {
+            ModelsAt::Gateway(gateway) => Ok(gateway.models()),
+            ModelsAt::Server(_) => Err(Error::validation(
+                "The server at the endpoint keeps the models: use `trestle model` and `trestle migrate` with --endpoint",
+            )),
+        }
+    }
+
+    /// All versions of the models, as far as this process knows them.
+    pub(crate) fn model_versions(&self) -> Result<Vec<Arc<Model>>, BindError> {
+        match &self.models {
+            ModelsAt::Gateway(gateway) => blocking(|| gateway.models().versions()),
+            ModelsAt::Server(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// Routes are run by the program, so that the model is stored without them: no server runs them as well.
+    pub(crate) fn apply_model(&self, text: &str) -> Result<Report, ApplyError> {
+        let text = without_routes(text);
+        match &self.models {
+            ModelsAt::Gateway(gateway) => blocking(|| gateway.apply_model(&text)),
+            ModelsAt::Server(server) => blocking(|| server.apply(&text)),
+        }
+    }
+
+    pub(crate) fn migrate_model(&self, text: &str, options: StartOptions) -> Result<(), MigrateError> {
+        let text = without_routes(text);
+        match &self.models {
+            ModelsAt::Gateway(gateway) => blocking(|| match gateway.apply_model(&text) {
+                // Rows lie elsewhere: whether they can move is for the gateway to say.
+                Err(ApplyError::Refused(_)) => gateway.migrate_model(&text, options),
+                applied => applied.map(drop).map_err(MigrateError::of_apply),
+            }),
+            ModelsAt::Server(server) => {
+                let applied = blocking(|| server.apply(&text));
+                applied.map(drop).map_err(MigrateError::of_apply)
+            }
+        }
+    }
+
+    pub(crate) fn set_reindex_version(
+        &self,
+        table: &str,
+        entity: Option<&str>,
+        version: u64,
+    ) -> Result<(), Error> {
+        let models = self.models()?;
+        let set = blocking(|| models.set_version_in_force(table, entity, version));
+        set.map_err(|error| match error {
+            BindError::Database(error) => error,
+            other => Error::validation(other.to_string()),
+        })
+    }
+
+    pub(crate) fn reindexer(self: &Arc<Self>) -> Reindexer {
+        reindexes::of(self)
+    }
+
+    pub(crate) fn touch(&self, rows: TouchRows) -> TouchFuture<'_> {
+        reindexes::touch(self, rows)
+    }
+
+    /// The router, while it is at work.
+    fn router(&self) -> Option<Router> {
+        at_work(
+            self.router
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .as_ref(),
+        )
+    }
+
+    pub(crate) fn start_router(&self, setup: RouteSetup) -> Result<Router, RoutesAtWork> {
+        let mut slot = self.router.lock().unwrap_or_else(PoisonError::into_inner);
+        if at_work(slot.as_ref()).is_some() {
+            return Err(RoutesAtWork);
+        }
+        let (own, remote) = (Arc::clone(&self.own), self.remote.clone());
+        let bell = Arc::new(Signal::new());
+        setup.runtime.spawn(ring_again_and_again(Arc::downgrade(&bell)));
+        let router = Router::start(Setup {
+            database: Arc::new(self.remote.clone()),
+            state: Arc::clone(&self.own) as Arc<dyn Database>,
+            clock: Arc::clone(&self.clock),
+            bell: Some(bell),
+            typer: setup.typer,
+            doors: Arc::new(GuardedDoors::new(setup.doors, Arc::new(move || own.objection()))),
+            rows: RowReading::Scanned(ScanSettings {
+                clock: Arc::new(move |at| remote.clock_span(at)),
+                stream_delay: ScanSettings::STREAM_DELAY,
+            }),
+            poll: setup.poll,
+            runtime: setup.runtime,
+            held: None,
+            parked_max: Setup::PARKED_MAX,
+        });
+        *slot = Some(router.downgrade());
+        Ok(router)
+    }
+
+    pub(crate) async fn close(&self) {
+        if let Some(router) = self.router() {
+            router.stop().await;
+        }
+        self.queues.close();
+    }
+}
+
+fn at_work(router: Option<&WeakRouter>) -> Option<Router> {
+    let router = router?.upgrade()?;
+    (!router.is_stopped()).then_some(router)
+}
+
+/// Rings a bell in real time, whatever clock the program follows: changes appear at the endpoint, which has a clock of its own.
+async fn ring_again_and_again(bell: Weak<Signal>) {
+    while let Some(bell) = bell.upgrade() {
+        bell.ring();
+        drop(bell);
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+/// Whether the endpoint keeps Trestle's own tables to itself: then it knows models, and this process stores none. The request deletes
+/// nothing: no row has this key.
+fn keeps_models(remote: &Remote) -> Result<bool, Error> {
+    let nothing = DeleteItem {
+        table_name: "_trestle.gateways".to_owned(),
+        key: Item::from([("gateway", "/none")]),
+        ..DeleteItem::default()
+    };
+    match remote.delete_item(nothing).wait() {
+        Err(error) if error.kind() == ErrorKind::Validation => Ok(true),
+        Err(error) if error.kind() == ErrorKind::ResourceNotFound => Ok(false),
+        answer => answer.map(|_| false),
+    }
+}
+
+/// Runs on a thread without a runtime what waits for the endpoint: a task that waits might hold up the one that would answer.
+fn blocking<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| match scope.spawn(work).join() {
+        Ok(done) => done,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+impl std::fmt::Debug for AtEndpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AtEndpoint")
+            .field("program", &self.program)
+            .finish_non_exhaustive()
+    }
+}
