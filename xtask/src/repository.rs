@@ -40,9 +40,9 @@ impl Repository {
                 }
                 if kind.is_dir() {
                     folders.push(path);
-                } else if kind.is_file()
-                    && let Ok(text) = fs::read_to_string(&path)
-                {
+                } else if kind.is_file() {
+                    // What is no text, such as a picture, is there all the same: documents name it.
+                    let text = String::from_utf8(fs::read(&path)?).unwrap_or_default();
                     files.insert(from_root(root, &path), text);
                 }
             }

@@ -109,6 +109,8 @@ macro_rules! calls {
 calls! {
     ListModels -> ModelList, "list-models", "Which models are stored with the data.";
     ReadModel -> ModelText, "read-model", "The text of a model.";
+    DescribeModels -> ModelDescriptions, "describe-models", "What the models say: tables, entities, key templates, effects and access patterns.";
+    ExplainAccess -> AccessRequest, "explain-access", "The one request that an access pattern is, for given parameters.";
     ApplyModel -> Report, "apply-model", "Makes the database what a model says, and enforces it from then on.";
     RepairModels -> RepairReport, "repair-models", "Brings derived rows back in line with the rows they are derived from.";
     RemoveModel -> ModelRemoved, "remove-model", "Forgets a model. Its tables and rows stay.";
@@ -145,6 +147,7 @@ calls! {
     ListReindexGaps -> ReindexGapList, "list-reindex-gaps", "A page of the rows that the destination of a reindex does not have.";
     ResendReindex -> ReindexReport, "resend-reindex", "Does rows of a reindex again.";
     ReadGateway -> GatewayStatus, "read-gateway", "What a gateway knows of its endpoint.";
+    ReadMetrics -> MetricsHistory, "read-metrics", "What the server did in the last hour, by operation.";
     ReadClock -> ClockTime, "read-clock", "The time of a virtual clock.";
     MoveClock -> ClockTime, "move-clock", "Moves a virtual clock.";
     ListFaults -> FaultList, "list-faults", "Which faults are injected into requests.";

@@ -16,6 +16,7 @@ mod error;
 mod faults;
 mod gateway;
 mod http;
+mod metrics;
 mod migrations;
 mod models;
 mod reindexes;
@@ -31,12 +32,14 @@ pub use error::{AdminError, AdminErrorCode};
 pub use faults::{FaultList, FaultStatus, ListFaults, SetFaults};
 pub use gateway::{GatewayStatus, ReadGateway};
 pub use http::{BACKUP, HEADER, PREFIX};
+pub use metrics::{MetricsHistory, MetricsSample, OperationSample, ReadMetrics};
 pub use migrations::{
     FinishMigration, ListMigrations, MigrationList, PauseMigration, PlanMigration, ResumeMigration,
     RollBackMigration, RolledBack, StartMigration,
 };
 pub use models::{
-    ApplyModel, ListModels, ModelList, ModelRemoved, ModelText, ReadModel, RemoveModel, RepairModels,
+    AccessRequest, ApplyModel, DescribeModels, ExplainAccess, ListModels, ModelDescriptions, ModelList,
+    ModelRemoved, ModelText, ReadModel, RemoveModel, RepairModels,
 };
 pub use reindexes::{
     CancelReindex, DropReindexDeadLetters, ListReindexDeadLetters, ListReindexGaps, ListReindexes,

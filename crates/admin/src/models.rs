@@ -1,6 +1,8 @@
 //! Calls about models.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use trestle_binding::ModelSummary;
 
 /// Which models there are.
@@ -30,6 +32,40 @@ pub struct ModelText {
     pub name: String,
     /// The model file.
     pub text: String,
+}
+
+/// What the models say, as data: tables, entities, key templates, effects and access patterns.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DescribeModels {}
+
+/// The answer to [`DescribeModels`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelDescriptions {
+    /// The models, by name.
+    pub models: Vec<Value>,
+}
+
+/// The request that an access pattern is, for given parameters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExplainAccess {
+    /// A model that is stored with the data.
+    pub model: String,
+    /// One of its access patterns.
+    pub access: String,
+    /// Its parameters: texts, numbers and truth values. A text stands for a value of the parameter's type.
+    #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, Value>,
+}
+
+/// The answer to [`ExplainAccess`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AccessRequest {
+    /// `GetItem`, `Query` or `Scan`.
+    pub operation: String,
+    /// The request of that operation, in DynamoDB's JSON.
+    pub request: Value,
 }
 
 /// Makes the database what a model says. A model that is refused is an error that carries the report.

@@ -1,6 +1,7 @@
 //! What can be typed. Every flag is optional: what is not typed comes from the environment or the file.
 
 use crate::bench::{BENCH_HELP, BenchFlags, ConstantFlags};
+use crate::console::ConsoleFlags;
 use crate::copy::{COPY_HELP, CopyFlags};
 use crate::delete_collection::{self, DeleteCollectionFlags};
 use crate::endpoint::EndpointCommand;
@@ -73,6 +74,10 @@ pub(crate) enum Command {
     /// What a remote endpoint can do, and what a gateway before it needs.
     #[command(subcommand)]
     Endpoint(EndpointCommand),
+    /// Serve the console of any endpoint on this machine: Amazon DynamoDB, a gateway, a server of Trestle's.
+    ///
+    /// A server of Trestle's has its console at /console, too; this one needs no way for the browser to the endpoint.
+    Console(Box<ConsoleFlags>),
     /// Show the changes of a table as they happen, by entity, with what changed.
     Tail(Box<TailFlags>),
     /// Measure this database and the servers it is compared with.
@@ -162,6 +167,9 @@ pub(crate) struct ServeFlags {
     /// Names to answer to besides those of this machine, comma-separated; `*` for all
     #[arg(long, value_name = "HOSTS")]
     pub(crate) allowed_hosts: Option<String>,
+    /// Whether the console is served at /console, and what it may do [default: full]
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) console: Option<ConsoleChoice>,
     /// Which of AWS's texts errors have: `2026-05` or `2026-08`, when AWS changed some [default: 2026-08]
     #[arg(long, value_name = "MONTH")]
     pub(crate) error_texts: Option<String>,
@@ -229,6 +237,18 @@ pub(crate) enum Durability {
     Fsync,
     /// The end of the process, but not a power cut right after it
     Buffered,
+}
+
+/// Whether the console is served, and what it may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ConsoleChoice {
+    /// It may do what its visitor may
+    Full,
+    /// It shows everything and changes nothing
+    ReadOnly,
+    /// There is none
+    Off,
 }
 
 /// Whether regions share tables and queues.

@@ -6,7 +6,7 @@
 mod environment;
 mod file;
 
-use crate::args::{Durability, LogFormat, RegionsKept, ServeFlags};
+use crate::args::{ConsoleChoice, Durability, LogFormat, RegionsKept, ServeFlags};
 use crate::exit::Failure;
 use serde::{Deserialize, Serialize};
 use std::num::{NonZeroU16, NonZeroU64};
@@ -40,6 +40,7 @@ pub(crate) struct ServerConfig {
     pub(crate) insecure: Option<bool>,
     pub(crate) cors: Option<String>,
     pub(crate) allowed_hosts: Option<String>,
+    pub(crate) console: Option<ConsoleChoice>,
     pub(crate) error_texts: Option<String>,
     pub(crate) behind_gateways: Option<bool>,
     pub(crate) connections_max: Option<usize>,
@@ -197,6 +198,7 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
             insecure: flags.insecure.then_some(true),
             cors: flags.cors.clone(),
             allowed_hosts: flags.allowed_hosts.clone(),
+            console: flags.console,
             error_texts: flags.error_texts.clone(),
             behind_gateways: flags.behind_gateways.then_some(true),
             memory_mb: flags.memory_mb,

@@ -7,6 +7,7 @@ mod backup;
 mod bar;
 mod bench;
 mod config;
+mod console;
 mod copy;
 mod database;
 mod delete_collection;
@@ -70,6 +71,7 @@ fn run() -> Result<(), Failure> {
         Command::DeleteCollection(flags) => delete_collection::delete_collection(&flags),
         Command::Routes(command) => routes::routes(&command),
         Command::Endpoint(command) => endpoint::endpoint(&command),
+        Command::Console(flags) => console::console(&flags),
         Command::Tail(flags) => tail::tail(&flags),
         Command::Bench(flags) => bench::bench(*flags),
         Command::BenchConstant(flags) => bench::constant(&flags),

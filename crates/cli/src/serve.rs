@@ -74,6 +74,7 @@ fn serve_data(config: &Config) -> Result<(), Failure> {
     let hooks = Hooks {
         clock,
         administration: Some(Arc::new(administration)),
+        is_forwarded: false,
         backups: Some(Arc::new(Backups(db.clone()))),
         queues: Some(db.queues().clone()),
         regions: regions.clone().map(|regions| regions as Arc<dyn Regions>),

@@ -17,6 +17,7 @@ mod build;
 mod chars;
 mod defect;
 mod derive;
+mod describe;
 mod draft;
 mod effect;
 mod effects;
@@ -44,6 +45,7 @@ pub use access::{AccessPattern, Bound, Cost, Explained, ExplainedKey, Operation,
 pub use attribute::{Attribute, AttributeKind, Precision, timestamp_text, timestamp_text_in};
 pub use build::load;
 pub use derive::Derived;
+pub use describe::Described;
 pub use effect::{
     Amount, Copy, Counter, Edit, Effect, Entries, Head, Inverse, InverseForm, Member, MemberPart, Once, Pair,
     Remembered, Unique,

@@ -1,11 +1,14 @@
 //! `POST /_trestle/…`: the calls of the administration, for callers who may and never for a web page of another origin.
 
+use crate::metrics::Metrics;
 use crate::reply::Reply;
-use hyper::header::{self, HeaderMap};
+use crate::same_origin;
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use std::sync::Arc;
-use trestle_admin::{AdminCall, AdminError, AdminErrorCode, Administration, HEADER, PREFIX};
+use trestle_admin::{
+    AdminAnswer, AdminCall, AdminError, AdminErrorCode, Administration, Call, HEADER, PREFIX, ReadMetrics,
+};
 
 /// The name of the call that a path asks for; `None` if it is no path of the administration.
 pub(crate) fn call_name(path: &str) -> Option<&str> {
@@ -14,7 +17,12 @@ pub(crate) fn call_name(path: &str) -> Option<&str> {
 
 /// Whether a call changes nothing, so that the log need not tell of it.
 pub(crate) fn only_looks(name: &str) -> bool {
-    name.starts_with("list-") || name.starts_with("read-")
+    name.starts_with("list-") || name.starts_with("read-") || tells_of_models(name)
+}
+
+/// Whether a call tells what models say, which the holder of any key may know: it is how rows are read.
+pub(crate) fn tells_of_models(name: &str) -> bool {
+    matches!(name, "describe-models" | "explain-access")
 }
 
 /// Refuses what is no call, and what a web page may have sent.
@@ -23,15 +31,12 @@ pub(crate) fn only_looks(name: &str) -> bool {
 /// page's origin with every POST, so that a page which got past that is refused, too; a page of this server itself may call.
 pub(crate) fn admit(head: &Parts, own_origin: &str) -> Result<(), AdminError> {
     let forbidden = |message: String| AdminError::new(AdminErrorCode::Forbidden, message);
-    if let Some(origin) = head.headers.get(header::ORIGIN)
-        && origin.as_bytes() != own_origin.as_bytes()
-    {
+    if let Some(origin) = same_origin::foreign_origin(&head.headers, own_origin) {
         return Err(forbidden(format!(
-            "web pages of {} may not call the administration",
-            String::from_utf8_lossy(origin.as_bytes())
+            "web pages of {origin} may not call the administration"
         )));
     }
-    if is_cross_site(&head.headers) {
+    if same_origin::is_cross_site(&head.headers) {
         return Err(forbidden(
             "web pages of another site may not call the administration".to_owned(),
         ));
@@ -50,12 +55,6 @@ pub(crate) fn admit(head: &Parts, own_origin: &str) -> Result<(), AdminError> {
     Ok(())
 }
 
-/// Browsers say where a request comes from, also where they name no origin.
-fn is_cross_site(headers: &HeaderMap) -> bool {
-    let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
-    site.is_some_and(|site| site != b"same-origin" && site != b"none")
-}
-
 /// Answers a call of a caller who may.
 pub(crate) async fn answer(administration: &Arc<dyn Administration>, name: &str, body: &[u8]) -> Reply {
     let call = match AdminCall::from_json(name, body) {
@@ -71,6 +70,21 @@ pub(crate) async fn answer(administration: &Arc<dyn Administration>, name: &str,
             tracing::error!(%error, "the call {name} failed");
             refusal(&AdminError::failed("the call failed; the server's log says why"))
         }
+    }
+}
+
+/// Answers what the server knows itself: what it did in the last hour.
+pub(crate) fn metrics(metrics: &Metrics, body: &[u8]) -> Reply {
+    let answered = AdminCall::from_json(ReadMetrics::INFO.name, body).and_then(|call| match call {
+        AdminCall::ReadMetrics(call) => {
+            let history = metrics.history.read(metrics, call.after);
+            AdminAnswer::ReadMetrics(history).to_json()
+        }
+        _ => Err(AdminError::failed("internal error: read-metrics is another call")),
+    });
+    match answered {
+        Ok(json) => Reply::admin(StatusCode::OK, json),
+        Err(error) => refusal(&error),
     }
 }
 

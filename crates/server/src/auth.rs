@@ -9,6 +9,7 @@ mod claim;
 use crate::http::TARGET;
 use crate::queues;
 use crate::role::{Caller, KeyGrant};
+use crate::session::{self, Login, Session};
 use claim::Claim;
 use hyper::header::HeaderName;
 use hyper::http::request::Parts;
@@ -16,7 +17,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use trestle_api::{Error, ErrorKind};
 use trestle_env::Clock;
-use trestle_sigv4::{Moment, equal_in_constant_time, signature, string_to_sign};
+use trestle_sigv4::{Moment, equal_in_constant_time, hex, signature, string_to_sign};
 
 /// How far a client's clock may be off, and how long a signature in a header lives.
 const SKEW_S: u64 = 15 * 60;
@@ -60,6 +61,24 @@ impl Verifier {
         Ok(Examined { claim, grant })
     }
 
+    /// Begins a session of the console.
+    pub(crate) fn log_in(&self, login: &Login) -> Result<Session, Error> {
+        session::begin(
+            self.keys.get(&login.access_key),
+            login,
+            self.clock.now().as_secs(),
+        )
+    }
+
+    /// Who a session stands for.
+    pub(crate) fn resume(&self, token: &str) -> Result<Caller, Error> {
+        let find = |id: &str| {
+            let mut keys = self.keys.values();
+            keys.find(|grant| hex(grant.key.id.as_bytes()) == id)
+        };
+        session::resume(token, self.clock.now().as_secs(), find)
+    }
+
     fn check_time(&self, claim: &Claim) -> Result<(), Error> {
         let now = Moment::from_epoch_s(self.clock.now().as_secs());
         let lifetime_s = claim.expires_s.unwrap_or(SKEW_S);
@@ -95,6 +114,7 @@ impl Examined<'_> {
         Caller {
             key_id: Some(self.grant.key.id.clone()),
             role: self.grant.role,
+            looks_only: false,
         }
     }
 

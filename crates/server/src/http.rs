@@ -5,6 +5,7 @@ use crate::admission::{Admission, Effort, Throttled};
 use crate::auth::Verifier;
 use crate::backup::{self, BackupSource, Backups};
 use crate::body::{self, BodyError};
+use crate::console;
 use crate::cors;
 use crate::dispatch;
 use crate::faults::{Faulted, Faults};
@@ -15,7 +16,8 @@ use crate::receive::ReceivedRequest;
 use crate::regions::{self, Region, Regions};
 use crate::reply::{Cut, Reply};
 use crate::reply_body::ReplyBody;
-use crate::settings::{CorsOrigins, Limits, Settings};
+use crate::same_origin;
+use crate::settings::{ConsoleMode, CorsOrigins, Limits, Settings};
 use crate::upload::Upload;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName};
@@ -26,7 +28,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trestle_admin::{
     AdminCall, AdminError, Administration, AdministrationExt, BACKUP, Call, ListMigrations, ListRoutes,
-    ReadGateway,
+    ReadGateway, ReadMetrics,
 };
 use trestle_api::{Database, Error, ErrorKind};
 use trestle_embedded::StorageReads;
@@ -48,6 +50,8 @@ pub struct Hooks {
     pub clock: Arc<dyn Clock>,
     /// Answers the calls of the administration; without it there is none.
     pub administration: Option<Arc<dyn Administration>>,
+    /// Whether the administration is that of another server, which knows its own metrics.
+    pub is_forwarded: bool,
     /// What backups are taken from; without it there are none.
     pub backups: Option<Arc<dyn BackupSource>>,
     /// Answers SQS's operations; without it they are refused.
@@ -68,6 +72,7 @@ impl Default for Hooks {
         Hooks {
             clock: Arc::new(SystemClock::new()),
             administration: None,
+            is_forwarded: false,
             backups: None,
             queues: None,
             regions: None,
@@ -89,13 +94,16 @@ pub(crate) struct Service {
     pub(crate) error_texts: ErrorTexts,
     verifier: Option<Verifier>,
     administration: Option<Arc<dyn Administration>>,
+    is_forwarded: bool,
     backups: Option<Backups>,
     faults: Option<Arc<Faults>>,
     storage: Option<StorageSource>,
     hosts: Hosts,
+    pub(crate) console: ConsoleMode,
     cors: CorsOrigins,
     /// Whether clients speak TLS.
     is_tls: bool,
+    clock: Arc<dyn Clock>,
     /// Host and port for the health text.
     address: String,
 }
@@ -118,14 +126,17 @@ impl Service {
             admission: Admission::new(&settings.limits),
             refusals: SeldomLog::every(BETWEEN_REFUSALS),
             error_texts: settings.error_texts,
-            verifier: Verifier::new(&settings.access_keys, hooks.clock),
+            verifier: Verifier::new(&settings.access_keys, Arc::clone(&hooks.clock)),
+            clock: hooks.clock,
             administration: hooks.administration,
+            is_forwarded: hooks.is_forwarded,
             backups: hooks
                 .backups
                 .map(|source| Backups::new(source, settings.limits.body_read)),
             faults: hooks.faults,
             storage: hooks.storage,
             hosts: Hosts::of(bound, !settings.access_keys.is_empty(), &hosts(settings)),
+            console: settings.console,
             is_tls: settings.tls.is_some(),
             cors: settings.cors.clone(),
             address,
@@ -142,7 +153,10 @@ impl Service {
                 Box::pin(self.administer(name, &head, body, &id)).await,
                 &NO_ORIGIN,
             ),
-            None => (self.route(&head, body, received, &id).await, self.readers(path)),
+            None => match console::asked(self.console, path) {
+                Some(rest) => (Box::pin(self.console(rest, &head, body, &id)).await, &NO_ORIGIN),
+                None => (self.route(&head, body, received, &id).await, self.readers(path)),
+            },
         };
         tracing::trace!(method = %head.method, path, status = answer.status().as_u16(), %id, "answered");
         if answer.is_cut() {
@@ -311,6 +325,14 @@ impl Service {
         }
     }
 
+    /// A request to the console.
+    async fn console(&self, rest: &str, head: &Parts, body: Upload, id: &str) -> Reply {
+        match console::answer(self, rest, head, body).await {
+            Ok(answer) => answer,
+            Err(refused) => self.refuse(refused, id),
+        }
+    }
+
     /// A call of the administration.
     async fn administer(&self, name: &str, head: &Parts, body: Upload, id: &str) -> Reply {
         match self.administered(name, head, body, id).await {
@@ -338,6 +360,9 @@ impl Service {
                 .as_ref()
                 .map_or_else(backup::no_backups, Backups::answer));
         }
+        if name == ReadMetrics::INFO.name && !self.is_forwarded {
+            return Ok(administration::metrics(&self.metrics, &asked.body));
+        }
         match &self.administration {
             Some(administration) => Ok(administration::answer(administration, name, &asked.body).await),
             None => Ok(administration::none()),
@@ -351,7 +376,7 @@ impl Service {
     }
 
     /// Refuses a request that a web page sent under a name of its own.
-    fn check_host(&self, head: &Parts) -> Result<(), Refused> {
+    pub(crate) fn check_host(&self, head: &Parts) -> Result<(), Refused> {
         self.hosts.check(head).map_err(|host| {
             Refused::Error(Error::access_denied(format!(
                 "This server does not answer to the host {host:?}. If it is one of its names, add it to --allowed-hosts"
@@ -363,17 +388,24 @@ impl Service {
     /// those that do not.
     fn check_origin(&self, head: &Parts) -> Result<(), Refused> {
         match head.headers.get(header::ORIGIN) {
-            Some(origin)
-                if !cors::is_allowed(&self.cors, origin)
-                    && origin.as_bytes() != self.origin_of(host(head)).as_bytes() =>
-            {
-                let origin = String::from_utf8_lossy(origin.as_bytes());
+            Some(origin) if !cors::is_allowed(&self.cors, origin) => {
+                let own = self.origin_of(host(head));
+                let Some(origin) = same_origin::foreign_origin(&head.headers, &own) else {
+                    return Ok(());
+                };
                 Err(Refused::Error(Error::access_denied(format!(
                     "Scripts of {origin} may not call this server. --cors says which may"
                 ))))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Keeps what was done since the last sample.
+    pub(crate) fn sample(&self) {
+        self.metrics
+            .history
+            .record(&self.metrics, self.clock.now().as_secs());
     }
 
     async fn metrics_page(&self) -> String {

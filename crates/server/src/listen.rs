@@ -3,6 +3,7 @@
 use crate::connection;
 use crate::connection_threads::ConnectionThreads;
 use crate::http::{Hooks, Service};
+use crate::metrics::history::INTERVAL;
 use crate::settings::Settings;
 use crate::shutdown::{Guest, Shutdown};
 use crate::tls::{self, TlsError};
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::MissedTickBehavior;
 use tokio_rustls::TlsAcceptor;
 use trestle_api::Database;
 
@@ -134,9 +136,12 @@ impl Server {
             self.service.limits.connections_max.min(Semaphore::MAX_PERMITS),
         ));
         let mut stop = pin!(stop);
+        let mut samples = tokio::time::interval(INTERVAL);
+        samples.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             tokio::select! {
                 () = stop.as_mut() => break,
+                _ = samples.tick() => self.service.sample(),
                 Some((stream, seat)) = self.accept(&seats) => self.serve(stream, seat, shutdown.guest()),
             }
         }

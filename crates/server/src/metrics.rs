@@ -6,6 +6,7 @@ pub(crate) mod admission;
 pub(crate) mod faults;
 pub(crate) mod gateway;
 mod histogram;
+pub(crate) mod history;
 pub(crate) mod migrations;
 pub(crate) mod reindexes;
 mod render;
@@ -16,6 +17,7 @@ mod usage;
 pub(crate) use usage::Usage;
 
 use histogram::Histogram;
+use history::History;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use trestle_api::{Error, ErrorKind, OperationName, for_each_operation};
@@ -30,6 +32,7 @@ pub(crate) struct Metrics {
     refused_requests: AtomicU64,
     pub(crate) operations: Operations,
     pub(crate) queue_operations: QueueOperations,
+    pub(crate) history: History,
 }
 
 macro_rules! define_operations {
@@ -94,6 +97,7 @@ impl Metrics {
             refused_requests: AtomicU64::new(0),
             operations: Operations::default(),
             queue_operations: QueueOperations::default(),
+            history: History::default(),
         }
     }
 

@@ -8,8 +8,11 @@ use crate::admission::{
 };
 use crate::auth::Examined;
 use crate::compress::{self, Coding, InflateError};
+use crate::console;
 use crate::http::{Refused, Service};
 use crate::role::Caller;
+use crate::session;
+use crate::settings::ConsoleMode;
 use crate::upload::Upload;
 use bytes::Bytes;
 use hyper::http::request::Parts;
@@ -27,20 +30,28 @@ pub(crate) struct ReceivedRequest {
     pub(crate) caller: Caller,
 }
 
+/// Who sends a request, as far as its head tells.
+enum Sender<'a> {
+    /// The holder of a key, if the signature is right.
+    Signed(Examined<'a>),
+    /// Anyone where there are no keys, or the holder of a session.
+    Known(Caller),
+}
+
 impl Service {
     /// The body of an operation, once its sender is known to hold a key.
     pub(crate) async fn receive(&self, head: &Parts, upload: Upload) -> Result<ReceivedRequest, Refused> {
-        let examined = self.examine(head)?;
+        let sender = self.sender(head)?;
         let coding = Coding::of(&head.headers)?;
         let compressed = coding.map(|coding| (coding, upload.lease()));
         let connection = upload.connection();
         let sent = self.read(upload).await?;
-        let caller = match &examined {
-            Some(examined) => {
-                Box::pin(self.check_signature(examined, head, &sent)).await?;
+        let caller = match sender {
+            Sender::Signed(examined) => {
+                Box::pin(self.check_signature(&examined, head, &sent)).await?;
                 examined.caller()
             }
-            None => Caller::ANYONE,
+            Sender::Known(caller) => caller,
         };
         let body = match compressed {
             // What is rare is kept apart here and below: a request's future is moved several times, whole.
@@ -67,9 +78,16 @@ impl Service {
     }
 
     /// Refuses what the head alone tells: a signature that is missing, incomplete, too old, or by an unknown key.
-    fn examine(&self, head: &Parts) -> Result<Option<Examined<'_>>, Error> {
-        let examined = self.verifier().map(|verifier| verifier.examine(head));
-        examined.transpose()
+    fn sender(&self, head: &Parts) -> Result<Sender<'_>, Refused> {
+        let Some(verifier) = self.verifier() else {
+            return Ok(Sender::Known(Caller::ANYONE));
+        };
+        match session::token(&head.headers) {
+            Some(token) if self.console != ConsoleMode::Off => {
+                Ok(Sender::Known(console::caller(self, verifier, head, token)?))
+            }
+            _ => Ok(Sender::Signed(verifier.examine(head)?)),
+        }
     }
 
     async fn check_signature(

@@ -27,10 +27,10 @@ pub(crate) struct Reply {
     content_type: Option<HeaderValue>,
     body: Content,
     preflight: bool,
-    /// The code that an error had in SQS's older protocol, and whose fault it is.
-    query_error: Option<HeaderValue>,
     /// The connection cannot be used any more: part of the request is still on its way.
     close: bool,
+    /// Further headers, which few answers have.
+    further: Option<Box<HeaderMap>>,
     /// A test wants the connection to end without an answer.
     cut: bool,
 }
@@ -44,6 +44,10 @@ pub(crate) struct Cut;
 #[derive(Debug)]
 enum Content {
     Whole(Bytes),
+    /// Compressed with gzip already.
+    Gzip(Bytes),
+    /// Not to be compressed.
+    Plain(Bytes),
     /// Pieces that are still being made. Scripts of web pages may not read them.
     Stream(Chunks),
 }
@@ -84,6 +88,42 @@ impl Reply {
         }
     }
 
+    /// A file that is compressed with gzip.
+    pub(crate) fn gzip(content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        Reply {
+            body: Content::Gzip(body.into()),
+            ..Reply::new(
+                StatusCode::OK,
+                Some(HeaderValue::from_static(content_type)),
+                Bytes::new(),
+            )
+        }
+    }
+
+    /// A file for a client that does not take gzip.
+    pub(crate) fn plain_file(content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        Reply {
+            body: Content::Plain(body.into()),
+            ..Reply::new(
+                StatusCode::OK,
+                Some(HeaderValue::from_static(content_type)),
+                Bytes::new(),
+            )
+        }
+    }
+
+    /// What was asked for is elsewhere.
+    pub(crate) fn found(location: &'static str) -> Self {
+        let reply = Reply::new(StatusCode::FOUND, None, Bytes::new());
+        reply.with_header(header::LOCATION, HeaderValue::from_static(location))
+    }
+
+    /// Adds a header.
+    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.further.get_or_insert_default().insert(name, value);
+        self
+    }
+
     /// What DynamoDB says to anything that is not even shaped like one of its requests.
     pub(crate) fn not_an_operation() -> Self {
         Reply::new(StatusCode::NOT_FOUND, None, "<UnknownOperationException/>\n")
@@ -95,8 +135,8 @@ impl Reply {
             content_type,
             body: Content::Whole(body.into()),
             preflight: false,
-            query_error: None,
             close: false,
+            further: None,
             cut: false,
         }
     }
@@ -117,9 +157,9 @@ impl Reply {
     pub(crate) fn with_query_error(self, code: &str) -> Self {
         let query_error = HeaderValue::from_str(code);
         debug_assert!(query_error.is_ok(), "the code {code:?} is no header");
-        Reply {
-            query_error: query_error.ok(),
-            ..self
+        match query_error {
+            Ok(code) => self.with_header(QUERY_ERROR, code),
+            Err(_) => self,
         }
     }
 
@@ -156,6 +196,13 @@ impl Reply {
     ) -> Response<ReplyBody> {
         let mut response = match self.body {
             Content::Whole(body) => whole(request, body),
+            Content::Gzip(body) => {
+                let mut response = Response::new(ReplyBody::whole(body));
+                let encoding = HeaderValue::from_static("gzip");
+                response.headers_mut().insert(header::CONTENT_ENCODING, encoding);
+                response
+            }
+            Content::Plain(body) => Response::new(ReplyBody::whole(body)),
             Content::Stream(chunks) => Response::new(ReplyBody::stream(chunks)),
         };
         *response.status_mut() = self.status;
@@ -168,8 +215,8 @@ impl Reply {
         if let Some(content_type) = self.content_type {
             headers.insert(header::CONTENT_TYPE, content_type);
         }
-        if let Some(code) = self.query_error {
-            headers.insert(QUERY_ERROR, code);
+        if let Some(further) = self.further {
+            headers.extend(*further);
         }
         if self.close {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));

@@ -1,5 +1,6 @@
 //! What the holder of an access key may do.
 
+use crate::administration;
 use serde::{Deserialize, Serialize};
 use trestle_admin::{AdminError, AdminErrorCode};
 use trestle_api::{Error, OperationName, Request};
@@ -44,6 +45,8 @@ pub(crate) struct Caller {
     /// The id of the access key; none where no request is signed.
     pub(crate) key_id: Option<String>,
     pub(crate) role: Role,
+    /// Whether it may only look, whatever its role: a session of a console that changes nothing.
+    pub(crate) looks_only: bool,
 }
 
 impl Caller {
@@ -51,11 +54,17 @@ impl Caller {
     pub(crate) const ANYONE: Caller = Caller {
         key_id: None,
         role: Role::Administration,
+        looks_only: false,
     };
+
+    /// Whether it may write tables, items and queues.
+    fn may_write(&self) -> bool {
+        self.role >= Role::Data && !self.looks_only
+    }
 
     /// Refuses an operation that the caller may not do.
     pub(crate) fn check(&self, operation: OperationName, request: &Request) -> Result<(), Error> {
-        if self.role >= Role::Data || !request.access().writes(trestle_partiql::is_write) {
+        if self.may_write() || !request.access().writes(trestle_partiql::is_write) {
             return Ok(());
         }
         Err(self.denied("dynamodb", operation.as_str()))
@@ -63,14 +72,23 @@ impl Caller {
 
     /// Refuses an operation on queues that the caller may not do.
     pub(crate) fn check_queue(&self, operation: QueueOperation) -> Result<(), Error> {
-        if self.role >= Role::Data || operation.is_read() {
+        if self.may_write() || operation.is_read() {
             return Ok(());
         }
         Err(self.denied("sqs", operation.as_str()))
     }
 
-    /// Refuses a call of the administration to all but administrators.
+    /// Refuses a call of the administration to all but administrators; those that tell what models say are for all.
     pub(crate) fn check_call(&self, name: &str) -> Result<(), AdminError> {
+        if administration::tells_of_models(name) {
+            return Ok(());
+        }
+        if self.looks_only && !administration::only_looks(name) {
+            return Err(AdminError::new(
+                AdminErrorCode::Forbidden,
+                format!("the console of this server is read-only, and {name} may change something"),
+            ));
+        }
         if self.role == Role::Administration {
             return Ok(());
         }
@@ -85,8 +103,13 @@ impl Caller {
 
     fn denied(&self, service: &str, operation: &str) -> Error {
         Error::access_denied(format!(
-            "User: {} is not authorized to perform: {service}:{operation} because its role is read-only",
-            self.name()
+            "User: {} is not authorized to perform: {service}:{operation} because {} is read-only",
+            self.name(),
+            if self.looks_only {
+                "the console"
+            } else {
+                "its role"
+            }
         ))
     }
 

@@ -28,6 +28,8 @@ pub struct Settings {
     pub cors: CorsOrigins,
     /// Names in `Host` to answer to besides those that the address gives; `*` stands for all.
     pub allowed_hosts: Vec<String>,
+    /// Whether the console is served, and what it may do.
+    pub console: ConsoleMode,
     /// Which of AWS's texts errors have.
     pub error_texts: ErrorTexts,
     /// What a client may cost.
@@ -44,10 +46,23 @@ impl Default for Settings {
             insecure: false,
             cors: CorsOrigins::Loopback,
             allowed_hosts: Vec::new(),
+            console: ConsoleMode::Full,
             error_texts: ErrorTexts::default(),
             limits: Limits::default(),
         }
     }
+}
+
+/// Whether the console is served, and what it may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConsoleMode {
+    /// It may do what its visitor may.
+    #[default]
+    Full,
+    /// It shows everything and changes nothing. Sessions that begin there are bound to that.
+    ReadOnly,
+    /// There is none.
+    Off,
 }
 
 /// PEM files of a TLS server.

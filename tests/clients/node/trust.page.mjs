@@ -53,7 +53,7 @@ after(() => browser?.close());
 /** A server with a table, a queue and a model; `flags` widen its defaults. */
 async function serve(t, flags = [], port = 0) {
   const directory = mkdtempSync(join(tmpdir(), "trestle-trust-"));
-  t.after(() => rmSync(directory, { recursive: true }));
+  t.after(() => rmSync(directory, { recursive: true, maxRetries: 10, retryDelay: 100 }));
   const child = spawn(process.env.TRESTLE, ["serve", "--in-memory", "--port", `${port}`, ...flags], {
     stdio: ["ignore", "pipe", "pipe"], env: { RUST_LOG: "error" },
   });
@@ -166,6 +166,8 @@ function calls(server) {
   const bodies = {
     "list-models": {},
     "read-model": { name: "users" },
+    "describe-models": {},
+    "explain-access": { model: "users", access: "user", where: { id: "a" } },
     "apply-model": { text: model("others", "other") },
     "repair-models": {},
     "list-migrations": {},
@@ -200,6 +202,7 @@ function calls(server) {
     "list-reindex-gaps": { name: "again" },
     "resend-reindex": { name: "again", ids: ["a"] },
     "cancel-reindex": { name: "again" },
+    "read-metrics": {},
     "read-clock": {},
     "move-clock": { advance_seconds: 3600 },
     "list-faults": {},
@@ -214,7 +217,7 @@ function calls(server) {
 
 /** All that a page asks a server for: the administration first, so that a write afterwards sets off a route that was let in. */
 const plan = (server, target = server.url) => ({
-  target, requests: [...calls(server), ...operations(server)], pages: ["/", "/metrics", "/_trestle/list-models"],
+  target, requests: [...calls(server), ...operations(server)], pages: ["/", "/metrics", "/_trestle/list-models", "/console/", "/console/session"],
 });
 
 // ---- pages

@@ -37,6 +37,10 @@ stream = "new-and-old-images"
 table = "shop"
 key = { pk = "customer#{customer}", sk = "profile" }
 attributes = { customer = "string", email = "string" }
+
+[access.customer]
+get = "customer"
+where = { customer = "{customer}" }
 """
 MOVED = SHOP.replace("customer#{customer}", "c/{customer}")
 UNIQUE = MOVED + """
@@ -173,6 +177,7 @@ class Administration(unittest.TestCase):
         self.copies()
         self.clock()
         self.faults()
+        self.metrics()
         status, kind, archive = self.send("/_trestle/backup")
         self.assertEqual((200, "application/octet-stream"), (status, kind))
         self.assertGreater(len(archive), 100)
@@ -205,6 +210,14 @@ class Administration(unittest.TestCase):
         self.put("ada", "grace")
         self.assertEqual(1, len(self.call("list-models")["models"]))
         self.assertEqual(SHOP, self.call("read-model", name="shop")["text"])
+        described, = self.call("describe-models")["models"]
+        self.assertEqual("shop", described["name"])
+        access = described["access"][0]
+        given = {parameter["name"]: "x" for parameter in access["parameters"]}
+        bound = self.call("explain-access", model="shop", access=access["name"], where=given)
+        self.assertEqual(access["operation"], bound["operation"])
+        self.assertEqual("shop", bound["request"]["TableName"])
+        self.call("explain-access", status=400, model="shop", access=access["name"], where={"nothing": "x"})
         self.assertEqual(2, self.call("repair-models", dry_run=True)["models"][0]["rows"])
         refused = self.call("apply-model", status=409, text=OTHER_KEY)
         self.assertEqual(["refused", "refused"], [refused["code"], refused["report"]["outcome"]])
@@ -326,6 +339,11 @@ class Administration(unittest.TestCase):
         page = self.call("list-reindexes", limit=1)
         more = self.call("list-reindexes", after=page["next"])
         self.assertEqual(["all", "slow"], [one["name"] for one in page["reindexes"] + more["reindexes"]])
+
+    def metrics(self):
+        history = self.call("read-metrics")
+        self.assertEqual(10, history["interval_seconds"])
+        self.assertEqual([], self.call("read-metrics", after=4_000_000_000)["samples"])
 
     def clock(self):
         now = self.call("read-clock")["now"]

@@ -137,7 +137,7 @@ pub(crate) fn deleted(step: CollectionStep, dry_run: bool) -> Result<DeletedRows
     })
 }
 
-fn failure(error: Error) -> AdminError {
+pub(super) fn failure(error: Error) -> AdminError {
     match error.kind() {
         ErrorKind::Validation => AdminError::invalid(error.message()),
         ErrorKind::ResourceNotFound => AdminError::not_found(error.message()),

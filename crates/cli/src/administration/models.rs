@@ -1,11 +1,14 @@
 //! Calls about models and migrations, answered by a database in this process.
 
+use super::collections;
 use trestle_admin::{
-    AdminAnswer, AdminCall, AdminError, MigrationList, ModelList, ModelRemoved, ModelText, RollBackMigration,
-    RolledBack, StartMigration,
+    AccessRequest, AdminAnswer, AdminCall, AdminError, ExplainAccess, MigrationList, ModelDescriptions,
+    ModelList, ModelRemoved, ModelText, RollBackMigration, RolledBack, StartMigration,
 };
-use trestle_binding::{MigrationPlan, Rate, Report, Step};
+use trestle_binding::{MigrationPlan, ModelSummary, Rate, Report, Step};
+use trestle_collection::parameters;
 use trestle_embedded::{ApplyOptions, Models, PlanOptions, RepairOptions, StartOptions, Watcher};
+use trestle_wire::encode_request;
 
 /// Answers a call while `watcher` hears how far it is. Other calls need a running server.
 pub(crate) fn answer(
@@ -21,6 +24,8 @@ pub(crate) fn answer(
             text: models.text(&call.name)?,
             name: call.name,
         }),
+        AdminCall::DescribeModels(_) => AdminAnswer::DescribeModels(describe(models)?),
+        AdminCall::ExplainAccess(call) => AdminAnswer::ExplainAccess(explain(models, call)?),
         AdminCall::ApplyModel(call) => {
             let options = ApplyOptions {
                 dry_run: call.dry_run,
@@ -77,6 +82,34 @@ pub(crate) fn answer(
                 other.info().name
             )));
         }
+    })
+}
+
+fn describe(models: &Models) -> Result<ModelDescriptions, AdminError> {
+    let describe = |summary: ModelSummary| {
+        let model = models.model(&summary.name)?;
+        serde_json::to_value(model.describe()).map_err(AdminError::failed)
+    };
+    let models = models.list().into_iter().map(describe);
+    Ok(ModelDescriptions {
+        models: models.collect::<Result<_, AdminError>>()?,
+    })
+}
+
+fn explain(models: &Models, call: ExplainAccess) -> Result<AccessRequest, AdminError> {
+    let model = models.model(&call.model)?;
+    let given = collections::values(call.parameters)?;
+    let given = parameters(&model, &call.access, given).map_err(collections::failure)?;
+    let pattern = model.access(&call.access);
+    let pattern = pattern
+        .ok_or_else(|| AdminError::not_found(format!("there is no access pattern {}", call.access)))?;
+    let bound = pattern.bind(&given);
+    let request = bound
+        .map_err(|refusal| AdminError::invalid(refusal.to_string()))?
+        .into_request();
+    Ok(AccessRequest {
+        operation: request.operation().as_str().to_owned(),
+        request: serde_json::from_slice(&encode_request(&request)).map_err(AdminError::failed)?,
     })
 }
 

@@ -80,6 +80,8 @@ pub(super) fn server_only(call: &AdminCall) -> bool {
         call,
         AdminCall::ListModels(_)
             | AdminCall::ReadModel(_)
+            | AdminCall::DescribeModels(_)
+            | AdminCall::ExplainAccess(_)
             | AdminCall::ApplyModel(_)
             | AdminCall::RepairModels(_)
             | AdminCall::RemoveModel(_)

@@ -1,6 +1,6 @@
 //! What was set, in the terms of the server, the store and the engine.
 
-use crate::args::Durability;
+use crate::args::{ConsoleChoice, Durability};
 use crate::config::{AuthConfig, Config};
 use crate::exit::Failure;
 use std::fmt;
@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 use trestle_embedded::{BlockSize, Durability as StoreDurability, EngineOptions, StoreSettings};
 use trestle_server::{
-    AccessKey, CorsOrigins, ErrorTexts, KeyGrant, Limits, MEMORY_BYTES_MAX, Role, Settings, TlsFiles,
+    AccessKey, ConsoleMode, CorsOrigins, ErrorTexts, KeyGrant, Limits, MEMORY_BYTES_MAX, Role, Settings,
+    TlsFiles,
 };
 use trestle_targets::Trust;
 
@@ -130,6 +131,11 @@ pub(super) fn server(config: &Config) -> Result<Settings, Failure> {
         insecure: server.insecure.unwrap_or(false),
         cors: server.cors.as_deref().map_or(Ok(defaults.cors), cors)?,
         allowed_hosts: server.allowed_hosts.as_deref().map_or(Ok(Vec::new()), hosts)?,
+        console: match server.console {
+            None | Some(ConsoleChoice::Full) => ConsoleMode::Full,
+            Some(ConsoleChoice::ReadOnly) => ConsoleMode::ReadOnly,
+            Some(ConsoleChoice::Off) => ConsoleMode::Off,
+        },
         error_texts: server
             .error_texts
             .as_deref()

@@ -10,6 +10,7 @@ mod copy_endpoint;
 mod delete_collection;
 #[cfg(unix)]
 mod endpoint_check;
+mod error_texts;
 #[cfg(unix)]
 mod faults;
 mod file_sizes;

@@ -9,6 +9,7 @@ mod bodies;
 mod client;
 mod compression;
 mod connections;
+mod console;
 mod cors;
 mod faults;
 mod listening;

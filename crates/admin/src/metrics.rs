@@ -1,0 +1,55 @@
+//! The call that tells what a server did in the last hour.
+
+use serde::{Deserialize, Serialize};
+
+/// What the server did in the last hour.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadMetrics {
+    /// Only samples that ended after this time, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+}
+
+/// The answer to [`ReadMetrics`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MetricsHistory {
+    /// How much time a sample is about.
+    pub interval_seconds: u64,
+    /// How long the server runs.
+    pub uptime_seconds: u64,
+    /// The samples, oldest first.
+    pub samples: Vec<MetricsSample>,
+}
+
+/// What was done between two moments.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MetricsSample {
+    /// When it ended, in seconds since 1970.
+    pub at: u64,
+    /// Connections that were open at the end.
+    pub connections: u64,
+    /// Requests that never became an operation.
+    pub refused: u64,
+    /// Operations that were asked for, by name.
+    pub operations: Vec<OperationSample>,
+}
+
+/// What was done of one operation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OperationSample {
+    /// Its name.
+    pub name: String,
+    /// Requests that succeeded.
+    pub succeeded: u64,
+    /// Requests that made no sense, or whose condition did not hold.
+    pub user_errors: u64,
+    /// Requests that the server could not carry out.
+    pub system_errors: u64,
+    /// Requests that were throttled.
+    pub throttled: u64,
+    /// Half of those that succeeded took at most this long, in microseconds: the bound of a bucket.
+    pub p50_us: u64,
+    /// So did all but one in a hundred.
+    pub p99_us: u64,
+}

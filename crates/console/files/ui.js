@@ -1,0 +1,159 @@
+// Small parts that all views are made of.
+import { h } from "./libraries/preact.js";
+import { useCallback, useEffect, useRef, useState } from "./libraries/hooks.js";
+import htm from "./libraries/htm.js";
+
+export const html = htm.bind(h);
+export { useCallback, useEffect, useRef, useState };
+
+/** Asks for something when the view is shown, and again when what it depends on changes, or every so often. */
+export function useAsked(ask, dependencies = [], everyMs) {
+  const [state, setState] = useState({ loading: true });
+  const asked = useRef(0);
+  const reload = useCallback(async () => {
+    asked.current += 1;
+    const turn = asked.current;
+    try {
+      const value = await ask();
+      if (turn === asked.current) setState({ value });
+    } catch (error) {
+      if (turn === asked.current) setState((before) => ({ value: before.value, error }));
+    }
+  }, dependencies);
+  useEffect(() => {
+    setState((before) => ({ ...before, loading: true, error: undefined }));
+    reload();
+    const timer = everyMs && setInterval(() => document.visibilityState === "visible" && reload(), everyMs);
+    return () => {
+      asked.current += 1;
+      clearInterval(timer);
+    };
+  }, dependencies);
+  return { ...state, reload };
+}
+
+/** An error in the server's own words, with what it found. */
+export function Failure({ error }) {
+  if (!error) return null;
+  const report = error.report ?? (error.problems && { problems: error.problems });
+  return html`<div class="failure" role="alert">
+    <strong>${error.code && error.code !== "Error" ? error.code : "Not done"}</strong>
+    ${!error.problems?.length && html`<p>${error.message}</p>`}
+    ${error.CancellationReasons && html`<ul>${error.CancellationReasons.filter((reason) => reason.Code !== "None").map((reason) => html`<li>${reason.Code}: ${reason.Message}</li>`)}</ul>`}
+    ${report && html`<${Findings} report=${report} />`}
+  </div>`;
+}
+
+/** A problem of a file, which the server writes as `12:3: error: …`. */
+export function problemOf(text) {
+  const [, line, severity, message] = /^(\d+):\d+: (error|warning): ([^]*)$/.exec(text) ?? [];
+  return line ? { line: Number(line), severity, message } : { severity: "error", message: text };
+}
+
+/** Problems of a file, and obstacles or rows that stand in the way. */
+export function Findings({ report }) {
+  const { problems = [], obstacles = [], rows = [], hindrances = [] } = report;
+  const misfits = rows.flatMap((table) => table.misfits?.map((misfit) => ({ ...misfit, table: table.table })) ?? []);
+  return html`<ul class="findings">
+    ${problems.map(problemOf).map((problem) => html`<li class=${problem.severity}>${problem.line ? html`<b>line ${problem.line}</b>: ` : ""}${problem.message}</li>`)}
+    ${obstacles.map((one) => html`<li>${one.table}: ${one.what} is ${one.there}, and the model wants ${one.wanted}. ${one.way_out}</li>`)}
+    ${misfits.map((one) => html`<li>${one.table}: ${one.rows} rows: ${one.reason}, such as ${one.example}</li>`)}
+    ${hindrances.map((one) => html`<li>${one.entity}: ${one.message}. ${one.help}</li>`)}
+  </ul>`;
+}
+
+export const Loading = ({ what = "" }) => html`<p class="quiet" role="status">Loading ${what} …</p>`;
+
+/** What to say where there is nothing: why, and the next step. */
+export const Empty = ({ title, children }) => html`<div class="empty"><h2>${title}</h2>${children}</div>`;
+
+export const Chip = ({ kind = "", children }) => html`<span class=${`chip ${kind}`}>${children}</span>`;
+
+export const EntityChip = ({ entity, colour }) =>
+  (entity ? html`<span class=${`chip entity e${colour ?? 0}`}>${entity}</span>` : html`<span class="chip">no entity</span>`);
+
+export function Field({ label, hint, error, children, id }) {
+  return html`<div class="field">
+    <label for=${id}>${label}</label>
+    ${children}
+    ${hint && html`<small id=${`${id}-hint`}>${hint}</small>`}
+    ${error && html`<small class="wrong" id=${`${id}-error`} role="alert">${error}</small>`}
+  </div>`;
+}
+
+let dialogs = 0;
+/** A dialog of the browser's own: it keeps the focus, and Escape closes it. */
+export function Dialog({ title, onClose, children, wide }) {
+  const ref = useRef();
+  const [id] = useState(() => `dialog-${(dialogs += 1)}`);
+  useEffect(() => {
+    const opener = document.activeElement;
+    ref.current.showModal();
+    return () => opener?.focus?.();
+  }, []);
+  return html`<dialog ref=${ref} class=${wide ? "wide" : ""} aria-labelledby=${id} onClose=${onClose}
+      onClick=${(event) => event.target === ref.current && ref.current.close()}>
+    <div class="dialog">
+      <header><h2 id=${id}>${title}</h2><button type="button" class="plain" aria-label="Close" onClick=${() => ref.current.close()}>✕</button></header>
+      ${children}
+    </div>
+  </dialog>`;
+}
+
+/** Asks before something that cannot be taken back. */
+export function Confirm({ title, children, action = "Go on", danger, onDone, onClose }) {
+  const [state, setState] = useState({});
+  const act = async () => {
+    setState({ busy: true });
+    try {
+      await onDone();
+      onClose();
+    } catch (error) {
+      setState({ error });
+    }
+  };
+  return html`<${Dialog} title=${title} onClose=${onClose}>
+    <div class="dialog-body">${children}<${Failure} error=${state.error} /></div>
+    <footer><button type="button" onClick=${onClose}>Cancel</button>
+      <button type="button" class=${danger ? "danger" : "primary"} disabled=${state.busy} onClick=${act}>${state.busy ? "Working …" : action}</button></footer>
+  <//>`;
+}
+
+/** A button that does something that takes a while, and shows how it ended. */
+export function useAction() {
+  const [state, setState] = useState({});
+  const run = async (act) => {
+    setState({ busy: true });
+    try {
+      const done = await act();
+      setState({ done });
+      return done;
+    } catch (error) {
+      setState({ error });
+      return undefined;
+    }
+  };
+  return { ...state, run, clear: () => setState({}) };
+}
+
+/** Tabs of a view, as links: each is an address. */
+export const Tabs = ({ label, tabs, current }) => html`<nav class="tabs" aria-label=${label}>
+  ${tabs.map((tab) => html`<a href=${tab.href} aria-current=${tab.id === current ? "page" : undefined}>${tab.label}${tab.count !== undefined ? html` <span class="count">${tab.count}</span>` : ""}</a>`)}
+</nav>`;
+
+export const Json = ({ value, label }) => html`<pre class="code" tabindex="0" aria-label=${label}>${JSON.stringify(value, null, 2)}</pre>`;
+
+/** Offers bytes as a file. */
+export function download(name, type, parts) {
+  const url = URL.createObjectURL(new Blob(parts, { type }));
+  const anchor = Object.assign(document.createElement("a"), { href: url, download: name });
+  document.body.append(anchor);
+  anchor.click();
+  anchor.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+/** Says something to a screen reader, and to the eye for a moment. */
+export function say(text) {
+  window.dispatchEvent(new CustomEvent("trestle-say", { detail: text }));
+}

@@ -1,0 +1,125 @@
+// The changes of a table as they happen, by entity, event and attribute; paused and resumed. At a high rate a sample is shown, and said to be one.
+import { Component } from "../libraries/preact.js";
+import { describeTable, modelDescriptions, tableNames } from "../api.js";
+import { follow } from "../follow.js";
+import { eventOf } from "../history.js";
+import { recognise, tableModel } from "../model.js";
+import { go, link } from "../router.js";
+import { KeyValue } from "../rows.js";
+import { count, differences, shown } from "../values.js";
+import { Chip, Empty, EntityChip, Failure, Loading, html, useAsked, useEffect, useRef, useState } from "../ui.js";
+import { Changed } from "./item.js";
+
+/** Rows that are kept to be shown, how often they are drawn, and how many of a moment are looked at. */
+const SHOWN_MAX = 120;
+const DRAW_MS = 250;
+const PER_DRAW_MAX = 30;
+
+export function Changes({ address }) {
+  const [name] = address.parts;
+  const tables = useAsked(async () => {
+    const names = (await tableNames()).filter((one) => !one.startsWith("_trestle"));
+    const all = await Promise.all(names.slice(0, 200).map((one) => describeTable(one)));
+    return all.filter((table) => table.LatestStreamArn && table.StreamSpecification?.StreamEnabled);
+  }, []);
+  useEffect(() => {
+    if (!name && tables.value?.length) go(["changes", tables.value[0].TableName], {}, true);
+  }, [name, tables.value]);
+  if (tables.error) return html`<h1>Changes</h1><${Failure} error=${tables.error} />`;
+  if (!tables.value) return html`<${Loading} what="tables" />`;
+  if (!tables.value.length) return html`<h1>Changes</h1><${Empty} title="No table has a stream"><p>Give a table one: <code>stream = "new-and-old-images"</code> in its model, or <code>StreamSpecification</code> with any AWS SDK.</p><//>`;
+  const table = tables.value.find((one) => one.TableName === name);
+  return html`<div class="stack"><div class="bar"><h1>Changes</h1><label class="sr" for="changes-table">Table</label><select id="changes-table" value=${name} onChange=${(event) => go(["changes", event.target.value])}>${tables.value.map((one) => html`<option value=${one.TableName}>${one.TableName}</option>`)}</select></div>
+    ${table ? html`<${Live} key=${name} table=${table} address=${address} />` : name && html`<p class="quiet">Table ${name} has no stream.</p>`}</div>`;
+}
+
+/** Takes records in as they come and draws a few times a second. What is more than can be drawn is counted and left out. */
+function useLive(tableName, from, paused, view) {
+  const [drawn, setDrawn] = useState({ rows: [], total: 0, rate: 0, left: 0 });
+  const state = useRef({ fresh: [], total: 0, arrived: 0, left: 0, error: undefined });
+  const isPaused = useRef(paused);
+  isPaused.current = paused;
+  useEffect(() => {
+    const held = state.current;
+    const stop = follow(tableName, {
+      from,
+      onRecords: (records) => {
+        held.total += records.length;
+        held.arrived += records.length;
+        held.error = undefined;
+        if (isPaused.current) return;
+        const room = PER_DRAW_MAX - held.fresh.length;
+        // A sample over the whole page, not only its beginning.
+        const step = Math.max(1, Math.ceil(records.length / Math.max(1, room)));
+        for (let i = 0; i < records.length && held.fresh.length < PER_DRAW_MAX; i += step) held.fresh.push(records[i]);
+        held.left += Math.max(0, records.length - Math.min(room, Math.ceil(records.length / step)));
+      },
+      onError: (error) => { held.error = error; },
+    });
+    let last = performance.now();
+    const timer = setInterval(() => {
+      const now = performance.now();
+      const rate = (held.arrived * 1000) / (now - last);
+      last = now;
+      held.arrived = 0;
+      const fresh = isPaused.current ? [] : held.fresh;
+      const left = held.left;
+      held.fresh = isPaused.current ? held.fresh : [];
+      held.left = 0;
+      setDrawn((before) => ({ rows: fresh.length ? [...fresh.map(view).reverse(), ...before.rows].slice(0, SHOWN_MAX) : before.rows, total: held.total, rate: before.rate * 0.7 + rate * 0.3, left: left || (rate ? 0 : before.left), error: held.error }));
+    }, DRAW_MS);
+    return () => {
+      stop();
+      clearInterval(timer);
+    };
+  }, [tableName, from]);
+  return drawn;
+}
+
+function Live({ table, address }) {
+  const models = useAsked(modelDescriptions, []);
+  const kept = useRef({});
+  if (kept.current.models !== models.value) kept.current = { models: models.value, known: tableModel(models.value ?? [], table.TableName) };
+  const { known } = kept.current;
+  const latest = useRef(known);
+  latest.current = known;
+  // Keys that are derived say nothing that the attributes do not.
+  const hidden = useRef(new Set());
+  hidden.current = new Set([...table.KeySchema.map((key) => key.AttributeName), known?.table.entity_attribute, ...(known?.entities ?? []).flatMap((one) => one.index_keys.filter((key) => key.template !== `{${key.attribute}}`).map((key) => key.attribute))]);
+  const [paused, setPaused] = useState(false);
+  const [open, setOpen] = useState();
+  const { entity = "", event: wanted = "", attribute = "", from = "LATEST" } = address.query;
+  const live = useLive(table.TableName, from, paused, (record) => {
+    const { OldImage, NewImage, Keys } = record.dynamodb;
+    return { id: record.eventID, at: record.dynamodb.ApproximateCreationDateTime * 1000, event: eventOf(record), keys: Keys, entity: recognise(latest.current, NewImage ?? OldImage ?? Keys), changes: differences(OldImage, NewImage).filter((one) => !hidden.current.has(one.name)) };
+  });
+  const change = (members) => go(["changes", table.TableName], { ...address.query, ...members }, true);
+  const rows = live.rows.filter((row) => (!entity || row.entity?.name === entity) && (!wanted || row.event === wanted) && (!attribute || row.changes.some((one) => one.name === attribute)));
+  return html`<div class="form">
+      <div class="field"><label for="change-entity">Entity</label><select id="change-entity" value=${entity} onChange=${(event) => change({ entity: event.target.value })}><option value="">any</option>${known?.entities.map((one) => html`<option value=${one.name}>${one.name}</option>`)}</select></div>
+      <div class="field"><label for="change-event">Event</label><select id="change-event" value=${wanted} onChange=${(event) => change({ event: event.target.value })}><option value="">any</option>${["insert", "modify", "remove", "expire"].map((one) => html`<option value=${one}>${one}</option>`)}</select></div>
+      <div class="field"><label for="change-attribute">Changed attribute</label><input id="change-attribute" value=${attribute} placeholder="any" spellcheck=${false} onInput=${(event) => change({ attribute: event.target.value })} /></div>
+      <div class="field"><label for="change-from">Begin</label><select id="change-from" value=${from} onChange=${(event) => change({ from: event.target.value === "LATEST" ? "" : event.target.value })}><option value="LATEST">now</option><option value="TRIM_HORIZON">with the oldest in the log</option></select></div>
+      <button type="button" class="primary" aria-pressed=${paused} onClick=${() => setPaused(!paused)}>${paused ? "Resume" : "Pause"}</button>
+    </div>
+    <p role="status" class="quiet">${paused ? "Paused. " : ""}${count(live.total)} changes since this view was opened, ${count(Math.round(live.rate))} in a second.${live.left ? html` <${Chip} kind="warn">a sample is shown<//> ${count(live.left)} of the last moment are left out.` : ""}</p>
+    <${Failure} error=${live.error ?? models.error} />
+    ${rows.length ? html`<div class="rows" tabindex="0" role="region" aria-label="Changes"><table><thead><tr><th scope="col">Time</th><th scope="col">Event</th><th scope="col">Entity</th><th scope="col">Key</th><th scope="col">Changed</th></tr></thead>
+      <tbody>${rows.map((row) => html`<${ChangeRow} key=${row.id} row=${row} known=${known} tableName=${table.TableName} isOpen=${open === row.id} onToggle=${setOpen} />`)}</tbody></table></div>`
+      : html`<${Empty} title="Waiting for changes"><p>${live.total ? "None of those that came fits the filter." : "Each write to the table appears here within a second."}</p><//>`}`;
+}
+
+/** A row is drawn once: with thousands of changes a second most of them only move down. */
+class ChangeRow extends Component {
+  shouldComponentUpdate(next) {
+    return next.row !== this.props.row || next.isOpen !== this.props.isOpen || next.known !== this.props.known;
+  }
+
+  render({ row, known, tableName, isOpen, onToggle }) {
+    const colour = row.entity && known?.colours.get(row.entity.name);
+    return html`<tr class=${`row ${row.entity ? `c${colour}` : ""}`} onClick=${(event) => !event.target.closest("a, button") && onToggle(isOpen ? undefined : row.id)}><td class="first">${new Date(row.at).toLocaleTimeString()}</td><td><${Chip} kind=${{ insert: "good", remove: "bad", expire: "bad" }[row.event] ?? ""}>${row.event}<//></td><td><${EntityChip} entity=${row.entity?.name} colour=${colour} /></td>
+      <td><a class="quietlink" href=${link(["items", tableName], { item: JSON.stringify(row.keys) })}>${Object.entries(row.keys).map(([name, value]) => html`<${KeyValue} entity=${row.entity} attribute=${name} value=${value} /> `)}</a></td>
+      <td class="cell">${row.changes.slice(0, 4).map((one) => `${one.name}: ${shown(one.before).slice(0, 20) || "–"} → ${shown(one.after).slice(0, 20) || "–"}`).join("; ")} <button type="button" class="link" aria-expanded=${isOpen} onClick=${() => onToggle(isOpen ? undefined : row.id)}>all</button></td></tr>
+      ${isOpen && html`<tr><td colspan="5"><${Changed} changes=${row.changes} /></td></tr>`}`;
+  }
+}

@@ -1,0 +1,442 @@
+// Rows of a table: by form, by access pattern, by PartiQL statement.
+import { administer, describeTable, dynamodb, may, modelDescriptions, tableNames } from "../api.js";
+import { FORMATS, written } from "../exports.js";
+import { read, remember, toggleBookmark, isBookmarked, write } from "../kept.js";
+import { recognise, tableModel } from "../model.js";
+import { FILTER_OPERATORS, KEY_OPERATORS, WITHOUT_VALUE, deleteOf, fromForm, keyOf, keysOf, updateOf } from "../requests.js";
+import { go, link } from "../router.js";
+import { Rows, columnsOf } from "../rows.js";
+import { TYPES, TYPE_NAMES, bytes, count, editable, parse, same } from "../values.js";
+import { Dialog, Empty, Failure, Field, Json, Loading, Tabs, download, html, say, useAction, useAsked, useEffect, useRef, useState } from "../ui.js";
+import { ItemDrawer } from "./item.js";
+
+const PAGE = 100;
+const COLUMNS = 8;
+/** A filter may leave nothing of many pages; after so many the visitor decides whether to go on. */
+const PAGES_AT_ONCE = 20;
+
+export function Items({ address }) {
+  const [name] = address.parts;
+  const names = useAsked(tableNames, []);
+  useEffect(() => {
+    if (!name && names.value?.length) {
+      const usual = read("table", undefined);
+      go(["items", names.value.includes(usual) ? usual : names.value.find((one) => !one.startsWith("_trestle")) ?? names.value[0]], {}, true);
+    }
+  }, [name, names.value]);
+  if (names.error) return html`<${Failure} error=${names.error} />`;
+  if (!names.value) return html`<${Loading} what="tables" />`;
+  if (!names.value.length) return html`<h1>Items</h1><${Empty} title="No table yet"><p>Apply a model in <a href="#/models">Models</a>, or create a table with any AWS SDK.</p><//>`;
+  if (!name) return null;
+  return html`<${TableItems} key=${name} name=${name} names=${names.value} address=${address} />`;
+}
+
+function TableItems({ name, names, address }) {
+  const asked = useAsked(async () => {
+    const [table, models] = await Promise.all([describeTable(name), modelDescriptions()]);
+    return { table, known: tableModel(models, name) };
+  }, [name]);
+  useEffect(() => write("table", name), [name]);
+  const mode = address.query.mode ?? "browse";
+  const { table, known } = asked.value ?? {};
+  const tab = (id, label) => ({ id, label, href: link(["items", name], id === "browse" ? {} : { mode: id }) });
+  const here = location.hash;
+  const [, setMarked] = useState(0);
+  return html`<div class="stack">
+    <div class="bar">
+      <h1>Items</h1>
+      <label class="sr" for="table-choice">Table</label>
+      <select id="table-choice" value=${name} onChange=${(event) => go(["items", event.target.value])}>${names.map((one) => html`<option value=${one}>${one}</option>`)}</select>
+      ${table && html`<span class="quiet">${count(table.ItemCount)} items, ${bytes(table.TableSizeBytes)}${known ? html`, model <a href=${link(["models", known.model.name])}>${known.model.name}</a>` : ""}</span>`}
+      <span class="grow"></span>
+      <button type="button" aria-pressed=${isBookmarked(here)} onClick=${() => { toggleBookmark(here, `${name}: ${mode}`); setMarked((n) => n + 1); }}>${isBookmarked(here) ? "★" : "☆"} Bookmark</button>
+      ${table && may.write && html`<a class="button" href=${link(["items", name], { ...address.query, item: "new" })}>New item</a>`}
+    </div>
+    <${Tabs} label="Ways to read" current=${mode} tabs=${[tab("browse", "Browse and query"), ...(known?.access.length ? [{ ...tab("access", "Access patterns"), count: known.access.length }] : []), tab("partiql", "PartiQL")]} />
+    <${Failure} error=${asked.error} />
+    ${!table ? !asked.error && html`<${Loading} what=${name} />`
+      : mode === "access" && known ? html`<${Access} table=${table} known=${known} address=${address} />`
+        : mode === "partiql" ? html`<${Statement} table=${table} known=${known} address=${address} />`
+          : html`<${Browse} table=${table} known=${known} address=${address} />`}
+    ${table && address.query.item && html`<${ItemDrawer} key=${address.query.item} table=${table} known=${known} address=${address} />`}
+  </div>`;
+}
+
+// ---- rows of a request, page by page
+
+/** Pages of a request. A page that a filter left empty is followed by the next, up to a bound. */
+function usePages(asked) {
+  const [state, setState] = useState({ starts: [undefined] });
+  const turn = useRef(0);
+  const load = async (starts) => {
+    turn.current += 1;
+    const mine = turn.current;
+    setState((before) => ({ ...before, loading: true, error: undefined }));
+    const began = performance.now();
+    try {
+      let start = starts.at(-1);
+      let [items, scanned, units, requests] = [[], 0, 0, 0];
+      do {
+        const page = await asked.run(start);
+        if (mine !== turn.current) return;
+        items = items.concat(page.items);
+        scanned += page.scanned ?? page.items.length;
+        units += page.units ?? 0;
+        start = page.next;
+        requests += 1;
+      } while (start && !items.length && requests < PAGES_AT_ONCE);
+      setState({ starts, items, scanned, units, next: start, ms: Math.round(performance.now() - began) });
+    } catch (error) {
+      if (mine === turn.current) setState((before) => ({ ...before, loading: false, error }));
+    }
+  };
+  useEffect(() => {
+    turn.current += 1;
+    setState({ starts: [undefined] });
+    if (asked.id) load([undefined]);
+  }, [asked.id]);
+  return {
+    ...state,
+    reload: () => load(state.starts),
+    forward: () => load([...state.starts, state.next]),
+    back: () => load(state.starts.slice(0, -1)),
+  };
+}
+
+function Results({ pages, asked, table, keys, known, address, label }) {
+  const { items } = pages;
+  const all = items ? columnsOf(items, table, known) : [];
+  const memory = `columns:${table.TableName}`;
+  const [kept, setKept] = useState(() => read(memory, undefined));
+  const [open, setOpen] = useState();
+  const [selected, setSelected] = useState(new Set());
+  useEffect(() => setSelected(new Set()), [items]);
+  // What was chosen when the dialog was opened; the page is read again while it is open.
+  const [chosen, setChosen] = useState([]);
+  const openFor = (what) => {
+    setChosen([...selected]);
+    setOpen(what);
+  };
+  useEffect(() => {
+    const again = () => pages.reload();
+    window.addEventListener("trestle-written", again);
+    return () => window.removeEventListener("trestle-written", again);
+  });
+  const columns = kept ?? all.slice(0, COLUMNS);
+  if (pages.error) return html`<${Failure} error=${pages.error} />`;
+  if (!items) return pages.loading ? html`<${Loading} what="rows" />` : null;
+  const hasKey = (item) => table.KeySchema.every((key) => item[key.AttributeName]);
+  const openItem = (item) => (hasKey(item) ? go(["items", table.TableName], { ...address.query, item: JSON.stringify(keyOf(table, item)) }) : say("This row does not have the whole key of the table"));
+  const collection = (item) => go(["items", table.TableName], { ...Object.fromEntries(keys.hash.map((key, i) => [`hash${i || ""}`, editable(item[key.name])])), index: asked.index });
+  return html`
+    <div class="bar" aria-live="polite">
+      <span>${count(items.length)} ${items.length === 1 ? "row" : "rows"}, page ${pages.starts.length}</span>
+      <span class="quiet">read ${count(pages.scanned)}${pages.units ? `, ${pages.units} RCU` : ""}, ${pages.ms} ms</span>
+      <span class="grow"></span>
+      ${selected.size > 0 && may.write && html`<button type="button" onClick=${() => openFor("edit")}>Edit ${selected.size} …</button><button type="button" class="danger" onClick=${() => openFor("delete")}>Delete ${selected.size} …</button>`}
+      <button type="button" onClick=${() => setOpen("columns")}>Columns</button>
+      <button type="button" onClick=${() => setOpen("export")}>Export</button>
+      <button type="button" disabled=${pages.starts.length < 2 || pages.loading} onClick=${pages.back}>Previous page</button>
+      <button type="button" disabled=${!pages.next || pages.loading} onClick=${pages.forward}>${items.length ? "Next page" : "Go on searching"}</button>
+    </div>
+    ${items.length ? html`<${Rows} items=${items} table=${table} keys=${keys} known=${known} columns=${columns} onOpen=${openItem} onCollection=${keys.hash.length ? collection : undefined} label=${label}
+        selected=${selected} onSelect=${may.write && items.every(hasKey) ? setSelected : undefined} />`
+      : html`<${Empty} title=${pages.next ? "No match so far" : "No row"}><p>${pages.next ? `The filter left nothing of ${count(pages.scanned)} rows. There are more.` : asked.emptyHint ?? "Nothing lies here. Loosen the condition, or write an item."}</p><//>`}
+    ${open === "columns" && html`<${Columns} all=${[...new Set([...all, ...columns])]} columns=${columns} onClose=${() => setOpen()} onChange=${(next) => { setKept(next); write(memory, next); }} />`}
+    ${open === "export" && html`<${Export} table=${table} pages=${pages} asked=${asked} onClose=${() => setOpen()} />`}
+    ${open === "edit" && html`<${EditRows} table=${table} known=${known} items=${chosen} onClose=${() => setOpen()} />`}
+    ${open === "delete" && html`<${DeleteRows} table=${table} known=${known} items=${chosen} onClose=${() => setOpen()} />`}`;
+}
+
+function Columns({ all, columns, onClose, onChange }) {
+  const turn = (name, on) => onChange(on ? [...columns, name] : columns.filter((one) => one !== name));
+  return html`<${Dialog} title="Columns" onClose=${onClose}><div class="dialog-body"><p class="quiet">Remembered for this table in this browser.</p>
+    ${all.map((name) => html`<label class="check"><input type="checkbox" checked=${columns.includes(name)} onChange=${(event) => turn(name, event.target.checked)} />${name}</label>`)}
+    ${!all.length && html`<p>These rows have nothing but their keys.</p>`}</div>
+    <footer><button type="button" onClick=${() => onChange([])}>None</button><button type="button" onClick=${() => onChange(all)}>All</button></footer><//>`;
+}
+
+function Export({ table, pages, asked, onClose }) {
+  const [format, setFormat] = useState("json");
+  const [scope, setScope] = useState("page");
+  const [progress, setProgress] = useState();
+  const stop = useRef(false);
+  useEffect(() => () => { stop.current = true; }, []);
+  const action = useAction();
+  const write = () => action.run(async () => {
+    let { items } = pages;
+    if (scope === "all") {
+      items = [];
+      let next;
+      do {
+        const page = await asked.run(next);
+        items = items.concat(page.items);
+        next = page.next;
+        setProgress(items.length);
+      } while (next && !stop.current);
+      if (stop.current) return undefined;
+    }
+    download(`${table.TableName}.${FORMATS[format].extension}`, FORMATS[format].type, written(format, items));
+    return items.length;
+  });
+  return html`<${Dialog} title="Export" onClose=${onClose}><div class="dialog-body">
+    <fieldset><legend>Rows</legend><label class="check"><input type="radio" name="scope" checked=${scope === "page"} onChange=${() => setScope("page")} />This page: ${count(pages.items.length)}</label><br />
+      <label class="check"><input type="radio" name="scope" checked=${scope === "all"} onChange=${() => setScope("all")} />All pages, from the first</label></fieldset>
+    <fieldset><legend>Format</legend>${Object.entries(FORMATS).map(([id, one]) => html`<label class="check"><input type="radio" name="format" checked=${format === id} onChange=${() => setFormat(id)} />${one.label}</label><br />`)}</fieldset>
+    ${action.busy && progress !== undefined && html`<p role="status">${count(progress)} rows read …</p>`}
+    ${action.done !== undefined && html`<p class="done" role="status">${count(action.done)} rows written.</p>`}
+    <${Failure} error=${action.error} /></div>
+    <footer><button type="button" class="primary" disabled=${action.busy} onClick=${write}>Write the file</button></footer><//>`;
+}
+
+/** Does something to rows one by one, each on the condition that it is as it was read, at a rate; shows progress and what stays. */
+function EachRow({ title, action, danger, table, known, items, act, isReady = true, children, onClose }) {
+  const [rate, setRate] = useState("50");
+  const [state, setState] = useState({ done: 0, left: [] });
+  const stop = useRef(false);
+  useEffect(() => () => { stop.current = true; }, []);
+  const begin = async () => {
+    const left = [];
+    setState({ busy: true, done: 0, left });
+    for (const [i, item] of items.entries()) {
+      if (stop.current) return;
+      const until = performance.now() + 1000 / Math.max(1, Number(rate) || 1);
+      try {
+        const { Item } = await dynamodb("GetItem", { TableName: table.TableName, Key: keyOf(table, item), ConsistentRead: true });
+        if (Item) await act(Item);
+      } catch (error) {
+        left.push({ item, error });
+      }
+      setState({ busy: true, done: i + 1, left });
+      await new Promise((done) => setTimeout(done, Math.max(0, until - performance.now())));
+    }
+    setState({ finished: true, done: items.length, left });
+    window.dispatchEvent(new Event("trestle-written"));
+  };
+  const entities = new Map();
+  for (const item of items) {
+    const name = recognise(known, item)?.name ?? "no entity";
+    entities.set(name, (entities.get(name) ?? 0) + 1);
+  }
+  return html`<${Dialog} title=${title} onClose=${onClose}><div class="dialog-body">
+    <p>${[...entities].map(([entity, number]) => `${number} of ${entity}`).join(", ")}. A row that was changed since it was read stays as it is. This cannot be taken back.</p>
+    ${children}
+    <${Field} id="each-rate" label="Rows in a second"><input id="each-rate" inputmode="numeric" value=${rate} disabled=${state.busy} onInput=${(event) => setRate(event.target.value)} /><//>
+    ${(state.busy || state.finished) && html`<div class="progress" role="progressbar" aria-label=${title} aria-valuenow=${state.done} aria-valuemin="0" aria-valuemax=${items.length}><i style=${{ width: `${(100 * state.done) / items.length}%` }}></i></div>
+      <p role="status">${count(state.done - state.left.length)} done, ${count(state.left.length)} stay.</p>`}
+    ${state.left.slice(0, 5).map((row) => html`<${Failure} error=${row.error} />`)}</div>
+    <footer><button type="button" onClick=${onClose}>${state.finished ? "Close" : "Cancel"}</button>${!state.finished && html`<button type="button" class=${danger ? "danger" : "primary"} disabled=${state.busy || !isReady} onClick=${begin}>${action}</button>`}</footer><//>`;
+}
+
+const DeleteRows = ({ table, known, items, onClose }) => html`<${EachRow} title=${`Delete ${count(items.length)} rows of ${table.TableName}`} action="Delete" danger table=${table} known=${known} items=${items} onClose=${onClose}
+  act=${(Item) => dynamodb("DeleteItem", deleteOf(table, Item))}><p>What the model derives from them goes with them.</p><//>`;
+
+/** Gives rows the same value of an attribute, or takes the attribute away. */
+function EditRows({ table, known, items, onClose }) {
+  const [form, setForm] = useState({ name: "", type: "S", text: "", remove: false });
+  const change = (members) => setForm({ ...form, ...members });
+  let after;
+  let wrong;
+  try {
+    after = form.remove ? undefined : parse(form.type, form.text);
+  } catch (error) {
+    wrong = error.message;
+  }
+  const isKey = table.KeySchema.some((key) => key.AttributeName === form.name);
+  const differing = items.filter((item) => !same(item[form.name], after));
+  const act = async (Item) => {
+    if (!same(Item[form.name], after)) await dynamodb("UpdateItem", updateOf(table, Item, [{ name: form.name, after }]));
+  };
+  return html`<${EachRow} title=${`Edit ${count(items.length)} rows of ${table.TableName}`} action="Write" table=${table} known=${known} items=${items} act=${act} onClose=${onClose} isReady=${Boolean(form.name) && !wrong && !isKey}>
+    <${Field} id="edit-name" label="Attribute" error=${isKey ? "a key is not changed" : undefined}><input id="edit-name" value=${form.name} spellcheck=${false} onInput=${(event) => change({ name: event.target.value })} /><//>
+    <label class="check"><input type="checkbox" checked=${form.remove} onChange=${(event) => change({ remove: event.target.checked })} />take it away</label>
+    ${!form.remove && html`<${Field} id="edit-type" label="Type"><select id="edit-type" value=${form.type} onChange=${(event) => change({ type: event.target.value })}>${TYPES.map((type) => html`<option value=${type}>${TYPE_NAMES[type]}</option>`)}</select><//>
+      <${Field} id="edit-value" label="Value" error=${form.text ? wrong : undefined}><textarea id="edit-value" rows="2" value=${form.text} spellcheck=${false} onInput=${(event) => change({ text: event.target.value })}></textarea><//>`}
+    ${form.name && !wrong && html`<p>${count(differing.length)} rows change, ${count(items.length - differing.length)} have it already.</p>`}<//>`;
+}
+
+// ---- by form
+
+function formOf(query, keys) {
+  let filters = [];
+  try {
+    filters = JSON.parse(query.filters ?? "[]");
+  } catch {
+    // A link that was cut short has no filters.
+  }
+  return {
+    index: query.index, hash: keys.hash.map((_, i) => query[`hash${i || ""}`] ?? ""), op: query.op ?? "", value: query.value ?? "", value2: query.value2 ?? "",
+    filters, any: query.any === "1", desc: query.desc === "1", consistent: query.consistent === "1", limit: Number(query.limit) || PAGE,
+  };
+}
+
+const queryOf = (form) => ({
+  index: form.index, ...Object.fromEntries(form.hash.map((value, i) => [`hash${i || ""}`, value])), op: form.op, value: form.op ? form.value : "", value2: form.op === "between" ? form.value2 : "",
+  filters: form.filters.length ? JSON.stringify(form.filters) : "", any: form.any ? "1" : "", desc: form.desc ? "1" : "", consistent: form.consistent ? "1" : "", limit: form.limit === PAGE ? "" : form.limit,
+});
+
+function Browse({ table, known, address }) {
+  const index = address.query.index;
+  const keys = keysOf(table, index);
+  const given = formOf(address.query, keys);
+  const id = JSON.stringify([table.TableName, queryOf(given)]);
+  const [form, setForm] = useState(given);
+  useEffect(() => setForm(given), [id]);
+  const change = (members) => setForm({ ...form, ...members });
+  let built;
+  let wrong;
+  try {
+    built = fromForm(table, given);
+  } catch (error) {
+    wrong = error;
+  }
+  const asked = {
+    id: built && id, index,
+    run: async (start) => {
+      const answer = await dynamodb(built.operation, start ? { ...built.request, ExclusiveStartKey: start } : built.request);
+      return { items: answer.Items, next: answer.LastEvaluatedKey, scanned: answer.ScannedCount, units: answer.ConsumedCapacity?.CapacityUnits };
+    },
+  };
+  const pages = usePages(asked);
+  const submit = (event) => {
+    event.preventDefault();
+    const query = queryOf(form);
+    const to = link(["items", table.TableName], query);
+    if (to === location.hash) pages.reload();
+    else go(["items", table.TableName], query);
+    remember(to, `${table.TableName}${form.index ? `, ${form.index}` : ""}: ${form.hash.filter(Boolean).join(", ") || "scan"}${form.op ? ` ${form.op} ${form.value}` : ""}${form.filters.length ? `, ${form.filters.length} filters` : ""}`);
+  };
+  const formKeys = keysOf(table, form.index);
+  const indexes = [...(table.GlobalSecondaryIndexes ?? []), ...(table.LocalSecondaryIndexes ?? [])];
+  const isQuery = formKeys.hash.every((_, i) => form.hash[i]);
+  const size = form.index ? indexes.find((one) => one.IndexName === form.index)?.IndexSizeBytes : table.TableSizeBytes;
+  return html`<form class="stack" onSubmit=${submit}>
+    <fieldset><legend>Which rows</legend><div class="form">
+      <${Field} id="index" label="Table or index"><select id="index" value=${form.index ?? ""} onChange=${(event) => change({ index: event.target.value || undefined, hash: [], op: "" })}>
+        <option value="">${table.TableName}</option>${indexes.map((one) => html`<option value=${one.IndexName}>${one.IndexName}</option>`)}</select><//>
+      ${formKeys.hash.map((key, i) => html`<div class="wide"><${Field} id=${`hash${i}`} label=${`${key.name} =`}><input id=${`hash${i}`} value=${form.hash[i] ?? ""} placeholder="any: a scan" spellcheck=${false}
+        onInput=${(event) => change({ hash: formKeys.hash.map((_, at) => (at === i ? event.target.value : form.hash[at] ?? "")) })} /><//></div>`)}
+      ${formKeys.range.slice(0, 1).map((key) => html`
+        <${Field} id="op" label=${key.name}><select id="op" value=${form.op} disabled=${!isQuery} onChange=${(event) => change({ op: event.target.value })}>${KEY_OPERATORS.map(([id, label]) => html`<option value=${id}>${label}</option>`)}</select><//>
+        ${form.op && html`<div class="wide"><${Field} id="value" label=${form.op === "between" ? "from" : "value"}><input id="value" value=${form.value} spellcheck=${false} onInput=${(event) => change({ value: event.target.value })} /><//></div>`}
+        ${form.op === "between" && html`<div class="wide"><${Field} id="value2" label="to"><input id="value2" value=${form.value2} spellcheck=${false} onInput=${(event) => change({ value2: event.target.value })} /><//></div>`}`)}
+      <button class="primary" type="submit">${isQuery ? "Query" : "Scan"}</button>
+    </div>
+    ${form.filters.map((filter, i) => html`<${Filter} filter=${filter} i=${i} onChange=${(next) => change({ filters: form.filters.map((one, at) => (at === i ? next : one)).filter(Boolean) })} />`)}
+    <div class="bar">
+      <button type="button" class="small" onClick=${() => change({ filters: [...form.filters, { name: "", op: "=", type: "S", value: "" }] })}>Add a filter</button>
+      ${form.filters.length > 1 && html`<label class="check"><input type="checkbox" checked=${form.any} onChange=${(event) => change({ any: event.target.checked })} />any of them is enough</label>`}
+      <label class="check"><input type="checkbox" checked=${form.desc} disabled=${!isQuery} onChange=${(event) => change({ desc: event.target.checked })} />descending</label>
+      <label class="check"><input type="checkbox" checked=${form.consistent} onChange=${(event) => change({ consistent: event.target.checked })} />consistent</label>
+      <span class="quiet">${isQuery ? "One Query: reads the rows of one partition." : `A Scan reads every row, ${bytes(size)} in all, about ${count(Math.ceil((size ?? 0) / 4096 / (form.consistent ? 1 : 2)))} RCU; a page of it at a time.`}</span>
+    </div></fieldset>
+  </form>
+  ${wrong && html`<${Failure} error=${wrong} />`}
+  ${built && html`<details><summary>The request: ${built.operation}</summary><${Json} value=${built.request} label="Request" /></details>`}
+  <${Results} pages=${pages} asked=${asked} table=${table} keys=${keys} known=${known} address=${address} label=${`Rows of ${table.TableName}`} />`;
+}
+
+function Filter({ filter, i, onChange }) {
+  const id = `filter${i}`;
+  const change = (members) => onChange({ ...filter, ...members });
+  return html`<div class="form" role="group" aria-label=${`Filter ${i + 1}`}>
+    <${Field} id=${`${id}-name`} label="Attribute or path"><input id=${`${id}-name`} value=${filter.name} spellcheck=${false} onInput=${(event) => change({ name: event.target.value })} /><//>
+    <${Field} id=${`${id}-op`} label="Operator"><select id=${`${id}-op`} value=${filter.op} onChange=${(event) => change({ op: event.target.value })}>${FILTER_OPERATORS.map(([op, label]) => html`<option value=${op}>${label}</option>`)}</select><//>
+    ${!WITHOUT_VALUE.has(filter.op) && !filter.op.startsWith("size") && filter.op !== "type" && html`<${Field} id=${`${id}-type`} label="Type"><select id=${`${id}-type`} value=${filter.type} onChange=${(event) => change({ type: event.target.value })}>${["S", "N", "BOOL", "NULL", "B"].map((type) => html`<option value=${type}>${TYPE_NAMES[type]}</option>`)}</select><//>`}
+    ${filter.op === "type" ? html`<${Field} id=${`${id}-value`} label="Type"><select id=${`${id}-value`} value=${filter.value} onChange=${(event) => change({ value: event.target.value })}><option value="">choose</option>${TYPES.map((type) => html`<option value=${type}>${TYPE_NAMES[type]}</option>`)}</select><//>`
+      : !WITHOUT_VALUE.has(filter.op) && html`<div class="wide"><${Field} id=${`${id}-value`} label=${filter.op === "in" ? "Values, with commas between" : filter.op === "between" ? "from" : "Value"}><input id=${`${id}-value`} value=${filter.value} spellcheck=${false} onInput=${(event) => change({ value: event.target.value })} /><//></div>`}
+    ${filter.op === "between" && html`<div class="wide"><${Field} id=${`${id}-value2`} label="to"><input id=${`${id}-value2`} value=${filter.value2 ?? ""} onInput=${(event) => change({ value2: event.target.value })} /><//></div>`}
+    <button type="button" class="small" onClick=${() => onChange(undefined)}>Remove</button>
+  </div>`;
+}
+
+// ---- by access pattern
+
+const comparison = (key) => (key.comparison === "between" ? `${key.attribute} between ${key.values.join(" and ")}` : key.comparison === "begins_with" ? `${key.attribute} begins with ${key.values[0]}` : `${key.attribute} ${key.comparison} ${key.values[0]}`);
+
+function cost(pattern) {
+  const { row_bytes: row, rows_per_page: rows, read_units: units } = pattern.cost;
+  return rows === 1 ? `${units} RCU for a row of about ${bytes(row)}` : `at most ${units} RCU for a page of ${count(rows)} rows of about ${bytes(row)}`;
+}
+
+function Access({ table, known, address }) {
+  const { access: name, run, ...query } = address.query;
+  const pattern = known.access.find((one) => one.name === name) ?? known.access[0];
+  const given = Object.fromEntries(pattern.parameters.map((parameter) => [parameter.name, query[`p.${parameter.name}`] ?? ""]));
+  const id = JSON.stringify([table.TableName, pattern.name, given]);
+  const [values, setValues] = useState(given);
+  useEffect(() => setValues(given), [id]);
+  const bound = useAsked(async () => (run ? administer("explain-access", { model: known.model.name, access: pattern.name, where: given }) : undefined), [run, id]);
+  const ready = bound.value && !bound.loading && !bound.error ? bound.value : undefined;
+  const asked = {
+    id: ready && id, index: pattern.index, emptyHint: "The access pattern finds no row for these parameters.",
+    run: async (start) => {
+      const request = { Limit: PAGE, ...ready.request, ReturnConsumedCapacity: "TOTAL" };
+      if (ready.operation === "GetItem") {
+        const { Limit, ...get } = request;
+        const answer = await dynamodb("GetItem", get);
+        return { items: answer.Item ? [answer.Item] : [], scanned: 1, units: answer.ConsumedCapacity?.CapacityUnits };
+      }
+      const answer = await dynamodb(ready.operation, start ? { ...request, ExclusiveStartKey: start } : request);
+      return { items: answer.Items, next: answer.LastEvaluatedKey, scanned: answer.ScannedCount, units: answer.ConsumedCapacity?.CapacityUnits };
+    },
+  };
+  const pages = usePages(asked);
+  const submit = (event) => {
+    event.preventDefault();
+    const next = { mode: "access", access: pattern.name, ...Object.fromEntries(Object.entries(values).map(([key, value]) => [`p.${key}`, value])), run: "1" };
+    const to = link(["items", table.TableName], next);
+    if (to === location.hash) pages.reload();
+    else go(["items", table.TableName], next);
+    remember(to, `${pattern.name}: ${Object.values(values).join(", ")}`);
+  };
+  return html`<form class="stack" onSubmit=${submit}><fieldset><legend>Access pattern</legend>
+    <div class="form">
+      <${Field} id="access" label="Pattern"><select id="access" value=${pattern.name} onChange=${(event) => go(["items", table.TableName], { mode: "access", access: event.target.value })}>${known.access.map((one) => html`<option value=${one.name}>${one.name}</option>`)}</select><//>
+      ${pattern.parameters.map((parameter) => html`<div class="wide"><${Field} id=${`p-${parameter.name}`} label=${`${parameter.name} (${parameter.kind})`}><input id=${`p-${parameter.name}`} required value=${values[parameter.name] ?? ""} spellcheck=${false} onInput=${(event) => setValues({ ...values, [parameter.name]: event.target.value })} /><//></div>`)}
+      <button class="primary" type="submit">Run</button>
+    </div>
+    ${pattern.about && html`<p>${pattern.about}</p>`}
+    <table aria-label="What it does"><tbody>
+      <tr><th scope="row">One ${pattern.operation}</th><td>${table.TableName}${pattern.index ? html`, index <code>${pattern.index}</code>` : ""}${pattern.order ? `, ${pattern.order}` : ""}${pattern.limit ? `, at most ${pattern.limit}` : ""}</td></tr>
+      ${pattern.key.length > 0 && html`<tr><th scope="row">Key</th><td>${pattern.key.map((key) => html`<code>${comparison(key)}</code> `)}</td></tr>`}
+      ${pattern.filter?.length > 0 && html`<tr><th scope="row">Filter</th><td>${pattern.filter.map((one) => html`<code>${one}</code> `)}</td></tr>`}
+      <tr><th scope="row">Returns</th><td>${pattern.returns.join(", ")}</td></tr>
+      <tr><th scope="row">Cost</th><td>${cost(pattern)}, ${pattern.consistent ? "consistent" : "eventually consistent"}</td></tr>
+    </tbody></table></fieldset></form>
+  <${Failure} error=${bound.error} />
+  ${ready && html`<details><summary>The request: ${ready.operation}</summary><${Json} value=${ready.request} label="Request" /></details>`}
+  <${Results} pages=${pages} asked=${asked} table=${table} keys=${keysOf(table, pattern.index)} known=${known} address=${address} label=${`Rows of ${pattern.name}`} />`;
+}
+
+// ---- by statement
+
+function Statement({ table, known, address }) {
+  const { statement } = address.query;
+  const [text, setText] = useState(statement ?? `SELECT * FROM "${table.TableName}"`);
+  // A link must never write: only a SELECT runs when the address has it, anything else when its button is pressed here.
+  const [pressed, setPressed] = useState();
+  const mayRun = statement && (/^\s*select\b/i.test(statement) || pressed === statement);
+  const asked = {
+    id: mayRun && JSON.stringify([table.TableName, statement]),
+    run: async (start) => {
+      const answer = await dynamodb("ExecuteStatement", { Statement: statement, ReturnConsumedCapacity: "TOTAL", ...(start ? { NextToken: start } : {}) });
+      return { items: answer.Items ?? [], next: answer.NextToken ?? undefined, units: answer.ConsumedCapacity?.CapacityUnits };
+    },
+    emptyHint: "The statement was carried out and returned no row.",
+  };
+  const pages = usePages(asked);
+  const run = (event) => {
+    event.preventDefault();
+    const query = { mode: "partiql", statement: text };
+    setPressed(text);
+    const to = link(["items", table.TableName], query);
+    if (to === location.hash) pages.reload();
+    else go(["items", table.TableName], query);
+    remember(to, text.slice(0, 80));
+  };
+  return html`<form class="stack" onSubmit=${run}><${Field} id="statement" label="PartiQL statement"><textarea id="statement" rows="4" spellcheck=${false} value=${text} onInput=${(event) => setText(event.target.value)}
+      onKeyDown=${(event) => (event.ctrlKey || event.metaKey) && event.key === "Enter" && run(event)}></textarea><//>
+    <div class="bar"><button class="primary" type="submit">Run</button><span class="quiet"><kbd>Ctrl</kbd> <kbd>Enter</kbd> runs it. A SELECT without the partition key is a scan.</span></div></form>
+  <${Results} pages=${pages} asked=${asked} table=${table} keys=${keysOf(table)} known=${known} address=${address} label="Rows of the statement" />`;
+}

@@ -1,0 +1,31 @@
+// What the server did in the last hour.
+import { administer } from "../api.js";
+import { Chart } from "../chart.js";
+import { byOperation, perSecond, rates } from "../rates.js";
+import { count, duration, micros } from "../values.js";
+import { Empty, Failure, Loading, html, useAsked } from "../ui.js";
+
+export function Metrics({ address }) {
+  const asked = useAsked(() => administer("read-metrics"), [], 10_000);
+  if (!asked.value) return asked.error ? html`<${Failure} error=${asked.error} />` : html`<${Loading} what="metrics" />`;
+  const history = asked.value;
+  const chosen = address.query.operation;
+  const only = chosen ? { ...history, samples: history.samples.map((sample) => ({ ...sample, refused: 0, operations: sample.operations.filter((operation) => operation.name === chosen) })) } : history;
+  const lines = rates(only);
+  const operations = byOperation(history);
+  return html`<div class="stack">
+    <div class="bar"><h1>Metrics of the last hour${chosen ? ` · ${chosen}` : ""}</h1><span class="grow"></span>${chosen && html`<a href="#/metrics">All operations</a>`}
+      <span class="quiet">Up for ${duration(history.uptime_seconds * 1000)}. A sample each ${history.interval_seconds} s.</span></div>
+    <${Failure} error=${asked.error} />
+    <div class="grid2">
+      <section class="card"><${Chart} title="Requests" times=${lines.times} format=${perSecond} series=${[{ name: "all", values: lines.requests }, { name: "refused", values: lines.refused }]} /></section>
+      <section class="card"><${Chart} title=${chosen ? "Latency" : "Latency of the slowest operation"} times=${lines.times} format=${micros} series=${[{ name: "median, at most", values: lines.p50 }, { name: "99 %, at most", values: lines.p99 }]} /></section>
+      ${!chosen && html`<section class="card"><${Chart} title="Connections" times=${lines.times} format=${count} series=${[{ name: "open", values: lines.connections }]} /></section>`}
+    </div>
+    <section class="card"><header><h2>By operation</h2></header>
+      ${operations.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Operations"><table><thead><tr><th scope="col">Operation</th><th scope="col" class="number">Answered</th><th scope="col" class="number">Refused</th><th scope="col" class="number">Throttled</th><th scope="col" class="number">Failed</th><th scope="col" class="number">Median, at most</th><th scope="col" class="number">99 %, at most</th></tr></thead>
+        <tbody>${operations.map((one) => html`<tr><th scope="row"><a href=${`#/metrics?operation=${one.name}`}>${one.name}</a></th><td class="number">${count(one.succeeded)}</td><td class="number">${count(one.user_errors)}</td><td class="number">${count(one.throttled)}</td><td class="number">${count(one.system_errors)}</td><td class="number">${micros(one.p50_us)}</td><td class="number">${micros(one.p99_us)}</td></tr>`)}</tbody></table></div>`
+        : html`<${Empty} title="No request yet"><p>Each operation appears here within ten seconds.</p><//>`}
+      <p class="quiet">Latencies are bounds of buckets, the highest of all samples. The same counters since the start are at <code>/metrics</code> for Prometheus.</p></section>
+  </div>`;
+}

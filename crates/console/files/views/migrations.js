@@ -1,0 +1,79 @@
+// Migrations: plan, start, watch, pause, finish, roll back; the rows that cannot move, and why.
+import { administer, forgetModels, may } from "../api.js";
+import { Editor } from "../editor.js";
+import { link } from "../router.js";
+import { count, duration, shown } from "../values.js";
+import { Chip, Confirm, Empty, Failure, Findings, Loading, html, problemOf, say, useAction, useAsked, useEffect, useState } from "../ui.js";
+
+const OVER = ["done", "rolled-back"];
+
+export function Migrations() {
+  const asked = useAsked(() => administer("list-migrations"), [], 2000);
+  const models = useAsked(() => administer("list-models"), []);
+  const [planning, setPlanning] = useState(false);
+  if (!asked.value) return asked.error ? html`<h1>Migrations</h1><${Failure} error=${asked.error} />` : html`<${Loading} what="migrations" />`;
+  const { migrations } = asked.value;
+  return html`<div class="stack"><div class="bar"><h1>Migrations</h1><span class="grow"></span>${may.change && models.value?.models.length > 0 && html`<button type="button" class="primary" aria-expanded=${planning} onClick=${() => setPlanning(!planning)}>Plan a migration</button>`}</div>
+    <${Failure} error=${asked.error} />
+    ${planning && html`<${Plan} models=${models.value.models} onDone=${async () => { setPlanning(false); await asked.reload(); }} />`}
+    ${migrations.length ? migrations.map((one) => html`<${Migration} key=${one.model} migration=${one} reload=${asked.reload} />`)
+      : html`<${Empty} title="No migration"><p>A migration gives existing rows other keys while they are read and written. ${models.value?.models.length ? "Plan one from a new version of a model." : html`Apply a model first: <a href="#/models">Models</a>.`}</p><//>`}</div>`;
+}
+
+export function Migration({ migration: one, reload }) {
+  const [open, setOpen] = useState();
+  const action = useAction();
+  const act = (call, more = {}) => action.run(async () => {
+    await administer(call, { name: one.model, ...more });
+    forgetModels();
+    await reload();
+  });
+  const isOver = OVER.includes(one.state);
+  const percent = Math.round(one.done * 100);
+  return html`<section class="card stack"><header><h2><a href=${link(["models", one.model])}>${one.model}</a>: version ${one.from_version} to ${one.to_version}</h2><span><${Chip} kind=${one.error || one.stuck?.rows ? "bad" : isOver ? "good" : "warn"}>${one.paused ? "paused" : one.state}<//></span></header>
+    <div class="progress" role="progressbar" aria-label=${`Migration of ${one.model}`} aria-valuenow=${percent} aria-valuemin="0" aria-valuemax="100"><i style=${{ width: `${percent}%` }}></i></div>
+    <p>${count(one.rows_moved)} rows moved, ${count(one.rows_remaining)} left.${one.rows_per_second ? ` ${count(Math.round(one.rows_per_second))} in a second` : ""}${one.seconds_left ? `, ${duration(one.seconds_left * 1000)} to go` : ""} <span class="quiet">${count(one.double_reads)} double reads</span></p>
+    ${one.next && html`<p class="quiet">${one.next}</p>`}
+    ${one.error && html`<p class="wrong">${one.error}</p>`}
+    ${one.stuck?.rows > 0 && html`<div><h3>${count(one.stuck.rows)} rows cannot move</h3><ul class="findings">${one.stuck.shown.map((row) => html`<li>${row.table} <code>${Object.values(row.key).map((value) => (typeof value === "object" ? shown(value) : String(value))).join(" / ")}</code>: ${row.reason}</li>`)}</ul></div>`}
+    <${Failure} error=${action.error} />
+    ${may.change && !isOver && html`<div class="bar">
+      ${one.state === "planned" && html`<button type="button" class="primary" disabled=${action.busy} onClick=${() => setOpen("start")}>Start</button>`}
+      ${["dual", "sweeping", "verifying", "rolling-back"].includes(one.state) && (one.paused ? html`<button type="button" disabled=${action.busy} onClick=${() => act("resume-migration")}>Resume</button>` : html`<button type="button" disabled=${action.busy} onClick=${() => act("pause-migration")}>Pause</button>`)}
+      ${one.state === "verified" && html`<button type="button" class="primary" onClick=${() => setOpen("finish")}>Finish</button>`}
+      ${one.state !== "planned" && one.state !== "rolling-back" && html`<button type="button" class="danger" onClick=${() => setOpen("back")}>Roll back</button>`}</div>`}
+    ${open === "start" && html`<${Confirm} title="Start the migration" action="Start" onClose=${() => setOpen()} onDone=${async () => { await administer("start-migration", {}); forgetModels(); await reload(); }}><p>The new version takes effect, and rows move. It can be rolled back until it is finished.</p><//>`}
+    ${open === "finish" && html`<${Confirm} title="Finish the migration" action="Finish" onClose=${() => setOpen()} onDone=${() => act("finish-migration")}><p>Every row has moved. After this the way back is another migration.</p><//>`}
+    ${open === "back" && html`<${Confirm} title="Roll back" action="Roll back" danger onClose=${() => setOpen()} onDone=${() => act("roll-back-migration")}><p>The version before takes effect again, and rows move back.</p><//>`}</section>`;
+}
+
+export function PlanOf({ plan }) {
+  return html`<div><ul class="findings">${plan.moves?.map((move) => html`<li>${move.entity} in ${move.table}: ${count(move.rows)} rows. ${move.keys.map((key) => html`<code>${key.attribute}: ${key.before} → ${key.now}</code> `)}</li>`)}${plan.slow_reads?.map((text) => html`<li>${text}</li>`)}</ul>
+    <p class="quiet">${plan.can_be_rolled_back ? "It can be rolled back until it is finished." : "It cannot be rolled back."}</p><${Findings} report=${plan} /></div>`;
+}
+
+function Plan({ models, onDone }) {
+  const [name, setName] = useState(models[0].name);
+  const [text, setText] = useState();
+  const [rate, setRate] = useState("");
+  const read = useAsked(() => administer("read-model", { name }), [name]);
+  const planned = useAction();
+  const started = useAction();
+  useEffect(() => setText(undefined), [name]);
+  const now = text ?? read.value?.text ?? "";
+  const plan = () => planned.run(() => administer("plan-migration", { text: now, dry_run: true }));
+  const start = () => started.run(async () => {
+    await administer("start-migration", { text: now, ...(rate ? { rate } : {}) });
+    forgetModels();
+    say("The migration began");
+    await onDone();
+  });
+  return html`<section class="card stack"><header><h2>Plan</h2></header>
+    <div class="form"><div class="field"><label for="plan-model">Model</label><select id="plan-model" value=${name} onChange=${(event) => setName(event.target.value)}>${models.map((model) => html`<option value=${model.name}>${model.name}</option>`)}</select></div>
+      <div class="field"><label for="plan-rate">Rows in a second, at most</label><input id="plan-rate" value=${rate} placeholder="as the server decides" onInput=${(event) => setRate(event.target.value)} /></div></div>
+    <${Failure} error=${read.error} />
+    ${read.value && html`<${Editor} id="plan-file" label="The new version of the model" text=${now} onChange=${(next) => { setText(next); planned.clear(); }} rows=${16} problems=${(planned.error?.problems ?? []).map(problemOf)} />`}
+    <${Failure} error=${planned.error ?? started.error} />
+    ${planned.done && html`<${PlanOf} plan=${planned.done} />`}
+    <div class="bar"><button type="button" disabled=${planned.busy || !now} onClick=${plan}>${planned.busy ? "Every row is looked at …" : "Say what it would do"}</button><button type="button" class="primary" disabled=${!planned.done || started.busy} onClick=${start}>Start</button></div></section>`;
+}

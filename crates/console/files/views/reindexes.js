@@ -1,0 +1,80 @@
+// Reindexes: start, watch, pause, give up; the rows that failed, and those that the destination lacks.
+import { administer, may, tableNames } from "../api.js";
+import { go, link } from "../router.js";
+import { count, duration, when } from "../values.js";
+import { Chip, Confirm, Empty, Failure, Field, Json, Loading, html, say, useAction, useAsked, useState } from "../ui.js";
+
+export function Reindexes({ address }) {
+  const [name] = address.parts;
+  if (name) return html`<${OneReindex} key=${name} name=${name} />`;
+  return html`<${List} />`;
+}
+
+function List() {
+  const [starts, setStarts] = useState([undefined]);
+  const asked = useAsked(() => administer("list-reindexes", { limit: 50, after: starts.at(-1) }), [starts], 3000);
+  const [starting, setStarting] = useState(false);
+  if (!asked.value) return asked.error ? html`<h1>Reindexes</h1><${Failure} error=${asked.error} />` : html`<${Loading} what="reindexes" />`;
+  const { reindexes, next } = asked.value;
+  return html`<div class="stack"><div class="bar"><h1>Reindexes</h1><span class="grow"></span>${may.change && html`<button type="button" class="primary" aria-expanded=${starting} onClick=${() => setStarting(!starting)}>Start a reindex</button>`}</div>
+    <${Failure} error=${asked.error} />
+    ${starting && html`<${Start} />`}
+    ${reindexes.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Reindexes"><table><thead><tr><th scope="col">Reindex</th><th scope="col">Table</th><th scope="col">State</th><th scope="col">Touches or sends</th><th scope="col">Began</th></tr></thead>
+      <tbody>${reindexes.map((one) => html`<tr><th scope="row"><a href=${link(["reindexes", one.name])}>${one.name}</a></th><td>${one.table}</td><td><${Chip} kind=${{ done: "good", cancelled: "", running: "warn" }[one.state] ?? ""}>${one.state}<//></td><td>${one.route ? `sends to ${one.route}` : `version ${one.version}`}</td><td>${when(one.started_at)}</td></tr>`)}</tbody></table></div>
+      <div class="bar"><button type="button" disabled=${starts.length < 2} onClick=${() => setStarts(starts.slice(0, -1))}>Previous page</button><button type="button" disabled=${!next} onClick=${() => setStarts([...starts, next])}>Next page</button></div>`
+      : html`<${Empty} title="No reindex yet"><p>A reindex does every row of a table once more: it touches the row, so that the stream has a record of it, or sends it to the target of a route.</p><//>`}</div>`;
+}
+
+function Start() {
+  const tables = useAsked(tableNames, []);
+  const routes = useAsked(() => administer("list-routes"), []);
+  const [form, setForm] = useState({ table: "", name: "", send: "", entity: "", first: "", workers: "", force: false });
+  const action = useAction();
+  const change = (members) => setForm({ ...form, ...members });
+  const names = (tables.value ?? []).filter((name) => !name.startsWith("_trestle"));
+  const table = form.table || names[0];
+  const start = (event) => {
+    event.preventDefault();
+    action.run(async () => {
+      const given = Object.fromEntries(Object.entries({ ...form, table }).filter(([, value]) => value !== "" && value !== false).map(([key, value]) => [key, ["first", "workers"].includes(key) ? Number(value) : value]));
+      const { reindex, warnings = [] } = await administer("start-reindex", given);
+      say(warnings.length ? warnings.join(" ") : "The reindex began");
+      go(["reindexes", reindex.name]);
+    });
+  };
+  const input = (id, label, hint, more = {}) => html`<${Field} id=${id} label=${label} hint=${hint}><input id=${id} value=${form[id]} onInput=${(event) => change({ [id]: event.target.value })} ...${more} /><//>`;
+  return html`<form class="card stack" onSubmit=${start}><header><h2>Start</h2></header><${Failure} error=${tables.error} />
+    <div class="form"><${Field} id="reindex-table" label="Table"><select id="reindex-table" value=${table} onChange=${(event) => change({ table: event.target.value })}>${names.map((name) => html`<option value=${name}>${name}</option>`)}</select><//>
+      <${Field} id="reindex-send" label="What is done to each row"><select id="reindex-send" value=${form.send} onChange=${(event) => change({ send: event.target.value })}><option value="">touch: its version is raised</option>${routes.value?.routes.map((route) => html`<option value=${route.route}>send to ${route.route}</option>`)}</select><//>
+      ${input("name", "Name", "the table and the time unless given")}${input("entity", "Only rows of the entity")}${input("first", "Only the first", "rows", { inputmode: "numeric" })}${input("workers", "Workers", "4 unless given", { inputmode: "numeric" })}</div>
+    <label class="check"><input type="checkbox" checked=${form.force} onChange=${(event) => change({ force: event.target.checked })} />also if nothing listens to the stream</label>
+    <${Failure} error=${action.error} /><div><button class="primary" disabled=${action.busy || !table}>Start</button></div></form>`;
+}
+
+function OneReindex({ name }) {
+  const asked = useAsked(() => administer("read-reindex", { name }), [name], 1500);
+  const letters = useAsked(() => administer("list-reindex-dead-letters", { name, limit: 50 }), [name, asked.value?.dead_letters]);
+  const gaps = useAction();
+  const action = useAction();
+  const [open, setOpen] = useState();
+  const act = (call, more = {}) => action.run(async () => { await administer(call, { name, ...more }); await Promise.all([asked.reload(), letters.reload()]); });
+  if (!asked.value) return asked.error ? html`<h1>Reindex ${name}</h1><${Failure} error=${asked.error} />` : html`<${Loading} what="the reindex" />`;
+  const one = asked.value;
+  const percent = Math.round(one.percent ?? 0);
+  return html`<div class="stack"><div class="bar"><h1>Reindex ${name}</h1><${Chip} kind=${one.error ? "bad" : one.state === "done" ? "good" : "warn"}>${one.state}<//><span class="grow"></span><a href="#/reindexes">All reindexes</a>
+      ${may.change && html`${one.state === "running" && html`<button type="button" onClick=${() => act("pause-reindex")}>Pause</button>`}${one.state === "paused" && html`<button type="button" onClick=${() => act("resume-reindex")}>Resume</button>`}
+      ${["running", "paused", "preparing"].includes(one.state) && html`<button type="button" class="danger" onClick=${() => setOpen("cancel")}>Give up</button>`}`}</div>
+    <p>${one.table}: ${one.route ? `rows are sent to ${one.route}` : `rows are touched with version ${one.version}`}. Began ${when(one.started_at)}${one.ended_at ? `, ended ${when(one.ended_at)}` : ""}.</p>
+    <div class="progress" role="progressbar" aria-label="Progress" aria-valuenow=${percent} aria-valuemin="0" aria-valuemax="100"><i style=${{ width: `${percent}%` }}></i></div>
+    <p>${percent} %, ${count(Math.round(one.rate))} rows in a second${one.seconds_left ? `, ${duration(one.seconds_left * 1000)} to go` : ""}, ${count(one.workers.length)} workers</p>
+    ${one.error && html`<p class="wrong">${one.error}</p>`}
+    <div class="figures-row">${[["rows", one.rows, one.rows_are_estimated ? "rows, about" : "rows"], ["done", one.counts.done, "done"], ["unchanged", one.counts.unchanged, "were at the version"], ["gone", one.counts.gone, "gone meanwhile"], ["retries", one.counts.retries, "retries"], ["dead", one.dead_letters, "dead letters"], ["gaps", one.gaps, "gaps"]].map(([, number, label]) => html`<div class="figure"><b>${count(number)}</b><span>${label}</span></div>`)}</div>
+    <${Failure} error=${action.error ?? asked.error} />
+    <section class="card"><header><h2>Rows that failed</h2>${may.change && letters.value?.dead_letters.length > 0 && html`<span><button type="button" onClick=${() => act("replay-reindex")}>Try all again</button> <button type="button" class="danger" onClick=${() => setOpen("drop")}>Drop all</button></span>`}</header>
+      <${Failure} error=${letters.error} />
+      ${letters.value?.dead_letters.length ? html`<ul class="letters">${letters.value.dead_letters.map((letter) => html`<li><code>${letter.id}</code> <span class="wrong">${letter.reason}</span> <span class="quiet">${count(letter.attempts)} attempts, ${when(letter.at)}</span><details><summary>The row</summary><${Json} value=${letter.row ?? letter.key} label=${`Row ${letter.id}`} /></details></li>`)}</ul>` : html`<p class="quiet">None.</p>`}</section>
+    <section class="card"><header><h2>Gaps</h2><button type="button" disabled=${gaps.busy} onClick=${() => gaps.run(() => administer("list-reindex-gaps", { name, limit: 1000 }))}>Look for gaps</button></header>
+      <${Failure} error=${gaps.error} />${gaps.done ? gaps.done.gaps.length ? html`<p>${count(gaps.done.gaps.length)}${gaps.done.next ? " or more" : ""} rows are missing: <code>${gaps.done.gaps.slice(0, 50).join(", ")}</code></p>${may.change && html`<button type="button" onClick=${() => act("resend-reindex", { ids: gaps.done.gaps })}>Do these again</button>`}` : html`<p>${gaps.done.next ? "None among the first rows." : "None."}</p>` : html`<p class="quiet">Rows that the destination does not have.</p>`}</section>
+    ${open === "cancel" && html`<${Confirm} title=${`Give up ${name}`} action="Give up" danger onClose=${() => setOpen()} onDone=${() => act("cancel-reindex")}><p>Rows that are done stay as they are.</p><//>`}
+    ${open === "drop" && html`<${Confirm} title="Drop the rows that failed" action="Drop" danger onClose=${() => setOpen()} onDone=${() => act("drop-reindex-dead-letters")}><p>They are forgotten for good.</p><//>`}</div>`;
+}

@@ -1,0 +1,105 @@
+// Sample data of all applications for the console: the models of all five, the schema's example of manhunt row by row, and rows of
+// every other entity made from what its model says.
+import assert from "node:assert/strict";
+
+const dataHeaders = (name) => ({ "content-type": "application/x-amz-json-1.0", "x-amz-target": name });
+
+async function post(url, headers, body) {
+  const answer = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
+  const json = JSON.parse((await answer.text()) || "{}");
+  return { ok: answer.ok, json };
+}
+
+export async function call(server, target, body) {
+  const { ok, json } = await post(server.url, dataHeaders(target), body);
+  assert.ok(ok, `${target}: ${JSON.stringify(json)}`);
+  return json;
+}
+
+export async function administer(server, name, body = {}) {
+  const { ok, json } = await post(`${server.url}/_trestle/${name}`, { "content-type": "application/json", "x-trestle-admin": "1" }, body);
+  assert.ok(ok, `${name}: ${JSON.stringify(json)}`);
+  return json;
+}
+
+const typed = (item) => Object.fromEntries(Object.entries(item).map(([name, value]) => [name,
+  typeof value === "number" ? { N: String(value) } : typeof value === "boolean" ? { BOOL: value } : typeof value === "object" ? value : { S: value }]));
+export const put = (server, TableName, item) => call(server, "DynamoDB_20120810.PutItem", { TableName, Item: typed(item) });
+
+const PEOPLE = ["Arian Mellor", "Grace Hopper", "Katherine Johnson", "Zavier Curtis"];
+
+/** Contacts with their methods, searches with their attempts. */
+export async function manhunt(server) {
+  for (const [i, name] of PEOPLE.entries()) {
+    const [contactId, domainId, searchId] = [`c0de-${i}`, "mitel", `5ea${i}`];
+    await put(server, "manhunt", { entityType: "contact", contactId, domainId, name });
+    for (const [j, type] of ["email", "text", "call"].entries()) {
+      await put(server, "manhunt", {
+        entityType: "contactMethod", contactId, methodId: `a${i}-${j}`, domainId, type, waitSeconds: 300, enabled: j < 2, order: j + 1,
+        destination: type === "email" ? `${name.split(" ")[0].toLowerCase()}@example.org` : `+1 555 01${i}${j}`,
+      });
+    }
+    await put(server, "manhunt", {
+      entityType: "search", searchId, contactId, domainId, startedDatetime: `2026-11-1${i}T08:00:00Z`, status: i % 2 ? "successful" : "active",
+    });
+    for (const j of [0, 1]) {
+      await put(server, "manhunt", {
+        entityType: "searchAttempt", searchId, attemptId: `${searchId}-${j}`, contactId, domainId, methodId: `a${i}-${j}`,
+        attemptedAt: `2026-11-1${i}T08:0${5 * j}:00Z`, responded: i % 2 === 1 && j === 1,
+      });
+    }
+  }
+}
+
+/** A value that an attribute of a model may have. */
+function sample(attribute, number) {
+  if (attribute.one_of) return attribute.one_of[number % attribute.one_of.length];
+  const digits = String(number + 1);
+  switch (attribute.kind) {
+    case "integer": case "number": return { N: digits };
+    case "epoch-seconds": return { N: String(1_795_000_000 + number) };
+    case "boolean": return { BOOL: number % 2 === 0 };
+    case "timestamp": return { S: `2026-11-18T08:00:0${number}Z` };
+    case "semver": return { S: `1.${number}.0` };
+    case "binary": return { B: "AAEC" };
+    case "list": return { L: [{ S: "one" }] };
+    case "map": return { M: { of: { S: "sample" } } };
+    case "string-set": return { SS: ["one", "two"] };
+    case "number-set": return { NS: ["1", "2"] };
+    case "string": {
+      const [least, most] = attribute.length ?? [1, 40];
+      const free = !attribute.chars || /a-z/.test(attribute.chars);
+      return { S: (free ? `${attribute.name.toLowerCase()}${digits}` : digits).slice(0, most).padEnd(least, "0") };
+    }
+    default: return { S: `sample ${digits}` };
+  }
+}
+
+/** Rows of every entity that clients write; those that need rows which are not there are refused, and left out. */
+export async function generated(server) {
+  const { models } = await administer(server, "describe-models");
+  const written = new Map();
+  for (const model of models.filter((one) => one.name !== "manhunt")) {
+    for (const entity of model.entities.filter((one) => one.role === "declared")) {
+      const tag = model.tables.find((table) => table.table === entity.table).entity_attribute;
+      for (let number = 0; number < 4; number += 1) {
+        const given = entity.attributes.filter((attribute) => !attribute.optional && attribute.kind !== "large");
+        const item = Object.fromEntries(given.map((attribute) => [attribute.name, sample(attribute, number)]));
+        if (tag) item[tag] = { S: entity.tag };
+        const { ok } = await post(server.url, dataHeaders("DynamoDB_20120810.PutItem"), { TableName: entity.table, Item: item });
+        if (ok) written.set(model.name, (written.get(model.name) ?? 0) + 1);
+      }
+    }
+  }
+  return written;
+}
+
+export async function queues(server) {
+  const { QueueUrl: dead } = await call(server, "AmazonSQS.CreateQueue", { QueueName: "jobs-given-up" });
+  const { Attributes } = await call(server, "AmazonSQS.GetQueueAttributes", { QueueUrl: dead, AttributeNames: ["QueueArn"] });
+  const RedrivePolicy = JSON.stringify({ deadLetterTargetArn: Attributes.QueueArn, maxReceiveCount: 3 });
+  const { QueueUrl } = await call(server, "AmazonSQS.CreateQueue", { QueueName: "jobs", Attributes: { RedrivePolicy } });
+  for (const number of [1, 2, 3]) await call(server, "AmazonSQS.SendMessage", { QueueUrl, MessageBody: JSON.stringify({ job: number }) });
+  await call(server, "AmazonSQS.SendMessage", { QueueUrl: dead, MessageBody: JSON.stringify({ job: 0 }) });
+  return { QueueUrl, dead };
+}

@@ -1,0 +1,99 @@
+// Servers, browsers and proxies for the tests of the console.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { createServer, request } from "node:http";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { after, before } from "node:test";
+import { chromium } from "playwright-core";
+
+const BROWSER = "/usr/bin/chromium";
+const PATIENCE = 15_000;
+// As root there is no sandbox; the rest keeps the browser from calling its maker.
+const FLAGS = [
+  "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+];
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+// While the page is worked on, a debug build reads its files from a folder.
+const files = process.env.TRESTLE_CONSOLE_FILES ? { TRESTLE_CONSOLE_FILES: process.env.TRESTLE_CONSOLE_FILES } : {};
+
+/** A program of ours, and the first URL that it prints. */
+export async function run(t, args, env = {}, printed = /(http:\/\/127\.0\.0\.1:\d+)[\s)]/) {
+  const child = spawn(process.env.TRESTLE, args, { stdio: ["ignore", "pipe", "pipe"], env: { RUST_LOG: "error", ...files, ...env } });
+  t.after(() => child.kill());
+  const url = await new Promise((found, lost) => {
+    let said = "";
+    child.on("error", lost).on("exit", (code) => lost(new Error(`trestle ended with ${code}: ${said}`)));
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding("utf8").on("data", (text) => {
+        said += text;
+        const there = said.match(printed);
+        if (there) found(there[1]);
+      });
+    }
+  });
+  return { child, url };
+}
+
+export const serve = (t, ...flags) => run(t, ["serve", "--in-memory", ...(flags.includes("--port") ? [] : ["--port", "0"]), ...flags]);
+
+/** A browser for all tests of a file. */
+export function browsing() {
+  let browser;
+  before(async () => {
+    assert.ok(process.env.TRESTLE, "TRESTLE must name the program: target/debug/trestle");
+    assert.ok(existsSync(BROWSER), `there is no ${BROWSER}: install Debian's package chromium`);
+    browser = await chromium.launch({ executablePath: BROWSER, args: FLAGS, timeout: 60_000 });
+  }, { timeout: 90_000 });
+  after(() => browser?.close());
+  return {
+    /** A fresh page, in a browser of its own, and what its console complains about. */
+    async visit(t, url, options = {}) {
+      const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, reducedMotion: "reduce", ...options });
+      t.after(() => context.close());
+      context.setDefaultTimeout(PATIENCE);
+      const page = await context.newPage();
+      const complaints = [];
+      page.on("console", (message) => ["error", "warning"].includes(message.type()) && complaints.push(message.text()));
+      page.on("pageerror", (error) => complaints.push(error.message));
+      await page.goto(url);
+      return { page, context, complaints };
+    },
+  };
+}
+
+/** What axe-core finds wrong with a page as it is now. It is put in past the page's policy, which would refuse it. */
+export async function violations(page) {
+  await page.evaluate(AXE);
+  const { violations: found } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  return found.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`);
+}
+
+/** A picture for the documentation, if a folder for them is named. */
+export async function picture(page, name) {
+  if (!process.env.SHOTS) return;
+  mkdirSync(process.env.SHOTS, { recursive: true });
+  await page.screenshot({ path: join(process.env.SHOTS, `${name}.png`) });
+}
+
+/** A proxy that puts a path before a server and takes it away again, under a name of its own. */
+export async function proxy(t, url, prefix) {
+  const to = new URL(url);
+  const server = createServer((asked, answer) => {
+    if (!asked.url.startsWith(`${prefix}/`)) {
+      answer.writeHead(404).end();
+      return;
+    }
+    const on = request({ host: to.hostname, port: to.port, method: asked.method, path: asked.url.slice(prefix.length), headers: { ...asked.headers, host: to.host } }, (got) => {
+      answer.writeHead(got.statusCode, got.headers);
+      got.pipe(answer);
+    });
+    on.on("error", () => answer.destroy());
+    asked.pipe(on);
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  t.after(() => { server.close(); server.closeAllConnections(); });
+  return `http://127.0.0.1:${server.address().port}${prefix}`;
+}

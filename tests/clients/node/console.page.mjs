@@ -1,0 +1,624 @@
+// The console in a real browser, on the sample data of all applications: every view in both themes without violations of
+// accessibility, what a person does in each, logins and roles, other origins, proxies, and servers that go away.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { browsing, picture, proxy, run, serve, violations } from "./console.mjs";
+import { administer, call, generated, manhunt, put, queues } from "./console-sample.mjs";
+
+const MODELS = process.env.MODELS ?? join(dirname(process.env.TRESTLE ?? ""), "../../models");
+const NAMES = ["klayers", "littlehorse", "manhunt", "reindexer", "warehouse"];
+const { visit } = browsing();
+const CONTACT = { PK: { S: "c0de-1" }, SK: { S: "contact" } };
+const at = (server, hash) => `${server.url}/console/${hash}`;
+const itemLink = (key) => `#/items/manhunt?item=${encodeURIComponent(JSON.stringify(key))}`;
+
+/** A server with the models of all applications, and rows of each. */
+async function sampled(t, ...flags) {
+  const server = await serve(t, ...NAMES.flatMap((name) => ["--model", join(MODELS, `${name}.toml`)]), ...flags);
+  await manhunt(server);
+  return server;
+}
+
+// ---- every view
+
+const VIEWS = {
+  overview: ["#/overview", "heading", "Tables"],
+  items: ["#/items/manhunt", "region", "Rows of manhunt"],
+  query: ["#/items/manhunt?hash=c0de-1&op=begins_with&value=a", "region", "Rows of manhunt"],
+  access: ["#/items/manhunt?mode=access&access=contact_with_methods&p.contactId=c0de-1&run=1", "region", "Rows of contact_with_methods"],
+  partiql: [`#/items/manhunt?mode=partiql&statement=${encodeURIComponent(`SELECT * FROM manhunt WHERE PK = 'c0de-1'`)}`, "region", "Rows of the statement"],
+  item: [itemLink(CONTACT), "dialog", "Item"],
+  "new-item": ["#/items/manhunt?item=new", "dialog", "New item"],
+  models: ["#/models", "heading", "Models"],
+  model: ["#/models/klayers", "img", /Model klayers/],
+  entities: ["#/models/manhunt?tab=entities", "region", "Entity search"],
+  patterns: ["#/models/manhunt?tab=access", "region", "Access patterns"],
+  file: ["#/models/manhunt?tab=file", "textbox", "Model file"],
+  changes: ["#/changes/manhunt?from=TRIM_HORIZON", "region", "Changes"],
+  routes: ["#/routes", "region", "Routes"],
+  route: ["#/routes/search-begun", "heading", "Dead letters"],
+  "route-file": ["#/routes?tab=file", "textbox", "Route file"],
+  queues: ["#/queues", "region", "Queues"],
+  queue: ["#/queues/jobs", "region", "Messages"],
+  migrations: ["#/migrations", "heading", "Migrations"],
+  reindexes: ["#/reindexes", "heading", "Reindexes"],
+  metrics: ["#/metrics", "heading", /Metrics/],
+};
+
+test("every view is accessible in both themes, says nothing to the console, and fits a telephone", { timeout: 240_000 }, async (t) => {
+  const server = await sampled(t);
+  const written = await generated(server);
+  for (const name of NAMES.filter((one) => one !== "manhunt")) assert.ok(written.get(name) > 0, `rows of ${name}`);
+  await queues(server);
+  for (const colorScheme of ["light", "dark"]) {
+    const { page, complaints } = await visit(t, at(server, ""), { colorScheme, bypassCSP: true });
+    for (const [name, [hash, role, label]] of Object.entries(VIEWS)) {
+      await page.goto(at(server, hash));
+      await page.getByRole(role, { name: label }).first().waitFor();
+      assert.deepEqual(await violations(page), [], `${name}, ${colorScheme}`);
+      if (colorScheme === "light" && ["items", "item", "access", "model"].includes(name)) await picture(page, `console-${name}`);
+      if (colorScheme === "dark" && name === "changes") await picture(page, "console-changes");
+    }
+    if (colorScheme === "light") {
+      // By now there are samples to draw.
+      await page.goto(at(server, "#/overview"));
+      await page.getByRole("img", { name: /^Requests/ }).waitFor({ timeout: 25_000 });
+      await picture(page, "console-overview");
+    }
+    assert.deepEqual(complaints, []);
+  }
+  const { page } = await visit(t, at(server, ""), { viewport: { width: 390, height: 844 } });
+  for (const [name, [hash, role, label]] of Object.entries(VIEWS)) {
+    await page.goto(at(server, hash));
+    await page.getByRole(role, { name: label }).first().waitFor();
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    assert.ok(wide <= 0, `${name} is ${wide} pixels too wide`);
+    if (name === "items") await picture(page, "console-narrow");
+  }
+});
+
+test("under its own policy the page runs every view without a complaint", { timeout: 120_000 }, async (t) => {
+  const server = await sampled(t);
+  await queues(server);
+  const { page, complaints } = await visit(t, at(server, ""));
+  for (const [hash, role, label] of Object.values(VIEWS)) {
+    await page.goto(at(server, hash));
+    await page.getByRole(role, { name: label }).first().waitFor();
+  }
+  assert.deepEqual(complaints, []);
+});
+
+test("rows of every application's tables are shown with their entities", { timeout: 120_000 }, async (t) => {
+  const server = await sampled(t);
+  await generated(server);
+  const { models } = await administer(server, "describe-models");
+  const { page } = await visit(t, at(server, ""));
+  for (const model of models) {
+    const table = model.tables.find((one) => model.entities.some((entity) => entity.table === one.table));
+    await page.goto(at(server, `#/items/${encodeURIComponent(table.table)}`));
+    await page.getByText(/^\d+ rows?, page 1$/).waitFor();
+    const chips = await page.locator(".rows .chip").allTextContents();
+    if (chips.length) assert.ok(chips.every((chip) => model.entities.some((entity) => entity.name === chip)), `${model.name}: ${chips}`);
+  }
+});
+
+// ---- items
+
+test("rows lie in their collections, with keys as the attributes they are made of", async (t) => {
+  const server = await sampled(t);
+  const { page } = await visit(t, at(server, "#/items/manhunt?index=GSI2"));
+  const group = page.getByRole("rowheader", { name: /^GSI2PK/ }).filter({ hasText: "active" }).first();
+  await group.waitFor();
+  assert.deepEqual(await group.locator(".field-name").allTextContents(), ["status", "contactId"]);
+  await page.goto(at(server, "#/items/manhunt"));
+  await page.getByRole("button", { name: "Show the collection" }).first().click();
+  await page.getByText("One Query: reads the rows of one partition.").waitFor();
+  assert.equal(await page.locator("tr.collection").count(), 1);
+});
+
+test("every operator is asked by form, BETWEEN too, and the address is the question", async (t) => {
+  const server = await sampled(t);
+  const { page } = await visit(t, at(server, "#/items/manhunt"));
+  await page.getByLabel("PK =").fill("c0de-1");
+  await page.getByLabel("SK", { exact: true }).selectOption("between");
+  await page.getByLabel("from").fill("a1-0");
+  await page.getByLabel("to", { exact: true }).fill("a1-1");
+  await page.getByRole("button", { name: "Query" }).click();
+  await page.getByText("2 rows, page 1").waitFor();
+  const { page: other } = await visit(t, page.url());
+  await other.getByText("2 rows, page 1").waitFor();
+  const operators = [
+    ["=", "text", 4], ["<>", "text", 8], ["<", "email", 4], ["<=", "email", 8], [">", "email", 4], [">=", "text", 4], ["in", "email, text", 8], ["begins_with", "te", 4],
+    ["contains", "ex", 4], ["not_contains", "ex", 20],
+  ];
+  for (const [op, value, rows] of operators) {
+    await page.goto(at(server, `#/items/manhunt?filters=${encodeURIComponent(JSON.stringify([{ name: "type", op, type: "S", value }, { name: "entityType", op: op === "not_contains" ? "exists" : "=", type: "S", value: "contactMethod" }]))}`));
+    await page.getByText(`${rows} rows, page 1`).waitFor({ timeout: 5000 }).catch(() => assert.fail(`${op} ${value}`));
+  }
+  const others = [["exists", "", 12], ["not_exists", "", 16], ["type", "S", 12], ["size=", "4", 8], ["size>", "4", 4], ["size<", "5", 8]];
+  for (const [op, value, rows] of others) {
+    await page.goto(at(server, `#/items/manhunt?filters=${encodeURIComponent(JSON.stringify([{ name: op.startsWith("size") ? "type" : "order", op, type: "S", value: op === "type" ? "N" : value }, { name: "entityType", op: op === "not_exists" ? "exists" : "=", type: "S", value: "contactMethod" }]))}`));
+    await page.getByText(`${rows} rows, page 1`).waitFor({ timeout: 5000 }).catch(() => assert.fail(`${op} ${value}`));
+  }
+  await page.goto(at(server, `#/items/manhunt?filters=${encodeURIComponent(JSON.stringify([{ name: "order", op: "between", type: "N", value: "2", value2: "3" }]))}`));
+  await page.getByText("8 rows, page 1").waitFor();
+});
+
+test("a table is paged to its end, and back", { timeout: 60_000 }, async (t) => {
+  const server = await serve(t);
+  await call(server, "DynamoDB_20120810.CreateTable", {
+    TableName: "many", BillingMode: "PAY_PER_REQUEST", AttributeDefinitions: [{ AttributeName: "pk", AttributeType: "S" }], KeySchema: [{ AttributeName: "pk", KeyType: "HASH" }],
+  });
+  for (let i = 0; i < 250; i += 25) {
+    const many = Array.from({ length: 25 }, (_, j) => ({ PutRequest: { Item: { pk: { S: `row#${i + j}, "quoted"` }, n: { N: String(i + j) } } } }));
+    await call(server, "DynamoDB_20120810.BatchWriteItem", { RequestItems: { many } });
+  }
+  const { page } = await visit(t, at(server, "#/items/many"));
+  const seen = new Set();
+  for (const [rows, number] of [[100, 1], [100, 2], [50, 3]]) {
+    await page.getByText(`${rows} rows, page ${number}`).waitFor();
+    for (const key of await page.locator("tr.row button.rowlink").allTextContents()) seen.add(key);
+    if (number < 3) await page.getByRole("button", { name: "Next page" }).click();
+  }
+  assert.equal(seen.size, 250);
+  await page.getByRole("button", { name: "Previous page" }).click();
+  await page.getByText("100 rows, page 2").waitFor();
+});
+
+test("an access pattern is a form that says its request and its cost, and runs as one Query", async (t) => {
+  const server = await sampled(t);
+  const { page } = await visit(t, at(server, "#/items/manhunt?mode=access&access=searches_by_status"));
+  await page.getByRole("table", { name: "What it does" }).getByText(/RCU for a page/).waitFor();
+  const asked = [];
+  page.on("request", (request) => request.headers()["x-amz-target"] && asked.push(request.headers()["x-amz-target"]));
+  await page.getByLabel("contactId (string)").fill("c0de-0");
+  await page.getByLabel("status (string)").fill("active");
+  await page.getByRole("button", { name: "Run" }).click();
+  await page.getByText("1 row, page 1").waitFor();
+  assert.deepEqual(asked, ["DynamoDB_20120810.Query"]);
+  await page.getByLabel("status (string)").fill("nothing");
+  await page.getByRole("button", { name: "Run" }).click();
+  await page.getByRole("alert").getByText(/one of|active/).waitFor();
+});
+
+test("a link never writes: only a SELECT runs by itself", async (t) => {
+  const server = await sampled(t);
+  const statement = `DELETE FROM manhunt WHERE PK = 'c0de-1' AND SK = 'contact'`;
+  const { page } = await visit(t, at(server, `#/items/manhunt?mode=partiql&statement=${encodeURIComponent(statement)}`));
+  await page.getByLabel("PartiQL statement").waitFor();
+  await page.waitForTimeout(500);
+  const get = () => call(server, "DynamoDB_20120810.GetItem", { TableName: "manhunt", Key: CONTACT });
+  assert.ok((await get()).Item);
+  await page.getByRole("button", { name: "Run" }).click();
+  await page.getByText("0 rows, page 1").waitFor();
+  assert.equal((await get()).Item, undefined);
+});
+
+test("an item is edited on the condition that it is as it was read: of two browsers the second is told", async (t) => {
+  const server = await sampled(t);
+  const { page: first } = await visit(t, at(server, itemLink(CONTACT)));
+  const { page: second } = await visit(t, at(server, itemLink(CONTACT)));
+  for (const [page, name] of [[first, "Grace Brewster Hopper"], [second, "Amazing Grace"]]) {
+    await page.getByLabel("Value of name").fill(name);
+    await page.getByText("What will be written").waitFor();
+  }
+  await first.getByRole("button", { name: "Undo" }).click();
+  assert.equal(await first.getByLabel("Value of name").inputValue(), "Grace Hopper");
+  await first.getByLabel("Value of name").fill("Grace Brewster Hopper");
+  await first.getByText("is derived again from").first().waitFor();
+  await first.getByRole("button", { name: "Save" }).click();
+  await first.getByText("Saved").waitFor();
+  await second.getByRole("button", { name: "Save" }).click();
+  await second.getByText("The item was changed since it was read, so nothing was written.").waitFor();
+  await second.locator(".card", { hasText: "changed since" }).getByText("Grace Brewster Hopper").first().waitFor();
+  const { Item } = await call(server, "DynamoDB_20120810.GetItem", { TableName: "manhunt", Key: CONTACT });
+  assert.equal(Item.name.S, "Grace Brewster Hopper");
+  assert.equal(Item.GSI1SK.S, "Grace Brewster Hopper", "the index key followed");
+  await second.getByRole("button", { name: "Read it again" }).click();
+  await second.getByLabel("Value of name").fill("Amazing Grace");
+  await second.getByRole("button", { name: "Save" }).click();
+  await second.getByText("Saved").waitFor();
+  await second.getByRole("tab", { name: "History" }).click();
+  await second.getByRole("button", { name: "Read the log" }).click();
+  await second.getByText("insert", { exact: true }).waitFor();
+  assert.equal(await second.locator(".drawer li.card").count(), 3);
+});
+
+test("a new item is checked as it is typed, written once, and deleted", async (t) => {
+  const server = await sampled(t);
+  const { page } = await visit(t, at(server, "#/items/manhunt?item=new"));
+  await page.getByLabel("Entity").selectOption("contact");
+  const write = page.getByRole("button", { name: "Write", exact: true });
+  await page.getByLabel("Value of contactId").fill("not hexadecimal");
+  await page.getByText("contactId may only have the characters 0-9a-f-").waitFor();
+  assert.ok(await write.isDisabled());
+  await page.getByLabel("Value of contactId").fill("c0de-9");
+  await page.getByLabel("Value of domainId").fill("mitel");
+  await page.getByLabel("Value of name").fill("Ada Lovelace");
+  await write.click();
+  await page.getByText("Written", { exact: true }).waitFor();
+  const Key = { PK: { S: "c0de-9" }, SK: { S: "contact" } };
+  const { Item } = await call(server, "DynamoDB_20120810.GetItem", { TableName: "manhunt", Key });
+  assert.equal(Item.name.S, "Ada Lovelace");
+  await page.goto(at(server, itemLink(Key)));
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByRole("dialog", { name: "Delete this item" }).getByRole("button", { name: "Delete" }).click();
+  await page.getByText("Deleted").waitFor();
+  assert.equal((await call(server, "DynamoDB_20120810.GetItem", { TableName: "manhunt", Key })).Item, undefined);
+});
+
+test("rows are edited and deleted together, with progress, and exported in three formats", async (t) => {
+  const server = await sampled(t);
+  const { page } = await visit(t, at(server, "#/items/manhunt?hash=c0de-2"));
+  await page.getByText("4 rows, page 1").waitFor();
+  const { readFile } = await import("node:fs/promises");
+  for (const [label, holds] of [["JSON", '"contactId": "c0de-2"'], ["DynamoDB JSON, a line for each item", '{"Item":{'], ["CSV", "contactId"]]) {
+    await page.getByRole("button", { name: "Export" }).click();
+    await page.getByLabel(label, { exact: true }).check();
+    await page.getByLabel("All pages, from the first").check();
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Write the file" }).click()]);
+    assert.ok((await readFile(await file.path(), "utf8")).includes(holds), label);
+    await page.keyboard.press("Escape");
+  }
+  await page.getByLabel("Select all rows of this page").check();
+  await page.getByRole("button", { name: "Edit 4 …" }).click();
+  await page.getByLabel("Attribute", { exact: true }).fill("waitSeconds");
+  await page.getByLabel("Type", { exact: true }).selectOption("N");
+  await page.getByLabel("Value", { exact: true }).fill("60");
+  await page.getByText("4 rows change, 0 have it already.").waitFor();
+  await page.getByRole("button", { name: "Write", exact: true }).click();
+  await page.getByText(/\d done, \d stay\./).waitFor();
+  await page.getByRole("button", { name: "Close", exact: true }).last().click();
+  const method = await call(server, "DynamoDB_20120810.GetItem", { TableName: "manhunt", Key: { PK: { S: "c0de-2" }, SK: { S: "a2-0" } } });
+  assert.equal(method.Item.waitSeconds.N, "60");
+  await page.getByLabel("Select all rows of this page").check();
+  await page.getByRole("button", { name: "Delete 4 …" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByText("4 done, 0 stay.").waitFor();
+  await page.getByRole("button", { name: "Close", exact: true }).last().click();
+  await page.getByText("0 rows, page 1").waitFor();
+});
+
+test("text of others is never taken for markup", async (t) => {
+  const server = await sampled(t);
+  const hostile = `<img src=x onerror="window.wasRun = true">`;
+  await put(server, "manhunt", { entityType: "contact", contactId: "bad", domainId: hostile, name: hostile });
+  const { page, complaints } = await visit(t, at(server, "#/items/manhunt?hash=bad"));
+  await page.getByText(hostile).first().waitFor();
+  assert.equal(await page.evaluate(() => window.wasRun), undefined);
+  assert.deepEqual(complaints, []);
+});
+
+// ---- models, changes, routes, queues, migrations, reindexes
+
+test("a model file shows its errors in place, is compared, and applied", async (t) => {
+  const server = await serve(t);
+  const { page } = await visit(t, at(server, "#/models"));
+  await page.getByRole("link", { name: "Write one" }).click();
+  const file = page.getByLabel("Model file");
+  const sound = await file.inputValue();
+  await file.fill(sound.replace('query = "shop"', 'query = "shops"'));
+  await page.getByRole("alert").getByText(/line 2\d/).waitFor();
+  await file.fill(sound);
+  await page.getByText("The file is sound").waitFor();
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByRole("heading", { name: "Model shop" }).waitFor();
+  await page.goto(at(server, "#/models/shop?tab=file"));
+  await page.getByLabel("Model file").fill(sound.replace('name = "string"', 'name = "string", email = { type = "string", optional = true }'));
+  await page.getByRole("region", { name: "Differences" }).getByText("email").waitFor();
+  await page.getByRole("button", { name: "Audit and repair" }).click();
+  await page.getByText("everything agrees").waitFor();
+});
+
+test("changes appear as they happen, are filtered, paused and resumed", async (t) => {
+  const server = await sampled(t);
+  const { page } = await visit(t, at(server, "#/changes/manhunt"));
+  await page.getByText("Waiting for changes").waitFor();
+  await page.waitForTimeout(1500);
+  await put(server, "manhunt", { entityType: "contact", contactId: "1fe", domainId: "mitel", name: "Live" });
+  const rows = page.getByRole("region", { name: "Changes" });
+  await rows.getByText("1fe").first().waitFor();
+  await page.getByRole("button", { name: "Pause" }).click();
+  await put(server, "manhunt", { entityType: "contact", contactId: "2fe", domainId: "mitel", name: "Unseen" });
+  await page.getByText("2 changes since").waitFor();
+  assert.equal(await rows.getByText("2fe").count(), 0);
+  await page.getByRole("button", { name: "Resume" }).click();
+  await put(server, "manhunt", { entityType: "contact", contactId: "3fe", domainId: "mitel", name: "Again" });
+  await rows.getByText("3fe").first().waitFor();
+  await page.getByLabel("Event").selectOption("remove");
+  await page.getByText("None of those that came fits the filter.").waitFor();
+});
+
+test("dead letters are shown whole and replayed", { timeout: 60_000 }, async (t) => {
+  const heard = [];
+  let works = false;
+  const hook = createServer((asked, answer) => { heard.push(asked.url); answer.writeHead(works ? 200 : 400).end(works ? "" : "no such thing"); });
+  await new Promise((done) => hook.listen(0, "127.0.0.1", done));
+  t.after(() => { hook.close(); hook.closeAllConnections(); });
+  const server = await sampled(t, "--allow-private-webhooks");
+  await administer(server, "apply-routes", { text: `[route.notify]\nentity = "contact"\nmaximum_retry_attempts = 0\ntarget = { webhook = "http://127.0.0.1:${hook.address().port}/" }\n` });
+  await put(server, "manhunt", { entityType: "contact", contactId: "dead", domainId: "mitel", name: "Lazarus" });
+  const { page } = await visit(t, at(server, "#/routes/notify"));
+  const letter = page.getByRole("region", { name: "Dead letters" }).getByRole("link", { name: "contact insert" }).first();
+  await letter.click();
+  await page.getByRole("dialog", { name: "Dead letter" }).getByText("Lazarus").first().waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog", { name: "Dead letter" }).waitFor({ state: "detached" });
+  await page.goto(at(server, "#/overview"));
+  await page.getByRole("link", { name: /Route notify has .* dead letter/ }).waitFor();
+  works = true;
+  await page.goto(at(server, "#/routes/notify"));
+  await page.getByRole("button", { name: "Replay all" }).click();
+  await page.getByText("None: every change was delivered, or is being tried.").waitFor();
+  assert.ok(heard.length >= 2);
+});
+
+test("messages are looked at without being taken, sent, and moved back", async (t) => {
+  const server = await serve(t);
+  const { QueueUrl } = await queues(server);
+  const { page } = await visit(t, at(server, "#/queues/jobs"));
+  await page.getByRole("region", { name: "Messages" }).getByText('{"job":2}').waitFor();
+  await page.getByLabel("Send a message").fill("by hand");
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.getByRole("region", { name: "Messages" }).getByText("by hand").waitFor();
+  await page.goto(at(server, "#/queues/jobs-given-up"));
+  await page.getByRole("region", { name: "Messages" }).getByText('{"job":0}').waitFor();
+  await page.getByRole("button", { name: "Move all back" }).click();
+  const dialog = page.getByRole("dialog", { name: "Move the messages of jobs-given-up" });
+  await dialog.getByRole("button", { name: "Move", exact: true }).click();
+  await page.getByText(/CouldNotDetermineMessageSource/).waitFor();
+  await page.getByRole("button", { name: "Move all back" }).click();
+  await dialog.getByLabel("To").selectOption({ label: "jobs" });
+  await dialog.getByRole("button", { name: "Move", exact: true }).click();
+  await page.getByText("No message lies here.").waitFor();
+  const { Attributes } = await call(server, "AmazonSQS.GetQueueAttributes", { QueueUrl, AttributeNames: ["All"] });
+  assert.equal(Attributes.ApproximateNumberOfMessages, "5");
+  const { Messages } = await call(server, "AmazonSQS.ReceiveMessage", { QueueUrl, MaxNumberOfMessages: 10, AttributeNames: ["All"] });
+  assert.ok(Messages.filter((message) => message.Body !== '{"job":0}').every((message) => message.Attributes.ApproximateReceiveCount === "1"), "looking counts nothing");
+});
+
+test("a migration is planned, started, watched and finished", { timeout: 60_000 }, async (t) => {
+  const server = await serve(t);
+  const { page } = await visit(t, at(server, "#/models/new"));
+  const sound = await page.getByLabel("Model file").inputValue();
+  await administer(server, "apply-model", { text: sound });
+  for (const id of ["ada", "grace"]) await put(server, "shop", { entity: "customer", customerId: id, name: id });
+  await page.goto(at(server, "#/migrations"));
+  await page.getByRole("button", { name: "Plan a migration" }).click();
+  await page.getByLabel("The new version of the model").fill(sound.replaceAll("customer#{customerId}", "c#{customerId}"));
+  await page.getByRole("button", { name: "Say what it would do" }).click();
+  await page.getByText("It can be rolled back until it is finished.").waitFor();
+  await page.getByRole("button", { name: "Start", exact: true }).click();
+  await page.getByRole("button", { name: "Finish" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Finish" }).click();
+  await page.getByText("done", { exact: true }).waitFor();
+  const { Items } = await call(server, "DynamoDB_20120810.Scan", { TableName: "shop" });
+  assert.deepEqual(Items.map((item) => item.pk.S).sort(), ["c#ada", "c#grace"]);
+});
+
+test("a reindex is started, and every row is touched", { timeout: 60_000 }, async (t) => {
+  const server = await serve(t);
+  await call(server, "DynamoDB_20120810.CreateTable", {
+    TableName: "books", BillingMode: "PAY_PER_REQUEST", AttributeDefinitions: [{ AttributeName: "pk", AttributeType: "S" }], KeySchema: [{ AttributeName: "pk", KeyType: "HASH" }],
+    StreamSpecification: { StreamEnabled: true, StreamViewType: "NEW_AND_OLD_IMAGES" },
+  });
+  for (const id of ["a", "b", "c"]) await put(server, "books", { pk: id });
+  const { page } = await visit(t, at(server, "#/reindexes"));
+  await page.getByRole("button", { name: "Start a reindex" }).click();
+  await page.getByLabel("Name").fill("again");
+  await page.getByLabel("also if nothing listens to the stream").check();
+  await page.getByRole("button", { name: "Start", exact: true }).click();
+  await page.getByRole("heading", { name: "Reindex again" }).waitFor();
+  await page.locator(".chip", { hasText: "done" }).waitFor();
+  const { Items } = await call(server, "DynamoDB_20120810.Scan", { TableName: "books" });
+  assert.ok(Items.every((item) => item.reindexVersion), JSON.stringify(Items));
+});
+
+// ---- keys and palette
+
+test("everything is reached by keys: palette, views, rows, help, bookmarks", async (t) => {
+  const server = await sampled(t);
+  const { page } = await visit(t, at(server, "#/overview"));
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("option", { name: /Items of manhunt/ }).waitFor();
+  await page.keyboard.type("items manhunt");
+  await page.keyboard.press("Enter");
+  await page.getByRole("region", { name: "Rows of manhunt" }).waitFor();
+  await page.keyboard.press("b");
+  await page.getByText("Bookmarked").waitFor();
+  await page.locator("button.rowlink").first().focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog", { name: "Item" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog", { name: "Item" }).waitFor({ state: "detached" });
+  await page.keyboard.press("g");
+  await page.keyboard.press("q");
+  await page.getByRole("heading", { name: "Queues" }).waitFor();
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Control+k");
+  await page.getByRole("option", { name: /bookmark/ }).waitFor();
+});
+
+// ---- logins, roles, origins
+
+const KEYS = ["--config"];
+async function withKeys(t, ...flags) {
+  const { mkdtempSync, rmSync, writeFileSync } = await import("node:fs");
+  const { tmpdir } = await import("node:os");
+  const folder = mkdtempSync(join(tmpdir(), "trestle-console-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "trestle.toml");
+  const key = (id, role) => `[[auth.keys]]\naccess_key = "${id}"\nsecret_key = "secret of ${id}"\nrole = "${role}"\n`;
+  writeFileSync(file, key("READER", "read-only") + key("WRITER", "data") + key("ADMIN", "administration"));
+  return serve(t, ...KEYS, file, "--model", join(MODELS, "manhunt.toml"), ...flags);
+}
+
+async function logIn(page, id, secret = `secret of ${id}`) {
+  await page.getByLabel("Access key").fill(id);
+  await page.getByLabel("Secret key").fill(secret);
+  await page.getByRole("button", { name: "Log in" }).click();
+}
+
+test("a login takes the secret of a key, keeps no secret, and holds until it is ended", async (t) => {
+  const server = await withKeys(t);
+  const { page, context } = await visit(t, at(server, "#/items/manhunt"));
+  await page.getByRole("heading", { name: /^Log in/ }).waitFor();
+  const sent = [];
+  page.on("request", (request) => sent.push(`${request.url()} ${request.postData() ?? ""} ${JSON.stringify(request.headers())}`));
+  await logIn(page, "ADMIN", "wrong");
+  await page.getByRole("alert").waitFor();
+  await logIn(page, "ADMIN");
+  await page.getByRole("heading", { name: "Items" }).waitFor();
+  const kept = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
+  assert.ok(!kept.includes("secret of") && !sent.some((text) => text.includes("secret of")), "the secret stays where it was typed");
+  await page.reload();
+  await page.getByRole("heading", { name: "Items" }).waitFor();
+  const other = await context.newPage();
+  await other.goto(at(server, "#/overview"));
+  await other.getByRole("heading", { name: "Overview" }).waitFor();
+  await page.getByRole("button", { name: "Log out ADMIN" }).click();
+  await page.getByRole("heading", { name: /^Log in/ }).waitFor();
+  await other.getByRole("heading", { name: /^Log in/ }).waitFor();
+});
+
+test("roles are respected by the page and by the server", async (t) => {
+  const server = await withKeys(t);
+  for (const [id, mayWrite, views] of [["READER", false, 5], ["WRITER", true, 5], ["ADMIN", true, 9]]) {
+    const { page } = await visit(t, at(server, "#/items/manhunt"));
+    await logIn(page, id);
+    await page.getByText("0 rows, page 1").waitFor();
+    assert.equal(await page.getByRole("link", { name: "New item" }).count(), mayWrite ? 1 : 0, id);
+    assert.equal(await page.locator("nav.side a.nav").count(), views, id);
+    const status = await page.evaluate(async (table) => {
+      const answer = await fetch("../", {
+        method: "POST", body: JSON.stringify({ TableName: table, Item: { entityType: { S: "contact" }, contactId: { S: "f00" }, domainId: { S: "d" }, name: { S: "n" } } }),
+        headers: { "content-type": "application/x-amz-json-1.0", "x-amz-target": "DynamoDB_20120810.PutItem", "x-trestle-session": sessionStorage.getItem("trestle-session") },
+      });
+      return answer.status;
+    }, "manhunt");
+    assert.equal(status, mayWrite ? 200 : 400, id);
+    if (mayWrite) {
+      await page.evaluate(() => fetch("../", {
+        method: "POST", body: JSON.stringify({ TableName: "manhunt", Key: { PK: { S: "f00" }, SK: { S: "contact" } } }),
+        headers: { "content-type": "application/x-amz-json-1.0", "x-amz-target": "DynamoDB_20120810.DeleteItem", "x-trestle-session": sessionStorage.getItem("trestle-session") },
+      }));
+    }
+    await page.goto(at(server, "#/routes"));
+    if (id === "ADMIN") await page.getByRole("heading", { name: "Routes" }).waitFor();
+    else await page.getByText("needs the role administration").waitFor();
+  }
+});
+
+test("a console that is read-only changes nothing, whoever logs in; one that is off is not there", async (t) => {
+  const server = await withKeys(t, "--console", "read-only");
+  const { page } = await visit(t, at(server, "#/items/manhunt"));
+  await logIn(page, "ADMIN");
+  await page.getByText("0 rows, page 1").waitFor();
+  assert.equal(await page.getByRole("link", { name: "New item" }).count(), 0);
+  const answers = await page.evaluate(async () => {
+    const session = { "x-trestle-session": sessionStorage.getItem("trestle-session") };
+    const send = async (path, headers, body) => (await fetch(path, { method: "POST", headers: { ...session, ...headers }, body: JSON.stringify(body) })).status;
+    const amazon = (name) => ({ "content-type": "application/x-amz-json-1.0", "x-amz-target": `DynamoDB_20120810.${name}` });
+    const own = { "content-type": "application/json", "x-trestle-admin": "1" };
+    return [
+      await send("../", amazon("DeleteTable"), { TableName: "manhunt" }), await send("../_trestle/remove-model", own, { name: "manhunt" }),
+      await send("../", amazon("ListTables"), {}), await send("../_trestle/list-routes", own, {}),
+    ];
+  });
+  assert.deepEqual(answers, [400, 403, 200, 200]);
+  const off = await serve(t, "--console", "off");
+  assert.equal((await fetch(`${off.url}/console/`)).status, 404);
+});
+
+test("a page of another origin can neither use a session nor frame the console", async (t) => {
+  const server = await withKeys(t);
+  const { page } = await visit(t, at(server, "#/overview"));
+  await logIn(page, "ADMIN");
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  const token = await page.evaluate(() => sessionStorage.getItem("trestle-session"));
+  const elsewhere = createServer((_, answer) => answer.setHeader("content-type", "text/html").end("<!doctype html><body></body>"));
+  await new Promise((done) => elsewhere.listen(0, "127.0.0.1", done));
+  t.after(() => { elsewhere.close(); elsewhere.closeAllConnections(); });
+  const { page: foreign } = await visit(t, `http://127.0.0.1:${elsewhere.address().port}/`);
+  // Even with the token, which no other page has: a page on another port of this machine may read what the protocol answers.
+  const [data, administration, login, framed] = await foreign.evaluate(async ({ url, token }) => {
+    const send = async (path, headers) => {
+      try {
+        const answer = await fetch(url + path, { method: "POST", headers: { ...headers, "x-trestle-session": token }, body: "{}" });
+        return `${answer.status} ${await answer.text()}`;
+      } catch {
+        return "refused";
+      }
+    };
+    const frame = document.createElement("iframe");
+    frame.src = `${url}/console/`;
+    document.body.append(frame);
+    await new Promise((done) => { frame.onload = done; setTimeout(done, 2000); });
+    let inside = "none";
+    try {
+      inside = frame.contentDocument?.body?.textContent ?? "none";
+    } catch {
+      inside = "none";
+    }
+    return [
+      await send("/", { "content-type": "application/x-amz-json-1.0", "x-amz-target": "DynamoDB_20120810.ListTables" }),
+      await send("/_trestle/list-models", { "x-trestle-admin": "1" }), await send("/console/session", {}), inside,
+    ];
+  }, { url: server.url, token });
+  assert.match(data, /may not use sessions of the console/);
+  assert.equal(administration, "refused");
+  assert.equal(login, "refused");
+  assert.ok(!framed.includes("Trestle"), framed);
+});
+
+// ---- servers that go away, proxies, other endpoints
+
+test("a server that goes away is waited for, and the view goes on when it is back", { timeout: 60_000 }, async (t) => {
+  const before = await serve(t);
+  const port = new URL(before.url).port;
+  const { page } = await visit(t, at(before, "#/queues"));
+  await page.getByText("No queue yet").waitFor();
+  const ended = new Promise((done) => before.child.on("exit", done));
+  before.child.removeAllListeners("exit");
+  const gone = new Promise((done) => before.child.on("exit", done));
+  before.child.kill();
+  await Promise.race([ended, gone]);
+  await page.getByText(/No answer from .* The console tries again/).first().waitFor();
+  const after = await serve(t, "--port", port);
+  await queues(after);
+  await page.getByRole("region", { name: "Queues" }).getByText("jobs", { exact: true }).waitFor();
+  assert.equal(await page.locator(".banner").count(), 0);
+});
+
+test("behind a proxy with a path before it, everything works", async (t) => {
+  const server = await withKeys(t);
+  const url = await proxy(t, server.url, "/db/one");
+  const { page, complaints } = await visit(t, `${url}/console`);
+  await logIn(page, "ADMIN");
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  assert.ok(page.url().startsWith(`${url}/console/`), page.url());
+  await page.goto(`${url}/console/#/models/manhunt`);
+  await page.getByRole("heading", { name: "Model manhunt" }).waitFor();
+  await page.goto(`${url}/console/#/items/manhunt`);
+  await page.getByText("0 rows, page 1").waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("`trestle console` serves the console of another endpoint to the holder of its link, and to nobody else", async (t) => {
+  const server = await sampled(t);
+  const { url } = await run(t, ["console", "--endpoint", server.url], { AWS_ACCESS_KEY_ID: "a", AWS_SECRET_ACCESS_KEY: "b" }, /(http:\S+#ticket=\S+)\s/);
+  const origin = new URL(url).origin;
+  const without = await fetch(origin, { method: "POST", headers: { "content-type": "application/x-amz-json-1.0", "x-amz-target": "DynamoDB_20120810.ListTables" }, body: "{}" });
+  assert.equal(without.status, 400);
+  const { page } = await visit(t, url);
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  assert.ok(!page.url().includes("ticket"));
+  await page.goto(`${origin}/console/#/items/manhunt`);
+  await page.getByText("28 rows, page 1").waitFor();
+  await page.locator(".chip.entity", { hasText: "contactMethod" }).first().waitFor();
+});
