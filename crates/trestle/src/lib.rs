@@ -204,7 +204,7 @@ pub use trestle_env::ids;
 pub use trestle_env::{Clock, SystemClock, Timestamp, VirtualClock};
 pub use trestle_events::{from_plain_json, plain_json};
 #[cfg(feature = "remote")]
-pub use trestle_gateway::{Gateway, GatewayError};
+pub use trestle_gateway::{Gateway, GatewayError, PastWrites, PastWritesOptions, PastWritesStatus};
 pub use trestle_item::{AttributeValue, Item, Map, Number, NumberError, ScalarType, ValueError};
 pub use trestle_macros::model;
 #[cfg(feature = "remote")]
