@@ -237,7 +237,7 @@ async fn runs(State(service): Served) -> Answer {
 }
 
 async fn begin(State(service): Served, Query(force): Query<Force>) -> Answer {
-    let begun = service.runs.begin(force);
+    let begun = service.runs.begin(force).await;
     let begun =
         begun.ok_or_else(|| app::Error::Conflict("a run is under way; /api/v1/runs shows it".to_owned()))?;
     Ok((StatusCode::ACCEPTED, Json(json!({"started": begun.as_str()}))).into_response())

@@ -63,12 +63,19 @@ impl Runs {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a run, and says when it began; `None` if one is under way.
-    pub fn begin(self: &Arc<Self>, force: Force) -> Option<Timestamp> {
+    /// Begins a run, and says when it began; `None` if one is under way. The run is listed when this returns.
+    pub async fn begin(self: &Arc<Self>, force: Force) -> Option<Timestamp> {
         let turn = Arc::clone(&self.turn).try_lock_owned().ok()?;
         let started = self.app.db.now();
-        let runs = Arc::clone(self);
-        self.tasks().spawn(runs.run(started.clone(), force, turn));
+        let run = Run {
+            ex_dt: Some(EpochSeconds::from(started.moment().plus(KEPT))),
+            ..NewRun {
+                started: started.clone(),
+            }
+            .into()
+        };
+        self.remember(&run).await;
+        self.tasks().spawn(Arc::clone(self).run(run, force, turn));
         Some(started)
     }
 
@@ -85,7 +92,7 @@ impl Runs {
             let now = self.app.db.now().moment();
             match self.next(every).await.map(|next| next.moment() <= now) {
                 // There is none to begin while one is under way.
-                Ok(true) => drop(self.begin(Force::default())),
+                Ok(true) => drop(self.begin(Force::default()).await),
                 Ok(false) => {}
                 Err(error) => tracing::error!(%error, "the schedule cannot read the last run"),
             }
@@ -105,19 +112,11 @@ impl Runs {
         Ok(self.db.runs().page_size(most).page().await?.rows)
     }
 
-    async fn run(self: Arc<Self>, started: Timestamp, force: Force, turn: OwnedMutexGuard<()>) {
-        let mut run = Run {
-            ex_dt: Some(EpochSeconds::from(started.moment().plus(KEPT))),
-            ..NewRun {
-                started: started.clone(),
-            }
-            .into()
-        };
-        self.remember(&run).await;
+    async fn run(self: Arc<Self>, mut run: Run, force: Force, turn: OwnedMutexGuard<()>) {
         let tell = |progress: &Progress| {
             tracing::info!(done = progress.done, of = progress.of, "{}", progress.package);
             self.current
-                .send_replace(Some((started.clone(), progress.clone())));
+                .send_replace(Some((run.started.clone(), progress.clone())));
         };
         let done = async {
             self.app.load_config(&self.files).await?;

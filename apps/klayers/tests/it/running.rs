@@ -127,7 +127,13 @@ async fn a_server_runs_by_call_one_at_a_time_and_makes_up_for_a_run_that_was_cut
     let runs = world.runs(files(), None);
     // Nothing that is published comes back: the run stays under way.
     *world.layers.meeting.lock().unwrap() = Some(Arc::new(Barrier::new(1_000_000)));
-    assert!(runs.begin(Force::default()).is_some());
+    let begun = runs.begin(Force::default()).await.unwrap();
+    let listed = &runs.shown().await.unwrap()["runs"][0];
+    assert_eq!(
+        listed["started"],
+        begun.as_str(),
+        "a run that was accepted is listed at once"
+    );
     until(
         "the run to be under way",
         &world.clock,
@@ -135,7 +141,7 @@ async fn a_server_runs_by_call_one_at_a_time_and_makes_up_for_a_run_that_was_cut
         async || runs.shown().await.unwrap()["current"]["of"] == 64 * 22,
     )
     .await;
-    assert_eq!(runs.begin(Force::default()), None, "one is under way");
+    assert_eq!(runs.begin(Force::default()).await, None, "one is under way");
     runs.stop().await;
     *world.layers.meeting.lock().unwrap() = None;
     assert_eq!(runs.shown().await.unwrap()["runs"][0].get("ended"), None);

@@ -78,7 +78,7 @@ impl World {
 
     /// Runs once, and waits for the end.
     pub(crate) async fn run_to_its_end(&self, runs: &Arc<Runs>) {
-        runs.begin(Force::default()).unwrap();
+        runs.begin(Force::default()).await.unwrap();
         until("the end of the run", &self.clock, Duration::ZERO, async || {
             let shown = runs.shown().await.unwrap();
             shown["runs"][0]["ended"].is_string() && shown.get("current").is_none()

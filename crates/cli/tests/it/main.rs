@@ -8,6 +8,7 @@ mod configuration;
 mod copy;
 mod copy_endpoint;
 mod delete_collection;
+mod error_texts;
 #[cfg(unix)]
 mod faults;
 mod file_sizes;
