@@ -183,6 +183,19 @@ fn read(asking: &mut Asking<'_>, rows: u64, lists: &AtomicU64, stop: &AtomicBool
     }
 }
 
+/// Waits until the status of the migration is so, or it is verified.
+fn until(gateway: &Server, is_so: impl Fn(&Value) -> bool) {
+    let began = Instant::now();
+    loop {
+        let status = steering::status(&mut gateway.connect()).unwrap();
+        if is_so(&status) || status["state"] == "verified" {
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE, "{status}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
 #[test]
 fn many_rows_move_beside_a_twin_while_gateways_are_killed() {
     let rows = rounds("GATEWAY_MIGRATION_ROWS", 600);
@@ -243,7 +256,12 @@ fn many_rows_move_beside_a_twin_while_gateways_are_killed() {
             scope.spawn(move || read(&mut asking, rows, lists, stop));
         }
         for kill in 0..kills {
-            std::thread::sleep(Duration::from_millis(random.u64(2_000..6_000)));
+            // Spread over the sweep: each time, the gateway that is left has gone on with it.
+            let moved = rows * (kill + 1) / (kills + 2);
+            until(&gateways[(kill % 2) as usize], |status| {
+                status["rows_moved"].as_u64() >= Some(moved)
+            });
+            std::thread::sleep(Duration::from_millis(random.u64(..1_000)));
             let at = (kill % 2) as usize;
             let killed = std::mem::replace(&mut gateways[at], gateway(&url));
             addresses.lock().unwrap()[at] = gateways[at].address.clone();
@@ -256,14 +274,7 @@ fn many_rows_move_beside_a_twin_while_gateways_are_killed() {
             );
             killed.kill();
         }
-        loop {
-            let status = steering::status(&mut gateways[0].connect()).unwrap();
-            if status["state"] == "verified" {
-                break;
-            }
-            assert!(began.elapsed() < PATIENCE, "{status}");
-            std::thread::sleep(Duration::from_millis(200));
-        }
+        until(&gateways[0], |status| status["state"] == "verified");
         stop.store(true, Ordering::Release);
         let written: u64 = writers.into_iter().map(|writer| writer.join().unwrap()).sum();
         println!(
