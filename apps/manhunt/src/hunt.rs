@@ -76,17 +76,19 @@ impl Service {
             return Ok(());
         }
         let (contact, methods) = self.contact(&search.domain_id, &search.contact_id).await?;
-        let stage = next_stage(methods, &made);
+        let mut stage = next_stage(methods, &made);
         if stage.is_empty() {
             self.end(&id.search, SearchStatus::Failed).await.held()?;
             return Ok(());
         }
-        let is_loud = |method: &ContactMethod| matches!(method.r#type, Call | Text);
-        let may_be_held = search.urgent != Some(true) && stage.iter().any(is_loud);
-        match quiet_hours::end(&contact, now)?.filter(|_| may_be_held) {
-            Some(until) => self.hold(search, id, now, until).await,
-            None => self.claim(&search, &stage, step).await,
+        let quiet_until = quiet_hours::end(&contact, now)?.filter(|_| search.urgent != Some(true));
+        if let Some(until) = quiet_until {
+            stage.retain(|method| !matches!(method.r#type, Call | Text));
+            if stage.is_empty() {
+                return self.hold(search, id, now, until).await;
+            }
         }
+        self.claim(&search, &stage, step).await
     }
 
     /// Writes the attempts and sends the next messages, if the search is still active and no other message did so.

@@ -14,6 +14,7 @@ mod collections;
 mod copies;
 mod error;
 mod faults;
+mod gateway;
 mod http;
 mod metrics;
 mod migrations;
@@ -29,6 +30,7 @@ pub use collections::{DeleteCollection, DeletedRows, StayingRow};
 pub use copies::{PauseWrites, PausedTableList, PausedTableStatus, ResumeWrites, WriteKeptRows};
 pub use error::{AdminError, AdminErrorCode};
 pub use faults::{FaultList, FaultStatus, ListFaults, SetFaults};
+pub use gateway::{GatewayStatus, ReadGateway};
 pub use http::{BACKUP, HEADER, PREFIX};
 pub use metrics::{MetricsHistory, MetricsSample, OperationSample, ReadMetrics};
 pub use migrations::{

@@ -17,6 +17,7 @@ mod bind_error;
 mod counted;
 mod facts;
 mod model_hook;
+mod past_writes;
 mod report;
 mod versions_in_force;
 
@@ -28,5 +29,6 @@ pub use migration::{
     StuckRows, TableProgress, TableStatus,
 };
 pub use model_hook::{ModelHook, stopped};
+pub use past_writes::PastWritesStatus;
 pub use report::{Misfit, ModelSummary, Obstacle, Outcome, Report, Step, TableRows};
 pub use versions_in_force::VersionsInForce;

@@ -116,6 +116,15 @@ pub(crate) struct ServeFlags {
     /// The profile in ~/.aws for the endpoint [default: as AWS's tools find credentials: environment, AWS_PROFILE, role]
     #[arg(long, value_name = "NAME", requires = "backend")]
     pub(crate) backend_profile: Option<String>,
+    /// Do not read the streams of modelled tables for rows that expire at the endpoint or are written past the gateways
+    #[arg(long, requires = "backend")]
+    pub(crate) no_follow: bool,
+    /// Where sums may be wrong because rows changed without a gateway, look at all rows at most so often [default: 600]
+    #[arg(long, value_name = "SECONDS", requires = "backend")]
+    pub(crate) recount_seconds: Option<u64>,
+    /// Look at all rows so often, and bring what is derived back in line [default: never]
+    #[arg(long, value_name = "SECONDS", requires = "backend")]
+    pub(crate) sweep_seconds: Option<u64>,
     /// Serve as the endpoint of gateways: clients may write the tables that gateways keep here
     #[arg(long, conflicts_with = "backend")]
     pub(crate) behind_gateways: bool,

@@ -56,6 +56,13 @@ pub(crate) struct BackendConfig {
     pub(crate) url: Option<String>,
     pub(crate) region: Option<String>,
     pub(crate) profile: Option<String>,
+    /// How requests that fail are tried again: `standard` or `adaptive`.
+    pub(crate) retry_mode: Option<String>,
+    pub(crate) max_attempts: Option<u32>,
+    /// Whether the streams of modelled tables are read for changes past the gateways.
+    pub(crate) follow: Option<bool>,
+    pub(crate) recount_seconds: Option<u64>,
+    pub(crate) sweep_seconds: Option<u64>,
 }
 
 /// `[storage]`
@@ -213,6 +220,10 @@ fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
             url: flags.backend.clone(),
             region: flags.backend_region.clone(),
             profile: flags.backend_profile.clone(),
+            follow: flags.no_follow.then_some(false),
+            recount_seconds: flags.recount_seconds,
+            sweep_seconds: flags.sweep_seconds,
+            ..BackendConfig::default()
         },
         auth: AuthConfig {
             access_key: flags.access_key.clone(),

@@ -359,13 +359,6 @@ fn updated(
     Ok(Arc::new(image))
 }
 
-/// The item of a put, unless it is too large.
-pub(crate) fn image_to_put(item: Item) -> Result<Arc<Image>, Error> {
-    let image = Image::new(item);
-    check_size(image.size())?;
-    Ok(Arc::new(image))
-}
-
 #[cfg(test)]
 mod tests {
     use trestle_hook::{Change, Rows, Verdict};

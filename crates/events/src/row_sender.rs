@@ -80,6 +80,18 @@ impl RowSender {
         &self.table
     }
 
+    /// Why no row would arrive, as far as that can be told without sending one: a queue of this database may not be there.
+    pub async fn unheard(&self) -> Option<String> {
+        let Door::Enlist(door) = &self.door else {
+            return None;
+        };
+        match door.enlist(&self.batch(&[])).await {
+            Err(Outcome::Unavailable(reason) | Outcome::Refused(reason)) => Some(reason),
+            // Nothing is enlisted: it is dropped.
+            _ => None,
+        }
+    }
+
     /// Sends rows once; what became of each, in order. `id` names the sending, and `key` the table's key attributes.
     pub async fn send(&self, id: &str, key: &[String], rows: Vec<Item>, at: Timestamp) -> Vec<SentRow> {
         let mut sent = vec![SentRow::NotWanted; rows.len()];

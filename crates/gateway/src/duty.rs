@@ -1,4 +1,4 @@
-//! What one of several gateways does for all of them: the routes of an endpoint.
+//! What one of several gateways does for all of them: the routes of an endpoint, and the search for rows that changed without a gateway.
 //!
 //! A row beside those of the gateways names the one that does it, and counts how often that has changed: its epoch. The duty ends with the
 //! gateway's own row (`fleet.rs`): when nothing new of it was seen for the lease, or when it left. Another gateway can ask for the duty, and
@@ -18,19 +18,23 @@ use crate::endpoint::Endpoint;
 use crate::fence::Fence;
 use crate::fleet::{GATEWAYS, Sightings};
 
-/// The key of the row. No gateway has this id.
+/// The keys of the rows. No gateway has such an id.
 const ROUTES: &str = "/routes";
+const PAST_WRITES: &str = "/past-writes";
 const HOLDER: &str = "holder";
 const EPOCH: &str = "epoch";
 const WANTED_BY: &str = "wanted_by";
+const NOTE: &str = "note";
 
 /// How long after a look the holder may begin something: less than the lease of its own row.
 const SEEN_MAX: Duration = Duration::from_secs(4);
 
-/// The duty to run the routes of an endpoint, as one of its gateways sees it.
+/// What one of the gateways of an endpoint does for all of them, as one of them sees it.
 #[derive(Debug)]
 pub struct Duty {
     endpoint: Arc<Endpoint>,
+    /// The key of its row.
+    name: &'static str,
     sightings: Mutex<Sightings>,
     /// The epoch in which this gateway found itself the holder, and when it asked.
     seen: Mutex<Option<(u64, Instant)>>,
@@ -59,9 +63,20 @@ struct Row {
 }
 
 impl Duty {
-    pub(crate) fn new(endpoint: Arc<Endpoint>) -> Self {
+    /// The duty to run the routes.
+    pub(crate) fn of_routes(endpoint: Arc<Endpoint>) -> Self {
+        Self::named(endpoint, ROUTES)
+    }
+
+    /// The duty to look for rows that changed without a gateway.
+    pub(crate) fn of_past_writes(endpoint: Arc<Endpoint>) -> Self {
+        Self::named(endpoint, PAST_WRITES)
+    }
+
+    fn named(endpoint: Arc<Endpoint>, name: &'static str) -> Self {
         Duty {
             endpoint,
+            name,
             sightings: Mutex::default(),
             seen: Mutex::default(),
         }
@@ -148,7 +163,7 @@ impl Duty {
         let holds = TransactWriteItem {
             condition_check: Some(Box::new(ConditionCheck {
                 table_name: GATEWAYS.name.to_owned(),
-                key: key(),
+                key: self.key(),
                 condition_expression: "#h = :own AND #e = :epoch".to_owned(),
                 expression_attribute_names: Some(names(&[("#h", HOLDER), ("#e", EPOCH)])),
                 expression_attribute_values: Some(Map::from_iter([
@@ -171,18 +186,56 @@ impl Duty {
         Fence::new(Arc::clone(&self.endpoint.database), None, own, there)
     }
 
-    async fn row(&self) -> Result<Row, Error> {
+    fn key(&self) -> Item {
+        Item::from([(GATEWAYS.key, self.name)])
+    }
+
+    /// What the holder of an epoch, or one before it, has noted.
+    pub(crate) async fn noted(&self) -> Result<Option<String>, Error> {
+        let row = self.stored().await?;
+        let note = row.as_ref().and_then(|row| row.get(NOTE)?.as_s());
+        Ok(note.map(str::to_owned))
+    }
+
+    /// Notes something for those who have the duty later. Says whether it is still held.
+    pub(crate) async fn note(&self, epoch: u64, text: &str) -> Result<bool, Error> {
+        let update = UpdateItem {
+            table_name: GATEWAYS.name.to_owned(),
+            key: self.key(),
+            update_expression: Some("SET #n = :note".to_owned()),
+            condition_expression: Some("#h = :own AND #e = :epoch".to_owned()),
+            expression_attribute_names: Some(names(&[("#n", NOTE), ("#h", HOLDER), ("#e", EPOCH)])),
+            expression_attribute_values: Some(Map::from_iter([
+                (":note".to_owned(), AttributeValue::S(text.to_owned())),
+                (
+                    ":own".to_owned(),
+                    AttributeValue::S(self.endpoint.member.id.clone()),
+                ),
+                (":epoch".to_owned(), number(epoch)),
+            ])),
+            ..UpdateItem::default()
+        };
+        match self.endpoint.database.update_item(update).await {
+            Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => Ok(false),
+            answer => answer.map(|_| true),
+        }
+    }
+
+    async fn stored(&self) -> Result<Option<Item>, Error> {
         let asked = GetItem {
             table_name: GATEWAYS.name.to_owned(),
-            key: key(),
+            key: self.key(),
             consistent_read: Some(true),
             ..GetItem::default()
         };
-        let row = match self.endpoint.database.get_item(asked).await {
-            Err(error) if error.kind() == ErrorKind::ResourceNotFound => None,
-            answer => answer?.item,
-        };
-        let Some(row) = row else {
+        match self.endpoint.database.get_item(asked).await {
+            Err(error) if error.kind() == ErrorKind::ResourceNotFound => Ok(None),
+            answer => Ok(answer?.item),
+        }
+    }
+
+    async fn row(&self) -> Result<Row, Error> {
+        let Some(row) = self.stored().await? else {
             return Ok(Row::default());
         };
         let text = |name: &str| row.get(name).and_then(AttributeValue::as_s).map(str::to_owned);
@@ -192,8 +245,8 @@ impl Duty {
             holder: text(HOLDER),
             epoch: epoch.ok_or_else(|| {
                 Error::internal(format!(
-                    "the row {ROUTES} of {} cannot be read: it was changed by hand, or written by a newer version of Trestle: {row:?}",
-                    GATEWAYS.name
+                    "the row {} of {} cannot be read: it was changed by hand, or written by a newer version of Trestle: {row:?}",
+                    self.name, GATEWAYS.name
                 ))
             })?,
             wanted_by: text(WANTED_BY),
@@ -223,7 +276,7 @@ impl Duty {
             .collect();
         let update = UpdateItem {
             table_name: GATEWAYS.name.to_owned(),
-            key: key(),
+            key: self.key(),
             update_expression: Some(update.to_owned()),
             condition_expression: Some(condition.to_owned()),
             expression_attribute_names: Some(names(&used)),
@@ -243,10 +296,6 @@ impl Duty {
             answer => answer.map(|_| true),
         }
     }
-}
-
-fn key() -> Item {
-    Item::from([(GATEWAYS.key, ROUTES)])
 }
 
 fn number(number: u64) -> AttributeValue {

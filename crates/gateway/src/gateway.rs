@@ -19,6 +19,9 @@ use crate::duty::Duty;
 use crate::endpoint::Endpoint;
 use crate::host::EndpointHost;
 use crate::keeper::Keeper;
+use crate::past_writes::{PastWrites, PastWritesOptions};
+use crate::statement::writes_by_statement;
+use crate::stored_probe::StoredProbe;
 use crate::token::Token;
 use crate::write::{Asked, RowImages, Written};
 
@@ -83,7 +86,22 @@ impl Gateway {
     /// The duty to run the routes of the endpoint, which one of its gateways has.
     #[must_use]
     pub fn duty(&self) -> Duty {
-        Duty::new(Arc::clone(&self.inner.endpoint))
+        Duty::of_routes(Arc::clone(&self.inner.endpoint))
+    }
+
+    /// Looks for rows that changed without a gateway from now on, until what this returns is dropped. One gateway of an endpoint
+    /// does it for all.
+    pub fn watch_past_writes(&self, options: PastWritesOptions) -> std::io::Result<PastWrites> {
+        PastWrites::start(
+            Arc::clone(&self.inner.endpoint),
+            Arc::clone(&self.inner.models),
+            options,
+        )
+    }
+
+    /// What the endpoint can do, as it was found out last.
+    pub async fn stored_probe(&self) -> Result<Option<StoredProbe>, Error> {
+        StoredProbe::read(&*self.endpoint().database).await
     }
 
     fn endpoint(&self) -> &Endpoint {
@@ -101,7 +119,9 @@ impl Gateway {
         let Some(hook) = self.endpoint().hook() else {
             return self.pass(request).await;
         };
-        refuse_statements(&*hook, &request)?;
+        if writes_by_statement(&*hook, &request) {
+            return self.write(request).await;
+        }
         if request.access() == Access::Write && request.named_tables().iter().any(|table| hook.covers(table))
         {
             return self.write(request).await;
@@ -129,6 +149,9 @@ impl Gateway {
             Request::DeleteItem(delete) => self.delete(hook, delete).await.map(Into::into),
             Request::TransactWriteItems(request) => self.transact(hook, request).await.map(Into::into),
             Request::BatchWriteItem(batch) => self.batch(hook, batch).await.map(Into::into),
+            Request::ExecuteStatement(request) => self.endpoint().statement(hook, request).await,
+            Request::BatchExecuteStatement(request) => self.endpoint().statements(hook, request).await,
+            Request::ExecuteTransaction(request) => self.endpoint().statements_as_one(hook, request).await,
             request => self.pass(request).await,
         }
     }
@@ -199,7 +222,7 @@ impl Gateway {
         hook: &Arc<dyn Hook>,
         request: TransactWriteItems,
     ) -> Result<TransactWriteItemsOutput, Error> {
-        let token = Token::of(&request)?;
+        let token = Token::of(request.client_request_token.as_ref(), &request.transact_items)?;
         let all = Write::of_transaction(&request)?;
         let items = Some(all.len());
         let (mut writes, mut others) = (Vec::new(), Vec::new());
@@ -284,15 +307,12 @@ impl Database for Gateway {
     }
 }
 
-/// The write of a single item.
+/// The write of a single item whose answer shows what is wanted.
 fn one(write: Write, capacity: Option<ReturnConsumedCapacity>, wanted: Option<ReturnValue>) -> Asked {
     Asked {
-        writes: vec![(0, write)],
-        others: Vec::new(),
-        items: None,
         capacity,
         shows_item: !matches!(wanted, None | Some(ReturnValue::None)),
-        token: None,
+        ..Asked::one(write)
     }
 }
 
@@ -306,26 +326,6 @@ fn is_passing(error: &Error) -> bool {
         error.kind(),
         ErrorKind::TransactionConflict | ErrorKind::ProvisionedThroughputExceeded | ErrorKind::Throttling
     )
-}
-
-/// A statement that writes a modelled table would pass the model by.
-fn refuse_statements(hook: &dyn Hook, request: &Request) -> Result<(), Error> {
-    let Access::Statements(texts) = request.access() else {
-        return Ok(());
-    };
-    for text in texts {
-        if let Ok(statement) = trestle_partiql::parse(text)
-            && !statement.is_read()
-            && hook.covers(table_name(statement.table()))
-        {
-            return Err(Error::validation(format!(
-                "Table {} has a model, and a gateway does not write it by PartiQL: use PutItem, UpdateItem, DeleteItem or \
-                 TransactWriteItems",
-                statement.table()
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// The keys of rows that were named by what identifies them.

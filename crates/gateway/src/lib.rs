@@ -8,7 +8,7 @@
 //!
 //! Models are kept at the endpoint (`documents.rs`) and driven by `trestle-models`, as those of an engine are (`host.rs`). Any number
 //! of gateways stand before an endpoint; `fleet.rs` changes what is in force for all of them, and `moment.rs` gives audits the rows of
-//! one moment while all of them write.
+//! one moment while all of them write. `past_writes.rs` finds rows that changed without a gateway.
 
 mod amend;
 mod commit;
@@ -27,7 +27,10 @@ mod moment;
 mod moment_view;
 mod own_table;
 mod part;
+mod past_writes;
 mod probe;
+mod statement;
+mod stored_probe;
 mod table_shape;
 mod token;
 mod write;
@@ -35,7 +38,10 @@ mod write;
 pub use duty::{Duty, DutyHolder};
 pub use fence::Fence;
 pub use gateway::Gateway;
+pub use past_writes::{PastWrites, PastWritesOptions};
 pub use probe::Capabilities;
+pub use stored_probe::StoredProbe;
+pub use trestle_binding::PastWritesStatus;
 
 /// Why an endpoint could not be opened with its models.
 #[derive(Debug, thiserror::Error)]

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use trestle_api::{
     AttributeDefinition, BatchWriteItem, BillingMode, CreateTable, Database, DatabaseExt, DeleteItem,
     DeleteTable, DescribeStream, DescribeTable, Error, ErrorKind, GetRecords, GetShardIterator,
-    GlobalSecondaryIndex, KeySchemaElement, KeyType, OperationType, Projection, ProjectionType, PutItem,
-    PutRequest, Query, ShardIteratorType, StreamSpecification, StreamViewType, TableStatus,
-    TimeToLiveSpecification, TransactWriteItem, TransactWriteItems, Update, UpdateTimeToLive, WriteRequest,
-    pause_after,
+    GlobalSecondaryIndex, KeySchemaElement, KeyType, ListTagsOfResource, OperationType, Projection,
+    ProjectionType, Put, PutItem, PutRequest, Query, ShardIteratorType, StreamSpecification, StreamViewType,
+    TableStatus, TimeToLiveSpecification, TransactWriteItem, TransactWriteItems, Update, UpdateTimeToLive,
+    WriteRequest, pause_after,
 };
 use trestle_env::ids;
 use trestle_item::{AttributeValue, Item, Map, Number, ScalarType};
@@ -19,6 +19,9 @@ const LOOKS_MAX: usize = 320;
 const PK: &str = "pk";
 const SK: &str = "sk";
 const INDEX: &str = "by_a";
+/// What ARNs of ScyllaDB Alternator begin with.
+const ALTERNATOR: &str = "arn:scylla:";
+const WRITE_ISOLATION: &str = "system:write_isolation";
 
 /// What an endpoint can do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,14 +42,21 @@ pub struct Capabilities {
     pub multi_attribute_keys: bool,
     /// Rows expire.
     pub time_to_live: bool,
-    /// Rows in one `BatchWriteItem`: 25, or more.
-    pub batch_writes_beyond_25: bool,
+    /// Rows in one `BatchWriteItem`: 25, or 100.
+    #[serde(default)]
+    pub batch_writes: u32,
+    /// Rows in one transaction: 0 without transactions, 25 or 100.
+    #[serde(default)]
+    pub transaction_items: u32,
+    /// How ScyllaDB Alternator isolates conditional writes of new tables: their tag `system:write_isolation`; `None` elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_isolation: Option<String>,
 }
 
 impl Capabilities {
     /// Each with its name and what a gateway needs it for.
     #[must_use]
-    pub fn named(&self) -> [(&'static str, bool, &'static str); 9] {
+    pub fn named(&self) -> [(&'static str, bool, &'static str); 8] {
         [
             (
                 "transactions",
@@ -84,11 +94,6 @@ impl Capabilities {
                 "models with several attributes in an index key",
             ),
             ("time to live", self.time_to_live, "rows that expire"),
-            (
-                "batches beyond 25",
-                self.batch_writes_beyond_25,
-                "nothing; larger batches are quicker",
-            ),
         ]
     }
 
@@ -119,7 +124,20 @@ impl fmt::Display for Capabilities {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, has, needed_for) in self.named() {
             let has = if has { "yes" } else { "no" };
-            writeln!(f, "{name:<22}{has:<5}{needed_for}")?;
+            writeln!(f, "{name:<24}{has:<5}{needed_for}")?;
+        }
+        let (batch, transaction) = (self.batch_writes, self.transaction_items);
+        writeln!(f, "{:<24}{batch:<5}copies and imports", "items in a batch")?;
+        writeln!(
+            f,
+            "{:<24}{transaction:<5}the rows of a write with all that follow from it",
+            "items in a transaction"
+        )?;
+        if let Some(isolation) = &self.write_isolation {
+            writeln!(
+                f,
+                "write isolation         {isolation}: conditional writes are exact with `always` only"
+            )?;
         }
         Ok(())
     }
@@ -132,28 +150,40 @@ struct Probe<'p> {
 
 impl Probe<'_> {
     async fn run(&self) -> Result<Capabilities, Error> {
-        let mut found = Capabilities {
-            streams: self.create(true).await?,
-            ..Capabilities::default()
-        };
-        if !found.streams {
+        let with_stream = self.create(true).await?;
+        if with_stream.is_none() {
             self.create(false).await?;
         }
+        let mut found = Capabilities {
+            streams: with_stream == Some(true),
+            ..Capabilities::default()
+        };
         self.wait().await?;
+        found.write_isolation = self.write_isolation().await?;
         self.put("a", "1").await?;
-        found.conditional_writes = refused(self.put_new("a", "1").await, ErrorKind::ConditionalCheckFailed)?;
+        found.conditional_writes = is_exact(found.write_isolation.as_deref())
+            && refused(self.put_new("a", "1").await, ErrorKind::ConditionalCheckFailed)?;
         self.put("a", "1").await?;
         self.delete("a", "1").await?;
         found.exact_event_names = found.streams && self.has_exact_event_names().await?;
         (found.transactions, found.transaction_tokens) = self.transactions().await?;
         found.projections = self.has_projections().await?;
-        found.batch_writes_beyond_25 = self.takes_large_batches().await?;
+        found.batch_writes = match self.takes_batch(100).await? {
+            true => 100,
+            false => 25,
+        };
+        if found.transactions {
+            found.transaction_items = match self.takes_transaction(100).await? {
+                true => 100,
+                false => 25,
+            };
+        }
         found.time_to_live = self.has_time_to_live().await?;
         Ok(found)
     }
 
-    /// Creates the table; `false` if it cannot have a stream.
-    async fn create(&self, with_stream: bool) -> Result<bool, Error> {
+    /// Creates the table, and says whether it has a stream; `None` if it was refused because of the stream.
+    async fn create(&self, with_stream: bool) -> Result<Option<bool>, Error> {
         let create = CreateTable {
             stream_specification: with_stream.then_some(StreamSpecification {
                 stream_enabled: true,
@@ -163,8 +193,8 @@ impl Probe<'_> {
             ..self.table(&["a"])
         };
         match self.database.create_table(create).await {
-            Ok(created) => Ok(!with_stream || created.table_description.stream_specification.is_some()),
-            Err(error) if with_stream && is_refusal(&error) => Ok(false),
+            Ok(created) => Ok(Some(created.table_description.stream_specification.is_some())),
+            Err(error) if with_stream && is_refusal(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -335,7 +365,7 @@ impl Probe<'_> {
         Ok(false)
     }
 
-    async fn takes_large_batches(&self) -> Result<bool, Error> {
+    async fn takes_batch(&self, of: usize) -> Result<bool, Error> {
         let put = |number: usize| WriteRequest {
             put_request: Some(PutRequest {
                 item: row("batch", &number.to_string()),
@@ -343,13 +373,50 @@ impl Probe<'_> {
             delete_request: None,
         };
         let batch = BatchWriteItem {
-            request_items: [(self.name.to_owned(), (0..26).map(put).collect())].into(),
+            request_items: [(self.name.to_owned(), (0..of).map(put).collect())].into(),
             ..BatchWriteItem::default()
         };
         match self.database.batch_write_item(batch).await {
             Err(error) if is_refusal(&error) => Ok(false),
             answer => answer.map(|_| true),
         }
+    }
+
+    async fn takes_transaction(&self, of: usize) -> Result<bool, Error> {
+        let put = |number: usize| TransactWriteItem {
+            put: Some(Box::new(Put {
+                table_name: self.name.to_owned(),
+                item: row("transaction", &number.to_string()),
+                ..Put::default()
+            })),
+            ..TransactWriteItem::default()
+        };
+        let transaction = TransactWriteItems {
+            transact_items: (0..of).map(put).collect(),
+            ..TransactWriteItems::default()
+        };
+        match self.database.transact_write_items(transaction).await {
+            Err(error) if is_refusal(&error) => Ok(false),
+            answer => answer.map(|_| true),
+        }
+    }
+
+    /// The tag of the table, at Alternator.
+    async fn write_isolation(&self) -> Result<Option<String>, Error> {
+        let asked = DescribeTable {
+            table_name: self.name.to_owned(),
+        };
+        let arn = self.database.describe_table(asked).await?.table.table_arn;
+        if !arn.starts_with(ALTERNATOR) {
+            return Ok(None);
+        }
+        let asked = ListTagsOfResource {
+            resource_arn: arn,
+            next_token: None,
+        };
+        let tags = self.database.list_tags_of_resource(asked).await?.tags;
+        let tag = tags.into_iter().find(|tag| tag.key == WRITE_ISOLATION);
+        Ok(Some(tag.map_or_else(|| "not set".to_owned(), |tag| tag.value)))
     }
 
     async fn has_time_to_live(&self) -> Result<bool, Error> {
@@ -412,6 +479,11 @@ fn index(hash: &[&str], projection: ProjectionType) -> GlobalSecondaryIndex {
 /// Whether the endpoint says that it does not do such a thing.
 fn is_refusal(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Validation | ErrorKind::UnknownOperation)
+}
+
+/// Whether conditional writes are exact under an isolation of Alternator; elsewhere they are.
+fn is_exact(isolation: Option<&str>) -> bool {
+    matches!(isolation, None | Some("a" | "always" | "always_use_lwt"))
 }
 
 /// Whether something was refused as it must be.

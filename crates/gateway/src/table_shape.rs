@@ -5,13 +5,18 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use trestle_api::{Database, DatabaseExt, DescribeTable, Error, KeyType, TableDescription};
+use trestle_expr::KeyAttribute;
 use trestle_item::{Item, codec};
+use trestle_partiql::Keys;
+use trestle_writes::refused_statement;
 
 /// The key of a table, and its indexes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TableShape {
     /// The key attributes: hash, then range.
     pub(crate) key: Vec<String>,
+    /// The same with their types.
+    typed_key: Vec<KeyAttribute>,
     /// Indexes that can be read consistently.
     local_indexes: Vec<String>,
     /// About how many rows there are.
@@ -22,8 +27,17 @@ impl TableShape {
     fn of(table: &TableDescription) -> Self {
         let mut key: Vec<_> = table.key_schema.iter().collect();
         key.sort_by_key(|part| part.key_type != KeyType::Hash);
+        let typed = key.iter().filter_map(|part| {
+            let mut defined = table.attribute_definitions.iter();
+            let defined = defined.find(|defined| defined.attribute_name == part.attribute_name)?;
+            Some(KeyAttribute {
+                name: part.attribute_name.clone(),
+                kind: defined.attribute_type,
+            })
+        });
         let local = table.local_secondary_indexes.iter().flatten();
         TableShape {
+            typed_key: typed.collect(),
             key: key.into_iter().map(|part| part.attribute_name.clone()).collect(),
             local_indexes: local.map(|index| index.index_name.clone()).collect(),
             rows: table.item_count,
@@ -42,6 +56,12 @@ impl TableShape {
     /// The hash key, which every row has.
     pub(crate) fn hash(&self) -> &str {
         self.key.first().map_or("", String::as_str)
+    }
+
+    /// The key as PartiQL sees it.
+    pub(crate) fn keys(&self) -> Result<Keys<'_>, Error> {
+        let (hash, range) = self.typed_key.split_at(self.typed_key.len().min(1));
+        Keys::new(hash, range).map_err(refused_statement)
     }
 
     /// Whether the rows that a query finds are those of this moment.

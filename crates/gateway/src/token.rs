@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use trestle_api::{
-    Database, DatabaseExt, Error, ErrorKind, GetItem, Put, TransactWriteItem, TransactWriteItems,
-};
+use serde::Serialize;
+use trestle_api::{Database, DatabaseExt, Error, ErrorKind, GetItem, Put, TransactWriteItem};
 use trestle_env::Timestamp;
 use trestle_item::{AttributeValue, Item, Map, Number, key};
 
@@ -31,12 +30,10 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    /// The token of a request, if it has one.
-    pub(crate) fn of(request: &TransactWriteItems) -> Result<Option<Self>, Error> {
-        let Some(name) = &request.client_request_token else {
-            return Ok(None);
-        };
-        let items = serde_json::to_vec(&request.transact_items);
+    /// The token of a request with these items, if it has one.
+    pub(crate) fn of<I: Serialize>(name: Option<&String>, items: &I) -> Result<Option<Self>, Error> {
+        let Some(name) = name else { return Ok(None) };
+        let items = serde_json::to_vec(items);
         let items = items.map_err(|error| Error::internal(error.to_string()))?;
         Ok(Some(Token {
             name: name.clone(),

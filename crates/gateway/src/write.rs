@@ -42,6 +42,20 @@ pub(crate) struct Asked {
     pub(crate) token: Option<Token>,
 }
 
+impl Asked {
+    /// The write of a single item.
+    pub(crate) fn one(write: Write) -> Self {
+        Asked {
+            writes: vec![(0, write)],
+            others: Vec::new(),
+            items: None,
+            capacity: None,
+            shows_item: false,
+            token: None,
+        }
+    }
+}
+
 /// A row before and after a write.
 pub(crate) type RowImages = (Option<Arc<Item>>, Option<Arc<Item>>);
 
@@ -191,6 +205,13 @@ impl Endpoint {
             own: asked.token.iter().map(|token| token.part(now)).collect(),
         };
         Ok((commit, finals))
+    }
+
+    /// What stands for the row of a write of a single item.
+    pub(crate) async fn id_of_one(&self, hook: &dyn Hook, asked: &Asked) -> Result<RowId, Error> {
+        let mut placed = self.place(hook, asked, self.clock.now()).await?;
+        let one = placed.pop().map(|placed| placed.id);
+        one.ok_or_else(|| Error::defect("a write of a single item has none"))
     }
 
     /// Finds tables and keys.

@@ -29,7 +29,8 @@ impl<'a> Keys<'a> {
         }
     }
 
-    pub(crate) fn attributes(self) -> impl Iterator<Item = &'a KeyAttribute> {
+    /// The key attributes, that of the partition first.
+    pub fn attributes(self) -> impl Iterator<Item = &'a KeyAttribute> {
         std::iter::once(self.hash).chain(self.range)
     }
 

@@ -26,6 +26,13 @@ pub struct RowCounts {
     pub throttled: u64,
 }
 
+impl RowCounts {
+    /// Rows of which it is known what became of them.
+    pub(crate) fn handled(&self) -> u64 {
+        self.done + self.unchanged + self.gone + self.left_out + self.failed
+    }
+}
+
 impl AddAssign for RowCounts {
     fn add_assign(&mut self, more: Self) {
         self.read += more.read;

@@ -271,7 +271,8 @@ pub(crate) fn wants(job: &Reindex, typer: Option<&Arc<dyn Typer>>, row: &Item) -
         return true;
     };
     let entity = typer.entity(&job.table, row);
-    entity.is_some_and(|entity| filter.names.iter().any(|name| **name == *entity))
+    let is_named = entity.is_some_and(|entity| filter.names.iter().any(|name| **name == *entity));
+    is_named != filter.are_left_out
 }
 
 /// Whether a row has the version that a reindex raises rows to, or a later one.

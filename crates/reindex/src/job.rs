@@ -94,6 +94,9 @@ pub enum ReindexScope {
 pub struct EntityFilter {
     /// The entities.
     pub names: Vec<String>,
+    /// Whether all rows are wanted but those of the entities.
+    #[serde(default)]
+    pub are_left_out: bool,
     /// The attribute that names the entity, if the model has one for the table.
     pub attribute: Option<String>,
     /// The model, for processes that do not have it.

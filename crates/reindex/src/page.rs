@@ -72,11 +72,8 @@ pub(crate) async fn read(
         WorkUnit::First { rows } => {
             let left = rows.saturating_sub(item.counts.read);
             let limit = u32::try_from(left).unwrap_or(u32::MAX).clamp(1, job.page_rows);
-            let mut page = scanned(database, scan(job, after, limit)).await?;
-            if left <= page.looked_at {
-                page.next = None;
-            }
-            Ok(page)
+            let page = scanned(database, scan(job, after, limit)).await?;
+            Ok(first_of(Some(*rows), job, typer, item, page))
         }
         WorkUnit::Partition { partition, range } => {
             queried(database, partition_query(job, partition, range, after)).await

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use trestle_api::{Error, Request, Scan, TableDescription};
 use trestle_item::{AttributeValue, Item, Number, ScalarType, from_base64};
-use trestle_model::Model;
+use trestle_model::{Model, Role};
 
-use crate::job::{EntityFilter, KeyPart, ReindexScope};
+use crate::job::{EntityFilter, KeyPart, ReindexMode, ReindexScope};
 use crate::row_letter::row_id;
 use crate::sort_range::SortRange;
 use crate::work_item::{KEYS_MAX, WorkItem, WorkUnit};
@@ -52,7 +52,7 @@ pub(crate) struct Planned {
 pub(crate) fn plan(job: &Reindex, model: Option<&(Arc<Model>, String)>) -> Result<Planned, ReindexError> {
     let all = |items| Planned {
         items,
-        entities: None,
+        entities: model.and_then(|(model, text)| but_kept(job, model, text)),
     };
     Ok(match &job.scope {
         ReindexScope::Complete => all(segments(job)),
@@ -108,10 +108,23 @@ fn no_entity(model: &Model, name: &str) -> ReindexError {
     ))
 }
 
+/// Rows that the database keeps for others follow those and are not touched by themselves.
+fn but_kept(job: &Reindex, model: &Model, text: &str) -> Option<EntityFilter> {
+    let entities = model.entities_of(model.table(&job.table)?);
+    let kept = entities.filter(|entity| *entity.role() != Role::Declared);
+    let names: Vec<String> = kept.map(|entity| entity.name().to_owned()).collect();
+    let are_touched = matches!(job.mode, ReindexMode::Touch { .. });
+    (are_touched && !names.is_empty()).then(|| EntityFilter {
+        are_left_out: true,
+        ..filter(job, model, text, names)
+    })
+}
+
 fn filter(job: &Reindex, model: &Model, text: &str, names: Vec<String>) -> EntityFilter {
     let attribute = model.table(&job.table).and_then(|table| table.entity_attribute());
     EntityFilter {
         names,
+        are_left_out: false,
         attribute: attribute.map(str::to_owned),
         model: text.to_owned(),
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use trestle_api::{Database, Error};
 use trestle_env::{Clock, ids};
@@ -115,7 +116,12 @@ impl Reindexer {
         let mut workers = JoinSet::new();
         for number in 0..job.workers.max(1) as usize {
             let process = Arc::clone(&process);
-            workers.spawn(async move { Worker { process, number }.run().await });
+            let worker = Worker {
+                process,
+                number,
+                progress: Mutex::default(),
+            };
+            workers.spawn(async move { worker.run().await });
         }
         let worked = tokio::select! {
             worked = all(workers) => worked,

@@ -1,11 +1,13 @@
 //! The rows of one page: each is tried, those that fail again by themselves, and those that keep failing become dead letters.
 
+use parking_lot::Mutex;
 use trestle_api::Error;
 use trestle_item::Item;
 
 use crate::gaps::is_at_version;
 use crate::handler::RowOutcome;
 use crate::process::Process;
+use crate::work_item::PageProgress;
 use crate::{Reindex, RowCounts, RowLetter};
 
 /// Attempts for which a row is not to blame count so much less.
@@ -28,6 +30,7 @@ pub(crate) async fn handle(
     job: &Reindex,
     rows: Vec<Item>,
     counts: &mut RowCounts,
+    progress: &Mutex<PageProgress>,
 ) -> Result<Vec<Item>, Error> {
     let mut finished = Vec::new();
     let mut open = Vec::new();
@@ -54,12 +57,13 @@ pub(crate) async fn handle(
     }
     let mut retries = 0;
     loop {
-        open = round(process, job, open, counts, &mut finished).await;
+        open = round(process, job, open, counts, &mut finished, progress).await;
         open = give_up(process, job, open, counts).await?;
         if open.is_empty() {
             return Ok(finished);
         }
         counts.retries += open.len() as u64;
+        tell(progress, counts, open.first());
         process.pause.wait(retries).await;
         retries += 1;
     }
@@ -72,6 +76,7 @@ async fn round(
     open: Vec<OpenRow>,
     counts: &mut RowCounts,
     finished: &mut Vec<Item>,
+    progress: &Mutex<PageProgress>,
 ) -> Vec<OpenRow> {
     let mut left = Vec::new();
     let mut any_taken = !finished.is_empty();
@@ -117,6 +122,7 @@ async fn round(
             any_taken = true;
             finished.push(key);
         }
+        tell(progress, counts, left.first().map(|(_, row)| row));
     }
     let judged = left
         .into_iter()
@@ -125,6 +131,14 @@ async fn round(
             false => row,
         });
     judged.collect()
+}
+
+/// Says how far the page is, and why a row of it is tried again.
+fn tell(progress: &Mutex<PageProgress>, counts: &RowCounts, open: Option<&OpenRow>) {
+    *progress.lock() = PageProgress {
+        counts: *counts,
+        reason: open.map(|row| row.reason.clone()),
+    };
 }
 
 /// A row that fails while others are taken has used an attempt.

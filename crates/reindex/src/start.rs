@@ -111,7 +111,7 @@ impl Reindexer {
         check_numbers(&asked)?;
         let table = self.described(&asked.table).await?;
         let mut warnings = Vec::new();
-        if let Some(unheard) = self.unheard(&asked, &table) {
+        if let Some(unheard) = self.unheard(&asked, &table).await {
             match asked.force {
                 true => warnings.push(unheard),
                 false => return Err(ReindexError::NothingListens(unheard)),
@@ -150,7 +150,7 @@ impl Reindexer {
     }
 
     /// Why nothing would listen.
-    fn unheard(&self, asked: &StartReindex, table: &TableDescription) -> Option<String> {
+    async fn unheard(&self, asked: &StartReindex, table: &TableDescription) -> Option<String> {
         match &asked.to {
             ReindexDestination::Stream { .. } => {
                 let stream = table.stream_specification.as_ref();
@@ -163,10 +163,11 @@ impl Reindexer {
                 }
             }
             ReindexDestination::Route(route) => {
-                let sender = self.setup.host.sender(route);
-                sender
-                    .err()
-                    .map(|why| format!("rows cannot be sent to route {route}: {why}"))
+                let why = match self.setup.host.sender(route) {
+                    Ok(sender) => sender.unheard().await,
+                    Err(why) => Some(why),
+                };
+                why.map(|why| format!("rows cannot be sent to route {route}: {why}"))
             }
         }
     }

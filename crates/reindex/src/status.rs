@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::job::{ReindexScope, ReindexState};
-use crate::work_item::{LiveLeases, WorkItem, WorkUnit};
+use crate::resend::is_again;
+use crate::work_item::{LiveLeases, WorkItem, WorkLease, WorkUnit};
 use crate::{Reindex, ReindexError, Reindexer, RowCounts};
 
 /// How a reindex is doing.
@@ -45,6 +46,8 @@ pub struct ReindexStatus {
     pub workers: Vec<WorkerStatus>,
     /// Processes that work on it.
     pub processes: u64,
+    /// Why a worker tries rows again at this moment, if one does.
+    pub held_up: Option<String>,
     /// When it started, in milliseconds since 1970.
     pub started_at: u64,
     /// When it ended.
@@ -95,7 +98,10 @@ struct WorkSum {
     done: u64,
     /// Rows that are named by their keys.
     named: u64,
+    /// Rows that are done once more and are yet to be read: they are in the scope already.
+    again: u64,
     counts: RowCounts,
+    held_up: Option<String>,
     workers: Vec<WorkerStatus>,
 }
 
@@ -103,14 +109,29 @@ impl WorkSum {
     fn add(&mut self, item: &WorkItem, live: &LiveLeases) {
         self.items += 1;
         self.done += u64::from(item.is_done);
-        self.counts += item.counts;
-        if let WorkUnit::Keys { keys } = &item.unit {
-            self.named += keys.len() as u64;
+        let mut counts = item.counts;
+        let is_live = |lease: &&WorkLease| !item.is_done && live.holds(&lease.owner, lease.until);
+        let lease = item.lease.as_ref().filter(is_live);
+        if lease.is_some() {
+            counts += RowCounts {
+                read: item.page.counts.handled(),
+                ..item.page.counts
+            };
+            self.held_up = self.held_up.take().or_else(|| item.page.reason.clone());
         }
-        if let Some(lease) = &item.lease
-            && !item.is_done
-            && live.holds(&lease.owner, lease.until)
-        {
+        let named = match &item.unit {
+            WorkUnit::Keys { keys } => keys.len() as u64,
+            _ => 0,
+        };
+        match is_again(&item.id) {
+            true => {
+                self.again += named.saturating_sub(counts.read);
+                counts.read = 0;
+            }
+            false => self.named += named,
+        }
+        self.counts += counts;
+        if let Some(lease) = lease {
             self.workers.push(WorkerStatus {
                 worker: lease.owner.clone(),
                 work_item: item.id.clone(),
@@ -126,7 +147,7 @@ impl WorkSum {
             true => counts.read,
             false => self.expected(job).max(counts.read),
         };
-        let waiting = rows - counts.read;
+        let waiting = rows - counts.read + self.again;
         let ended = job.ended_at.unwrap_or(now);
         let seconds = ended.saturating_sub(job.started_at) as f64 / 1000.0;
         let rate = if seconds > 0.0 {
@@ -155,7 +176,7 @@ impl WorkSum {
                 (true, _) => 100.0,
                 (false, 0) => 0.0,
                 // It is not done before all are read, however many there turn out to be.
-                (false, rows) => (counts.read as f64 / rows as f64 * 100.0).min(99.9),
+                (false, rows) => (counts.read as f64 / (rows + self.again) as f64 * 100.0).min(99.9),
             },
             rate,
             seconds_left: is_timed.then(|| (waiting as f64 / rate).ceil() as u64),
@@ -163,6 +184,7 @@ impl WorkSum {
             work_items_done: self.done,
             workers: self.workers,
             processes: 0,
+            held_up: self.held_up,
             started_at: job.started_at,
             ended_at: job.ended_at,
         }

@@ -57,6 +57,16 @@ pub(crate) struct WorkItem {
     pub(crate) counts: RowCounts,
     pub(crate) is_done: bool,
     pub(crate) lease: Option<WorkLease>,
+    /// Of the page that a worker is at, beside `counts`.
+    pub(crate) page: PageProgress,
+}
+
+/// How far a worker is with the page that it is at. If the worker ends, the page is done again, and this counts no more.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PageProgress {
+    pub(crate) counts: RowCounts,
+    /// Why rows of it are tried again, if they are.
+    pub(crate) reason: Option<String>,
 }
 
 /// Who works on an item, and until when no other worker does.
@@ -114,6 +124,7 @@ impl WorkItem {
             counts: RowCounts::default(),
             is_done: false,
             lease: None,
+            page: PageProgress::default(),
         }
     }
 
@@ -128,6 +139,10 @@ impl WorkItem {
             counts: from_json(row, "counts")?,
             is_done: row.get("done").and_then(AttributeValue::as_bool).unwrap_or(false),
             lease: WorkLease::read(row),
+            page: match row.contains_key("page") {
+                true => from_json(row, "page")?,
+                false => PageProgress::default(),
+            },
         })
     }
 
@@ -254,9 +269,9 @@ impl StateTable {
             is_over += " OR NOT begins_with(#owner, :opening)";
         }
         let change = Conditional {
-            names: &["owner", "until", "done"],
+            names: &["owner", "until", "done", "page"],
             values,
-            update: "SET #owner = :owner, #until = :until",
+            update: "SET #owner = :owner, #until = :until REMOVE #page",
             condition: &format!("#done = :false AND ({is_over})"),
         };
         let claimed = self.update(key(&work_of(job), id), change).await?;
@@ -277,12 +292,13 @@ impl StateTable {
             (":done", item.is_done.into()),
         ]);
         let mut update = "SET #until = :until, #counts = :counts, #done = :done".to_owned();
-        let mut names = vec!["owner", "until", "counts", "done"];
+        let mut names = vec!["owner", "until", "counts", "done", "page"];
         if let Some(position) = &item.position {
             values.insert(":position", to_json(position)?);
             names.push("position");
             update += ", #position = :position";
         }
+        update += " REMOVE #page";
         let change = Conditional {
             names: &names,
             values,
@@ -294,14 +310,21 @@ impl StateTable {
     }
 
     /// Renews a lease in the middle of a page. `false` if another worker has taken the item over.
-    pub(crate) async fn renew(&self, job: &str, id: &str, lease: &WorkLease) -> Result<bool, Error> {
+    pub(crate) async fn renew(
+        &self,
+        job: &str,
+        id: &str,
+        lease: &WorkLease,
+        page: &PageProgress,
+    ) -> Result<bool, Error> {
         let change = Conditional {
-            names: &["owner", "until"],
+            names: &["owner", "until", "page"],
             values: Item::from([
                 (":owner", AttributeValue::from(lease.owner.as_str())),
                 (":until", lease.until.as_millis().into()),
+                (":page", to_json(page)?.into()),
             ]),
-            update: "SET #until = :until",
+            update: "SET #until = :until, #page = :page",
             condition: "#owner = :owner",
         };
         Ok(self.update(key(&work_of(job), id), change).await?.is_some())
@@ -310,9 +333,9 @@ impl StateTable {
     /// Gives an item back, so that another worker can go on with it at once.
     pub(crate) async fn give_back(&self, job: &str, id: &str, owner: &str) -> Result<(), Error> {
         let change = Conditional {
-            names: &["owner", "until"],
+            names: &["owner", "until", "page"],
             values: Item::from([(":owner", owner)]),
-            update: "REMOVE #owner, #until",
+            update: "REMOVE #owner, #until, #page",
             condition: "#owner = :owner",
         };
         self.update(key(&work_of(job), id), change).await.map(drop)

@@ -4,7 +4,9 @@
 //! page that each worker was at is done again.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use trestle_api::Error;
 use trestle_env::Alarm;
 use trestle_item::Item;
@@ -16,17 +18,22 @@ use crate::process::Process;
 use crate::retry::is_transient;
 use crate::rows;
 use crate::split::Heat;
-use crate::work_item::{WorkItem, WorkLease, WorkUnit};
+use crate::work_item::{PageProgress, WorkItem, WorkLease, WorkUnit};
 use crate::work_pool::{LOOK_AGAIN, NextWork};
 use crate::{Reindex, ReindexError, RowCounts, RowLetter};
 
 /// How often in a row a worker tries again when the database answers with errors of the moment.
 const FAILURES_MAX: u32 = 12;
 
+/// How often a worker that is at a page for long tells how far it is.
+const TELL: Duration = Duration::from_secs(2);
+
 /// One worker of a process.
 pub(crate) struct Worker {
     pub(crate) process: Arc<Process>,
     pub(crate) number: usize,
+    /// How far it is with its page.
+    pub(crate) progress: Mutex<PageProgress>,
 }
 
 /// How a worker leaves a work item.
@@ -165,12 +172,13 @@ impl Worker {
         let mut work = std::pin::pin!(work);
         loop {
             let mut alarm = Alarm::new(Arc::clone(&self.process.clock));
-            let due = self.process.clock.now().plus(self.process.lease / 3);
+            let due = self.process.clock.now().plus(TELL.min(self.process.lease / 3));
             tokio::select! {
                 done = &mut work => return done.map(Some),
                 () = alarm.at(due) => {
                     let lease: WorkLease = self.process.lease_of(self.number);
-                    if !self.process.state.renew(&self.process.name, id, &lease).await? {
+                    let progress = self.progress.lock().clone();
+                    if !self.process.state.renew(&self.process.name, id, &lease, &progress).await? {
                         return Ok(None);
                     }
                 }
@@ -183,6 +191,7 @@ impl Worker {
     async fn page(&self, job: &Reindex, item: &WorkItem, may_be_again: bool) -> Result<PageDone, Error> {
         let process = &*self.process;
         let mut counts = RowCounts::default();
+        *self.progress.lock() = PageProgress::default();
         process.reads.take(1.0).await;
         let read = process
             .insist(&mut counts, || {
@@ -199,7 +208,7 @@ impl Worker {
         counts.read += read.looked_at;
         counts.throttled += read.unprocessed;
         counts.retries += read.unprocessed;
-        let finished = rows::handle(process, job, read.rows, &mut counts).await?;
+        let finished = rows::handle(process, job, read.rows, &mut counts, &self.progress).await?;
         self.note_missing(job, &read.missing, &mut counts).await?;
         let may_have_letters = may_be_again || matches!(item.unit, WorkUnit::Keys { .. });
         if may_have_letters && process.state.has_letters(&job.name).await? {

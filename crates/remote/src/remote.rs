@@ -5,7 +5,8 @@ use crate::identity::{Identity, SignatureRefusal};
 use crate::lost::{NoAnswer, unknown};
 use crate::own_thread::OwnThread;
 use crate::repeat::{recognisable, repeat};
-use crate::retry::{RetryQuota, TRIES_MAX, is_throttled, pause};
+use crate::retry::{RetryQuota, is_throttled, pause};
+use crate::sending_rate::SendingRate;
 use crate::settings::{BadSettings, Settings};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -34,6 +35,9 @@ struct Inner {
     streams: Option<Client>,
     identity: Identity,
     retries: RetryQuota,
+    tries_max: u32,
+    /// In adaptive mode.
+    rate: Option<SendingRate>,
     clock: EndpointClock,
 }
 
@@ -66,6 +70,8 @@ impl Remote {
                 streams: settings.streams_client()?,
                 identity: Identity::of(&settings),
                 retries: RetryQuota::default(),
+                tries_max: settings.tries_max()?,
+                rate: settings.is_adaptive()?.then(SendingRate::default),
                 clock: EndpointClock::default(),
                 settings,
             }),
@@ -91,12 +97,19 @@ impl Remote {
         let mut tries = 1;
         let mut paid = None;
         loop {
+            if let Some(rate) = &self.inner.rate {
+                rate.acquire().await;
+            }
             let tried = self.inner.attempt_as_someone(&call).await;
+            if let Some(rate) = &self.inner.rate {
+                rate.learn(matches!(tried, Tried::Refused(_)));
+            }
             if let Tried::Answered(_) = tried {
                 self.inner.retries.give_back(paid);
             }
             let price = call.price_after(&tried);
-            let may_repeat = price.is_some_and(|price| tries < TRIES_MAX && self.inner.retries.take(price));
+            let may_repeat =
+                price.is_some_and(|price| tries < self.inner.tries_max && self.inner.retries.take(price));
             if !may_repeat {
                 return self.inner.result(&call, tried, tries);
             }

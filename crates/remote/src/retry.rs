@@ -5,7 +5,7 @@ use std::time::Duration;
 use trestle_api::{Error, ErrorKind};
 use trestle_env::ids::random_u64;
 
-/// The most tries of one request.
+/// The most tries of one request, if nothing else is said.
 pub(crate) const TRIES_MAX: u32 = 4;
 
 const FIRST_PAUSE_MAX: Duration = Duration::from_millis(100);

@@ -1,5 +1,6 @@
 //! Which endpoint, and as whom.
 
+use crate::retry::TRIES_MAX;
 use crate::streams::streams_host;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,6 +41,10 @@ pub struct Settings {
     pub proxy: Option<Proxy>,
     /// How long a single try may take.
     pub timeout: Option<Duration>,
+    /// How requests that fail are tried again: `standard`, if nothing is said, or `adaptive`.
+    pub retry_mode: Option<String>,
+    /// The most tries of one request: 4, if nothing is said.
+    pub max_attempts: Option<String>,
     /// Dates signatures.
     pub clock: Arc<dyn Clock>,
 }
@@ -56,12 +61,15 @@ impl Settings {
             ca_file: None,
             proxy: None,
             timeout: Some(TIMEOUT),
+            retry_mode: None,
+            max_attempts: None,
             clock: Arc::new(SystemClock::new()),
         }
     }
 
     /// An endpoint, with what the variables of this process say as AWS names them: credentials from all the sources of
-    /// [`trestle_credentials`], `AWS_REGION` or `AWS_DEFAULT_REGION`, `AWS_CA_BUNDLE`, `HTTPS_PROXY` and `NO_PROXY`, and
+    /// [`trestle_credentials`], `AWS_REGION` or `AWS_DEFAULT_REGION`, `AWS_CA_BUNDLE`, `HTTPS_PROXY` and `NO_PROXY`,
+    /// `AWS_RETRY_MODE` and `AWS_MAX_ATTEMPTS`, and
     /// `AWS_ENDPOINT_URL_DYNAMODB_STREAMS`, if the endpoint is that of `AWS_ENDPOINT_URL_DYNAMODB`.
     #[must_use]
     pub fn from_environment(endpoint: impl Into<String>) -> Self {
@@ -77,6 +85,8 @@ impl Settings {
             credentials: CredentialSource::searched(SourceChain::new(&endpoint, &variable)),
             proxy: Proxy::from_variables(&variable),
             ca_file: variable("AWS_CA_BUNDLE").map(PathBuf::from),
+            retry_mode: variable("AWS_RETRY_MODE"),
+            max_attempts: variable("AWS_MAX_ATTEMPTS"),
             ..Settings::new(endpoint)
         };
         // Streams of another endpoint would be those of other tables.
@@ -94,6 +104,31 @@ impl Settings {
     pub(crate) fn signed_region(&self) -> String {
         let region = self.region.clone().or_else(|| self.region_of_host());
         region.unwrap_or_else(|| DEFAULT_REGION.to_owned())
+    }
+
+    /// Whether requests are sent more slowly while the endpoint throttles.
+    pub(crate) fn is_adaptive(&self) -> Result<bool, BadSettings> {
+        match self.retry_mode.as_deref() {
+            // The legacy mode of SDKs differs in pauses and in what it counts, which nothing depends on.
+            None | Some("standard" | "legacy") => Ok(false),
+            Some("adaptive") => Ok(true),
+            Some(other) => Err(BadSettings(format!(
+                "the retry mode (AWS_RETRY_MODE) is {other:?}: it must be standard or adaptive"
+            ))),
+        }
+    }
+
+    /// The most tries of one request.
+    pub(crate) fn tries_max(&self) -> Result<u32, BadSettings> {
+        let Some(given) = &self.max_attempts else {
+            return Ok(TRIES_MAX);
+        };
+        match given.parse() {
+            Ok(tries) if tries > 0 => Ok(tries),
+            _ => Err(BadSettings(format!(
+                "the number of attempts (AWS_MAX_ATTEMPTS) is {given:?}: it must be a whole number of at least 1"
+            ))),
+        }
     }
 
     /// A client for the endpoint.
@@ -184,6 +219,28 @@ mod tests {
         );
         assert_eq!(told("http://localhost:9000", elsewhere), None);
         assert_eq!(told("http://localhost:8000", "http://localhost:8000"), None);
+    }
+
+    #[test]
+    fn retries_are_as_the_environment_says_and_what_cannot_be_is_refused() {
+        let of = |mode: &str, tries: &str| {
+            let settings = with(
+                "http://localhost:8000",
+                &[("AWS_RETRY_MODE", mode), ("AWS_MAX_ATTEMPTS", tries)],
+            );
+            Ok::<_, BadSettings>((settings.is_adaptive()?, settings.tries_max()?))
+        };
+        assert_eq!(of("", ""), Ok((false, TRIES_MAX)));
+        assert_eq!(of("standard", "1"), Ok((false, 1)));
+        assert_eq!(of("adaptive", "10"), Ok((true, 10)));
+        for (mode, tries, named) in [
+            ("fast", "", "AWS_RETRY_MODE"),
+            ("", "0", "AWS_MAX_ATTEMPTS"),
+            ("", "x", "AWS_MAX_ATTEMPTS"),
+        ] {
+            let error = of(mode, tries).unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+        }
     }
 
     #[test]

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trestle_admin::{
     AdminCall, AdminError, Administration, AdministrationExt, BACKUP, Call, ListMigrations, ListRoutes,
-    ReadMetrics,
+    ReadGateway, ReadMetrics,
 };
 use trestle_api::{Database, Error, ErrorKind};
 use trestle_embedded::StorageReads;
@@ -410,10 +410,10 @@ impl Service {
 
     async fn metrics_page(&self) -> String {
         let administration = self.administration.as_ref();
-        // Without routes, migrations or reindexes there are no figures of them.
-        let routes = administration.and_then(|administration| administration.ask(ListRoutes {}).ok());
-        let migrations =
-            administration.and_then(|administration| administration.ask(ListMigrations::default()).ok());
+        // Without routes, migrations or reindexes there are no figures of them; only a gateway has an endpoint.
+        let routes = asked(administration, ListRoutes {}).await;
+        let migrations = asked(administration, ListMigrations::default()).await;
+        let gateway = asked(administration, ReadGateway {}).await;
         let reindexes = match administration {
             Some(administration) => metrics::reindexes::running(administration).await,
             None => Vec::new(),
@@ -429,6 +429,7 @@ impl Service {
             + &metrics::routes::render(&routes.unwrap_or_default())
             + &metrics::migrations::render(&migrations.unwrap_or_default().migrations)
             + &metrics::reindexes::render(&reindexes)
+            + &metrics::gateway::render(gateway.as_ref())
     }
 
     pub(crate) async fn read(&self, body: Upload) -> Result<Bytes, Refused> {
@@ -471,6 +472,19 @@ pub(crate) fn target(headers: &HeaderMap) -> &str {
 
 /// The path of the metrics.
 const METRICS: &str = "/metrics";
+
+/// What the administration answers, if it does. It may read rows of an endpoint, which takes a moment.
+async fn asked<C: Call + Send + 'static>(
+    administration: Option<&Arc<dyn Administration>>,
+    call: C,
+) -> Option<C::Answer>
+where
+    C::Answer: Send,
+{
+    let administration = Arc::clone(administration?);
+    let ask = move || administration.ask(call).ok();
+    tokio::task::spawn_blocking(ask).await.ok().flatten()
+}
 
 /// No script of another origin may read what the administration answers, or the metrics.
 static NO_ORIGIN: CorsOrigins = CorsOrigins::Only(Vec::new());

@@ -4,6 +4,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod faults;
+pub(crate) mod gateway;
 mod histogram;
 pub(crate) mod history;
 pub(crate) mod migrations;

@@ -222,6 +222,37 @@ async fn calls_and_texts_wait_for_the_end_of_quiet_hours_and_mail_does_not() {
 }
 
 #[tokio::test]
+async fn in_quiet_hours_the_mail_of_a_stage_is_sent_and_its_texts_wait() {
+    let world = World::new().await;
+    let contact = quiet(&world, "UTC").await;
+    world.method(&contact, draft("text", "+4930101", 60, 1)).await;
+    world.method(&contact, draft("email", "a@b.example", 60, 1)).await;
+    world
+        .method(&contact, draft("email", "later@b.example", 60, 2))
+        .await;
+    let search = world.begin(&contact).await;
+    world.settle(1).await;
+    world.advance(60).await;
+    assert_eq!(
+        world.recorder.destinations(),
+        ["a@b.example"],
+        "what is next waits for the text"
+    );
+    world.advance(3600 - 60).await;
+    world.advance(60).await;
+    assert_eq!(
+        told(&world, &search).await,
+        [
+            "08:00:00 the search began",
+            "08:00:00 email to a@b.example",
+            "08:01:00 quiet hours hold the search back until 2027-01-15T09:00:00.000Z",
+            "09:00:00 text to +4930101",
+            "09:01:00 email to later@b.example",
+        ]
+    );
+}
+
+#[tokio::test]
 async fn quiet_hours_are_those_of_the_contacts_clock_and_urgent_searches_do_not_wait() {
     let world = World::new().await;
     let berlin = quiet(&world, "Europe/Berlin").await;

@@ -68,6 +68,9 @@ pub(super) fn status(report: &ReindexReport) {
             worker.worker, worker.work_item
         ));
     }
+    if let Some(reason) = &status.held_up {
+        line(&format!("  rows are tried again: {reason}"));
+    }
     if let Some(error) = &report.error {
         line(&format!("  it cannot go on, and is tried again: {error}"));
     }

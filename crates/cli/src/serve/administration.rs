@@ -34,6 +34,9 @@ impl Administration for ServerAdministration {
             AdminCall::DeleteCollection(call) => {
                 collections::answer(&self.db, call).map(AdminAnswer::DeleteCollection)
             }
+            AdminCall::ReadGateway(_) => Err(AdminError::not_found(
+                "this server has data of its own; only a gateway (`trestle serve --backend URL`) has an endpoint",
+            )),
             AdminCall::PauseWrites(call) => copies::pause(&self.db, &call).map(AdminAnswer::PauseWrites),
             AdminCall::ResumeWrites(call) => copies::resume(&self.db, &call).map(AdminAnswer::ResumeWrites),
             AdminCall::WriteKeptRows(call) => copies::write(&self.db, call).map(AdminAnswer::WriteKeptRows),

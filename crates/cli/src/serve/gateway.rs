@@ -9,13 +9,19 @@ use crate::config::{BackendConfig, Config};
 use crate::exit::{Code, Failure};
 use crate::routes::doors::Openings;
 use crate::runtime;
+use parking_lot::Mutex;
 use std::sync::Arc;
-use trestle_admin::{AdminAnswer, AdminCall, AdminError, Administration};
+use std::time::{Duration, Instant};
+use trestle_admin::{AdminAnswer, AdminCall, AdminError, Administration, GatewayStatus};
+use trestle_api::Wait;
 use trestle_env::{Clock, SystemClock};
-use trestle_gateway::{Gateway, GatewayError};
+use trestle_gateway::{Gateway, GatewayError, PastWrites, PastWritesOptions, StoredProbe};
 use trestle_remote::{Remote, Settings as RemoteSettings};
 use trestle_server::{Faults, Hooks};
 use trestle_targets::Surroundings;
+
+/// How long what is stored of a probe is taken as known.
+const PROBE_KNOWN: Duration = Duration::from_secs(60);
 
 /// Serves until told to stop. Data, streams and tables are those of the endpoint; models are kept there, too.
 pub(super) fn serve(config: &Config, url: &str) -> Result<(), Failure> {
@@ -43,9 +49,14 @@ pub(super) fn serve(config: &Config, url: &str) -> Result<(), Failure> {
     if let Some(file) = &config.storage.routes {
         routes.apply_file(file)?;
     }
+    let past_writes = gateway.watch_past_writes(past_writes_options(&config.backend));
+    let past_writes = Arc::new(past_writes.map_err(|error| cannot_open(url, error.into()))?);
     let administration = GatewayAdministration {
         gateway: gateway.clone(),
+        url: url.to_owned(),
+        probe: Mutex::default(),
         routes: Arc::clone(&routes),
+        past_writes: Arc::clone(&past_writes),
         faults: faults.clone(),
     };
     let hooks = Hooks {
@@ -89,10 +100,26 @@ fn refuse_local_settings(config: &Config) -> Result<(), Failure> {
 fn remote_settings(url: &str, backend: &BackendConfig) -> RemoteSettings {
     let mut settings = RemoteSettings::from_environment(url);
     settings.region = backend.region.clone().or(settings.region);
+    settings.retry_mode = backend.retry_mode.clone().or(settings.retry_mode);
+    settings.max_attempts = backend
+        .max_attempts
+        .map(|tries| tries.to_string())
+        .or(settings.max_attempts);
     if let Some(profile) = &backend.profile {
         settings.credentials = settings.credentials.with_profile(profile);
     }
     settings
+}
+
+fn past_writes_options(backend: &BackendConfig) -> PastWritesOptions {
+    let default = PastWritesOptions::default();
+    PastWritesOptions {
+        follow: backend.follow.unwrap_or(default.follow),
+        recount: backend
+            .recount_seconds
+            .map_or(default.recount, Duration::from_secs),
+        sweep: backend.sweep_seconds.map(Duration::from_secs).or(default.sweep),
+    }
 }
 
 fn cannot_open(url: &str, error: GatewayError) -> Failure {
@@ -107,7 +134,11 @@ fn cannot_open(url: &str, error: GatewayError) -> Failure {
 /// Answers the callers of a gateway: models, routes, and the faults of tests.
 struct GatewayAdministration {
     gateway: Gateway,
+    url: String,
+    /// What is stored of the last probe, and when it was read.
+    probe: Mutex<(Option<Instant>, Option<StoredProbe>)>,
     routes: Arc<GatewayRoutes>,
+    past_writes: Arc<PastWrites>,
     faults: Option<Arc<Faults>>,
 }
 
@@ -117,6 +148,9 @@ impl Administration for GatewayAdministration {
             Ok(answered) => return answered,
             Err(call) => *call,
         };
+        if let AdminCall::ReadGateway(_) = call {
+            return self.status().map(AdminAnswer::ReadGateway);
+        }
         match clock_and_faults(call, None, self.faults.as_ref()) {
             Ok(answered) => answered,
             Err(call) => match server_only(&call) {
@@ -131,6 +165,29 @@ impl Administration for GatewayAdministration {
 }
 
 impl GatewayAdministration {
+    /// What is stored of the last probe: read once a minute, because metrics ask often.
+    fn probe(&self) -> Option<StoredProbe> {
+        let mut known = self.probe.lock();
+        let (read, probe) = &mut *known;
+        if read.is_none_or(|read| read.elapsed() >= PROBE_KNOWN) {
+            match self.gateway.stored_probe().wait() {
+                Ok(stored) => *probe = stored,
+                Err(error) => tracing::warn!("what was found out about the endpoint cannot be read: {error}"),
+            }
+            *read = Some(Instant::now());
+        }
+        probe.clone()
+    }
+
+    fn status(&self) -> Result<GatewayStatus, AdminError> {
+        let probe = self.probe().map(serde_json::to_value).transpose();
+        Ok(GatewayStatus {
+            endpoint: self.url.clone(),
+            probe: probe.map_err(AdminError::failed)?,
+            past_writes: self.past_writes.status(),
+        })
+    }
+
     /// The routes of a version that takes effect do so at the gateway that runs routes; here at once, if it is this one.
     fn of_models(&self, call: AdminCall) -> Result<AdminAnswer, AdminError> {
         let text = match &call {

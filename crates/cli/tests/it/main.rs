@@ -9,8 +9,13 @@ mod copy;
 mod copy_endpoint;
 mod delete_collection;
 #[cfg(unix)]
+mod endpoint_check;
+mod error_texts;
+#[cfg(unix)]
 mod faults;
 mod file_sizes;
+#[cfg(unix)]
+mod gateway_past_writes;
 #[cfg(unix)]
 mod gateway_routes;
 mod import_cassandra;

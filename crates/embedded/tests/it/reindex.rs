@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use trestle_api::{DeleteTable, DescribeTable, ErrorKind};
+use trestle_api::{DeleteTable, DescribeTable, ErrorKind, PutItem};
 use trestle_embedded::{Embedded, EngineOptions};
 use trestle_engine::Engine;
 use trestle_env::VirtualClock;
-use trestle_reindex::{ReindexDestination, ReindexState, StartReindex};
+use trestle_item::{AttributeValue, Item};
+use trestle_reindex::{Against, ReindexDestination, ReindexScope, ReindexState, StartReindex};
 
 use crate::support::{World, apply, put, rows, until};
 
@@ -56,6 +57,73 @@ fn delete_table(db: &Embedded, clock: &VirtualClock) {
         let described = db.run(DescribeTable { table_name });
         described.is_err_and(|error| error.kind() == ErrorKind::ResourceNotFound)
     });
+}
+
+const TAGGED: &str = r##"
+model = "library"
+[table.catalogue]
+key = ["pk"]
+entity_attribute = "kind"
+stream = "new-and-old-images"
+[entity.record]
+table = "catalogue"
+key = { pk = "record#{id}" }
+reindex_version = "reindexVersion"
+attributes = { id = "string", tags = "list" }
+[entity.record.entries.by_tag]
+of = "tags"
+member = "tag"
+key = { pk = "tag#{tag}#{id}" }
+"##;
+
+#[tokio::test]
+async fn rows_that_the_database_keeps_are_left_out_and_are_no_gaps() {
+    let world = World::new();
+    let db = world.open();
+    apply(&db, TAGGED);
+    for number in 0..10 {
+        let mut item = Item::from([("kind", "record"), ("id", &number.to_string())]);
+        item.insert("tags", AttributeValue::L(vec!["a".into(), "b".into()]));
+        db.run(PutItem {
+            table_name: "catalogue".to_owned(),
+            item,
+            ..PutItem::default()
+        })
+        .unwrap();
+    }
+    assert_eq!(rows(&db, "catalogue").len(), 30);
+    let reindexer = db.reindexer();
+    reindexer.start(to_version("one", 7)).await.unwrap();
+    reindexer.work("one").await.unwrap();
+    let counts = reindexer.status("one").await.unwrap().counts;
+    assert_eq!((counts.done, counts.left_out, counts.unchanged), (10, 20, 0));
+    let mut named = Vec::new();
+    let mut on_gap = |id: &str| {
+        named.push(id.to_owned());
+        Ok(())
+    };
+    let gaps = reindexer
+        .gaps("one", &Against::Itself, &mut on_gap)
+        .await
+        .unwrap();
+    assert_eq!((gaps, named), (0, Vec::new()));
+    let page = reindexer
+        .gap_page("one", &Against::Itself, None, 100)
+        .await
+        .unwrap();
+    assert_eq!(page.ids, Vec::<String>::new());
+
+    let first = StartReindex {
+        scope: ReindexScope::First(4),
+        ..to_version("two", 8)
+    };
+    reindexer.start(first).await.unwrap();
+    reindexer.work("two").await.unwrap();
+    assert_eq!(
+        reindexer.status("two").await.unwrap().counts.done,
+        4,
+        "entries are not among the first"
+    );
 }
 
 /// The clock stands still, so that no lease ends by itself.

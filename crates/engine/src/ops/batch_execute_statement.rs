@@ -8,7 +8,11 @@ use trestle_api::{
     ConsumedCapacity, Error, ReturnConsumedCapacity,
 };
 use trestle_item::size;
-use trestle_partiql::{Parsed, Projection, Statement, parse};
+use trestle_partiql::{Parsed, Projection, Statement};
+use trestle_writes::{
+    StatementShown, StatementWrite, bind_statement, check_batch_is_of_one_kind, parse_alone,
+    refused_statement, write_of_statement,
+};
 
 use super::get_item;
 use crate::capacity::{Consumed, Read};
@@ -16,26 +20,20 @@ use crate::catalog::Table;
 use crate::completion::Completion;
 use crate::layout::ItemKey;
 use crate::shared::Shared;
-use crate::statement::{self, Shown};
+use crate::statement;
 use crate::transaction::{Actor, Transaction};
-use crate::write_item::Placed;
-use crate::{Engine, ops};
+use crate::write_item::{ItemWrite, Placed};
+use crate::{Engine, image, ops};
 
 pub(crate) fn run(engine: &Engine, request: BatchExecuteStatement) -> Completion {
     let shared = engine.shared();
-    let parsed: Vec<Result<Parsed, Error>> = request
-        .statements
-        .iter()
-        .map(|member| readable(&member.statement))
-        .collect();
-    let reads = parsed.iter().flatten().filter(|parsed| parsed.is_read()).count();
-    let writes = parsed.iter().flatten().count() - reads;
-    if reads > 0 && writes > 0 {
-        return Completion::Ready(Err(Error::validation(
-            "Read and write requests together in the same batch is not supported.",
-        )));
-    }
-    if reads > 0 {
+    let members = request.statements.iter();
+    let parsed: Vec<Slot<Parsed>> = members.map(|member| parse_alone(&member.statement)).collect();
+    let reads = match check_batch_is_of_one_kind(parsed.iter().flatten()) {
+        Ok(reads) => reads,
+        Err(error) => return Completion::Ready(Err(error)),
+    };
+    if reads {
         return ops::read(shared.in_one_layout(|_| {
             let members = request.statements.iter().zip(&parsed);
             let gets = members
@@ -57,15 +55,6 @@ pub(crate) fn run(engine: &Engine, request: BatchExecuteStatement) -> Completion
 
 /// One statement, or why it does not run.
 type Slot<T> = Result<T, Error>;
-
-/// The statement, if it can stand in a batch.
-fn readable(text: &str) -> Slot<Parsed> {
-    let parsed = parse(text).map_err(statement::refused)?;
-    if parsed.is_exists() {
-        return Err(Error::validation(statement::EXISTS_MISPLACED));
-    }
-    Ok(parsed)
-}
 
 /// No item may be named twice.
 fn check_distinct(places: impl Iterator<Item = Vec<u8>>) -> Result<(), Error> {
@@ -93,12 +82,12 @@ fn get(shared: &Shared, member: &BatchStatementRequest, parsed: &Parsed) -> Slot
     if let Some(index) = parsed.index().and_then(|name| table.index(name)) {
         statement::keys(&index.key)?;
     }
-    let Statement::Select(select) = statement::bind(parsed, member.parameters.as_ref())? else {
+    let Statement::Select(select) = bind_statement(parsed, member.parameters.as_ref())? else {
         return Err(Error::internal("a write was taken for a read"));
     };
     let key = select
         .key(statement::keys(&table.key)?)
-        .map_err(statement::refused)?;
+        .map_err(refused_statement)?;
     let key = key.ok_or_else(|| {
         Error::validation(
             "Select statements within BatchExecuteStatement must specify the primary key in the where clause.",
@@ -148,21 +137,21 @@ fn read(
 /// A statement that writes one item.
 struct Change {
     placed: Placed,
-    shown: Shown,
+    shown: StatementShown,
     /// Whether a running transaction has the item.
     taken: bool,
 }
 
 fn change(shared: &Shared, member: &BatchStatementRequest, parsed: &Parsed) -> Slot<Change> {
     let table = statement::table(shared, parsed)?;
-    let bound = statement::bind(parsed, member.parameters.as_ref())?;
+    let bound = bind_statement(parsed, member.parameters.as_ref())?;
     let show = trestle_writes::shows(member.return_values_on_condition_check_failure);
-    let write = statement::write(bound, &table, show)?;
-    let placed = write.item.place(&shared.catalog.load(), shared)?;
+    let StatementWrite { write, shown } = write_of_statement(bound, statement::written(&table)?, show)?;
+    let placed = ItemWrite::from(write).place(&shared.catalog.load(), shared)?;
     Ok(Change {
         taken: shared.conflicts.has(&placed.place()),
         placed,
-        shown: write.shown,
+        shown,
     })
 }
 
@@ -201,7 +190,10 @@ fn write_one(
         Ok(mut outcome) => {
             used.add(&outcome.table, std::mem::take(&mut outcome.consumed));
             BatchStatementResponse {
-                item: change.shown.of(&outcome),
+                item: change.shown.of(
+                    image::item(outcome.old.as_ref()),
+                    image::item(outcome.new.as_ref()),
+                ),
                 table_name: Some(name),
                 error: None,
             }

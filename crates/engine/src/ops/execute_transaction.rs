@@ -1,12 +1,12 @@
 //! `ExecuteTransaction`: several statements as one, all reads or all writes.
 
-use std::sync::Arc;
-
 use trestle_api::{
-    CancellationReason, Error, ErrorKind, ExecuteTransaction, ExecuteTransactionOutput, Get, ItemResponse,
-    ParameterizedStatement, TransactGetItem, TransactGetItems,
+    Error, ExecuteTransaction, ExecuteTransactionOutput, Get, ItemResponse, TransactGetItem, TransactGetItems,
 };
-use trestle_partiql::{Parsed, Projection, Select, Statement, parse};
+use trestle_partiql::{Projection, Select, Statement};
+use trestle_writes::{
+    TransactionStatement, refused_statement, statements_of_transaction, writes_of_statements,
+};
 
 use super::transact_get_items;
 use crate::catalog::Table;
@@ -17,7 +17,7 @@ use crate::write_item::ItemWrite;
 use crate::{Engine, ops, statement, transact};
 
 pub(crate) fn run(engine: &Engine, request: ExecuteTransaction) -> Completion {
-    let members = match check(&request) {
+    let members = match statements_of_transaction(&request) {
         Ok(members) => members,
         Err(error) => return Completion::Ready(Err(error)),
     };
@@ -28,71 +28,16 @@ pub(crate) fn run(engine: &Engine, request: ExecuteTransaction) -> Completion {
     }
 }
 
-/// One statement and where it came from.
-struct Member<'r> {
-    at: usize,
-    given: &'r ParameterizedStatement,
-    parsed: Parsed,
-}
-
-impl Member<'_> {
-    /// A refusal that says which statement it is about.
-    fn refused(&self, error: &Error) -> Error {
-        refused(self.at, error.message())
-    }
-
-    /// The table and the statement with its parameters in place.
-    fn bind(&self, shared: &Shared) -> Result<(Arc<Table>, Statement), Error> {
-        let table = statement::table(shared, &self.parsed)?;
-        let bound = statement::bind(&self.parsed, self.given.parameters.as_ref());
-        Ok((table, bound.map_err(|error| self.refused(&error))?))
-    }
-}
-
-fn refused(at: usize, message: &str) -> Error {
-    Error::validation(format!(
-        "Validation failed in TransactStatements[{at}]: {message}"
-    ))
-}
-
-/// Everything that can be refused without a table.
-fn check(request: &ExecuteTransaction) -> Result<Vec<Member<'_>>, Error> {
-    let mut members = Vec::with_capacity(request.transact_statements.len());
-    for (at, given) in request.transact_statements.iter().enumerate() {
-        let parsed = parse(&given.statement).map_err(|refusal| refused(at, &refusal.to_string()))?;
-        if parsed.returning().is_some() {
-            return Err(refused(
-                at,
-                "RETURNING clause is not supported in ExecuteTransaction.",
-            ));
-        }
-        if parsed.index().is_some() {
-            return Err(refused(
-                at,
-                "Reads on indices are not supported within transactions.",
-            ));
-        }
-        members.push(Member { at, given, parsed });
-    }
-    let reads = members.iter().filter(|member| member.parsed.is_read()).count();
-    if reads > 0 && reads < members.len() {
-        return Err(Error::validation(
-            "ExecuteTransaction API does not support both read and write operations in the same request.",
-        ));
-    }
-    Ok(members)
-}
-
 fn read(
     shared: &Shared,
     request: &ExecuteTransaction,
-    members: &[Member<'_>],
+    members: &[TransactionStatement<'_>],
 ) -> Result<ExecuteTransactionOutput, Error> {
     let mut gets = Vec::with_capacity(members.len());
     let mut projections = Vec::with_capacity(members.len());
     for member in members {
-        let (table, bound) = member.bind(shared)?;
-        let Statement::Select(select) = bound else {
+        let table = statement::table(shared, &member.parsed)?;
+        let Statement::Select(select) = member.bind()? else {
             return Err(Error::internal("a write was taken for a read"));
         };
         gets.push(TransactGetItem {
@@ -119,7 +64,7 @@ fn read(
 fn get(table: &Table, select: &Select) -> Result<Get, Error> {
     let key = select
         .key(statement::keys(&table.key)?)
-        .map_err(statement::refused)?;
+        .map_err(refused_statement)?;
     let key = key.ok_or_else(|| {
         Error::validation(
             "Select statements within ExecuteTransaction must specify the primary key in the where clause.",
@@ -141,7 +86,7 @@ fn project(response: ItemResponse, wanted: &Option<Projection>) -> ItemResponse 
     }
 }
 
-fn write(engine: &Engine, request: &ExecuteTransaction, members: &[Member<'_>]) -> Completion {
+fn write(engine: &Engine, request: &ExecuteTransaction, members: &[TransactionStatement<'_>]) -> Completion {
     let shared = engine.shared();
     let prepared = writes(shared, members)
         .and_then(|writes| Ok((writes, token(request)?)))
@@ -163,31 +108,16 @@ fn write(engine: &Engine, request: &ExecuteTransaction, members: &[Member<'_>]) 
     engine.submit(Box::new(work), Some(hold))
 }
 
-/// The writes of all statements. A statement that does not fit its table cancels the transaction, with a reason for
-/// each.
-fn writes(shared: &Shared, members: &[Member<'_>]) -> Result<Vec<ItemWrite>, Error> {
-    let mut writes = Vec::with_capacity(members.len());
-    let mut reasons = Vec::with_capacity(members.len());
-    for member in members {
-        let (table, bound) = member.bind(shared)?;
-        let exists = matches!(bound, Statement::Exists(_));
-        let show = trestle_writes::shows(member.given.return_values_on_condition_check_failure);
-        match statement::write(bound, &table, show) {
-            Ok(write) => {
-                reasons.push(CancellationReason::none());
-                writes.push(write.item);
-            }
-            Err(error) if exists => return Err(member.refused(&error)),
-            Err(error) if error.kind() == ErrorKind::Validation => {
-                reasons.push(CancellationReason::validation(error.message()));
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    if writes.len() < reasons.len() {
-        return Err(Error::transaction_canceled(reasons));
-    }
-    Ok(writes)
+fn writes(shared: &Shared, members: &[TransactionStatement<'_>]) -> Result<Vec<ItemWrite>, Error> {
+    let tables: Vec<_> = members
+        .iter()
+        .map(|member| statement::table(shared, &member.parsed))
+        .collect();
+    let written = tables
+        .iter()
+        .map(|table| statement::written(table.as_ref().map_err(Error::clone)?));
+    let writes = writes_of_statements(members, written)?;
+    Ok(writes.into_iter().map(ItemWrite::from).collect())
 }
 
 fn token(request: &ExecuteTransaction) -> Result<Option<Token>, Error> {

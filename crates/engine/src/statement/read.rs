@@ -7,9 +7,10 @@ use trestle_expr::{Condition, KeySelection};
 use trestle_item::Item;
 use trestle_partiql::{Access, Parsed, Plan, Projection, Statement};
 use trestle_store::{Direction, Snapshot};
+use trestle_writes::{bind_statement, refused_statement};
 
 use super::continuation::{Continuation, fingerprint};
-use super::{bind, keys, refused, table};
+use super::{keys, table};
 use crate::capacity::{Consumed, Read};
 use crate::catalog::{Index, Scope, State, Table};
 use crate::page::{self, Page, PageRequest, Source};
@@ -38,10 +39,10 @@ fn page(
     let table = table(shared, statement)?;
     let index = index(shared, &table, statement.index(), request.consistent_read)?;
     let keys = keys(index.map_or(&table.key, |index| &index.key))?;
-    let Statement::Select(select) = bind(statement, request.parameters.as_ref())? else {
+    let Statement::Select(select) = bind_statement(statement, request.parameters.as_ref())? else {
         return Err(Error::internal("a write was taken for a read"));
     };
-    let plan = select.plan(keys).map_err(refused)?;
+    let plan = select.plan(keys).map_err(refused_statement)?;
     let fetch = check_projected(&table, index, select.projection.as_ref(), plan.filter.as_ref())?;
     let fingerprint = fingerprint(&request.statement, request.parameters.as_ref());
     let start = match &request.next_token {

@@ -1,4 +1,5 @@
-//! The keys of items that changed, for a reader that reads the items themselves: a copy of a table.
+//! The keys of items that changed, for a reader that reads the items themselves: a copy of a table, or a gateway that looks for
+//! changes past it.
 
 use std::sync::Arc;
 
@@ -27,6 +28,8 @@ pub struct ChangedKeys {
     pages: PageReader,
     /// What was read and not given yet: a read that fails must not lose what was read before it.
     taken: KeyPage,
+    /// Whether whole records are given beside their keys.
+    gives_records: bool,
 }
 
 /// How far a reader has come.
@@ -58,6 +61,8 @@ enum ReadUpTo {
 pub struct KeyPage {
     /// The keys of items that changed.
     pub keys: Vec<Item>,
+    /// The records of these keys, if they were asked for.
+    pub records: Vec<Record>,
     /// Nothing was left to read when it was asked for.
     pub is_all: bool,
     /// Changes up to this time are in this page or in earlier ones, as far as the times of records tell; `None` if they tell
@@ -117,7 +122,15 @@ impl ChangedKeys {
             walk: ShardWalk::default(),
             pages: PageReader::default(),
             taken: KeyPage::default(),
+            gives_records: false,
         }
+    }
+
+    /// Gives whole records, too.
+    #[must_use]
+    pub fn with_records(mut self) -> Self {
+        self.gives_records = true;
+        self
     }
 
     /// How far it has come: everything before has been given, unless the last call of [`ChangedKeys::next`] failed.
@@ -200,7 +213,12 @@ impl ChangedKeys {
         let from = self.from;
         let is_wanted = |record: &Record| time_of(record).is_none_or(|at| at >= from);
         let wanted = records.into_iter().filter(is_wanted);
-        self.taken.keys.extend(wanted.map(|record| record.dynamodb.keys));
+        for record in wanted {
+            self.taken.keys.push(record.dynamodb.keys.clone());
+            if self.gives_records {
+                self.taken.records.push(record);
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use trestle_events::{Backoff, Destination, Door, QueueDoor, Route};
+use trestle_events::{Backoff, Destination, Door, ModelTyper, QueueDoor, Route, RowSender};
 use trestle_queue::{Message, QueueAttributes, Queues, Receive, Settings};
 
 use crate::crashes::Shaky;
@@ -51,6 +51,25 @@ fn into_queue(queue: &str) -> Route {
         },
         ..route("r")
     }
+}
+
+#[test]
+fn a_sender_of_rows_knows_that_its_queue_is_not_there() {
+    let world = World::new();
+    let queues = queues(&world);
+    let door = Door::Enlist(Arc::new(QueueDoor::new(queues.clone(), "mail")));
+    let life = world.life_with(
+        Arc::new(world.engine.clone()),
+        [("mail".to_owned(), door.clone())].into(),
+    );
+    let open = move |_: &Route| Ok(door.clone());
+    let own = Arc::new(world.engine.clone());
+    let sender = RowSender::open(&into_queue("mail"), &open, Arc::new(ModelTyper::default()), own).unwrap();
+    let unheard = life.block_on(sender.unheard());
+    assert!(unheard.unwrap().contains("queue `mail`"));
+    create(&life, &queues, "mail");
+    assert_eq!(life.block_on(sender.unheard()), None);
+    assert_eq!(receive_all(&life, &queues, "mail").len(), 0, "nothing was sent");
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub(crate) fn item(value: &Value) -> Item {
         .collect()
 }
 
-fn attribute(value: &Value) -> AttributeValue {
+pub(crate) fn attribute(value: &Value) -> AttributeValue {
     match value {
         Value::String(text) => AttributeValue::S(text.clone()),
         Value::Number(number) => AttributeValue::N(number.to_string().parse::<Number>().unwrap()),
@@ -24,12 +24,12 @@ fn attribute(value: &Value) -> AttributeValue {
     }
 }
 
-fn one<'a>(random: &mut fastrand::Rng, of: &[&'a str]) -> &'a str {
+pub(crate) fn one<'a>(random: &mut fastrand::Rng, of: &[&'a str]) -> &'a str {
     of[random.usize(..of.len())]
 }
 
 /// A row to put, and its key.
-fn row(random: &mut fastrand::Rng) -> (Value, Value) {
+pub(crate) fn row(random: &mut fastrand::Rng) -> (Value, Value) {
     let mut row;
     let key;
     match random.u8(..8) {

@@ -15,6 +15,7 @@ mod head;
 mod inquiry;
 mod memo;
 mod mend;
+mod near;
 mod orphan;
 mod relation;
 mod single;
@@ -35,6 +36,7 @@ use crate::model::{Model, Table};
 
 pub use finding::{Finding, FindingKind, Findings};
 pub use inquiry::Inquiry;
+pub use near::Near;
 pub use survey::{Survey, Surveyed, Suspects};
 
 /// What is looked for.

@@ -1,6 +1,7 @@
 //! What a destination does not have is named.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use trestle_api::{Database, PutItem};
@@ -248,6 +249,36 @@ async fn rows_are_sent_without_a_write_and_the_one_that_is_refused_is_named() {
     reindexer.work("one").await.unwrap();
     assert_eq!(gaps(&reindexer, &Against::Itself).await, Vec::<String>::new());
     assert_eq!(target.taken.lock().iter().filter(|pk| *pk == "w00042").count(), 1);
+    let status = reindexer.status("one").await.unwrap();
+    assert_eq!(
+        (status.rows, status.waiting),
+        (100, 0),
+        "a row that is sent again is no further row"
+    );
+}
+
+#[tokio::test]
+async fn while_the_target_is_away_the_status_says_why_nothing_goes_on() {
+    let world = World::new();
+    world.fill(10);
+    let (reindexer, target) = sending(&world);
+    *target.away.lock() = u32::MAX;
+    reindexer.start(send("one")).await.unwrap();
+    let at_work = reindexer.clone();
+    let working = tokio::spawn(async move { at_work.work("one").await });
+    let status = loop {
+        let status = reindexer.status("one").await.unwrap();
+        if status.held_up.is_some() {
+            break status;
+        }
+        assert!(!working.is_finished());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert!(status.held_up.unwrap().contains("nothing answers"));
+    assert!(status.counts.retries > 0 && status.counts.done == 0);
+    *target.away.lock() = 0;
+    working.await.unwrap().unwrap();
+    assert_eq!(reindexer.status("one").await.unwrap().held_up, None);
 }
 
 #[tokio::test]

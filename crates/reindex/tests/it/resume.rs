@@ -66,6 +66,46 @@ async fn rows_are_done_again_by_their_ids() {
 }
 
 #[tokio::test]
+async fn rows_of_a_page_that_takes_long_are_counted_before_it_is_done() {
+    let clock = Arc::new(VirtualClock::starting_at(Timestamp::from_secs(1_800_000_000)));
+    let world = World::with_clock(clock.clone());
+    world.fill(400);
+    let reindexer = world.reindexer();
+    let asked = StartReindex {
+        workers: 1,
+        page_rows: 400,
+        budget: ReindexBudget {
+            write_units: Some(50.0),
+            ..ReindexBudget::default()
+        },
+        ..to_version("one", 7)
+    };
+    reindexer.start(asked).await.unwrap();
+    let at_work = reindexer.clone();
+    let working = tokio::spawn(async move { at_work.work("one").await });
+    let mut seen = Vec::new();
+    while !working.is_finished() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let before = world.at_version(7) as u64;
+        let status = reindexer.status("one").await.unwrap();
+        assert!(status.counts.done <= world.at_version(7) as u64, "{status:?}");
+        assert!(status.waiting >= 400 - world.at_version(7) as u64, "{status:?}");
+        if status.work_items_done < status.work_items && before < 400 {
+            seen.push(status.counts.done);
+        }
+        clock.advance(Duration::from_millis(100));
+    }
+    working.await.unwrap().unwrap();
+    assert!(seen.iter().any(|done| *done > 0), "{seen:?}");
+    let status = reindexer.status("one").await.unwrap();
+    assert_eq!(
+        (status.counts.done, status.counts.read),
+        (400, 400),
+        "each is counted once"
+    );
+}
+
+#[tokio::test]
 async fn a_write_budget_is_kept_by_the_clock() {
     let clock = Arc::new(VirtualClock::starting_at(Timestamp::from_secs(1_800_000_000)));
     let world = World::with_clock(clock.clone());

@@ -128,6 +128,31 @@ async fn whoever_is_throttled_waits_and_comes_back() {
 }
 
 #[tokio::test]
+async fn a_request_is_tried_as_often_as_the_settings_say() {
+    for (mode, tries) in [("standard", 1), ("standard", 6), ("adaptive", 3)] {
+        let server = Scripted::start(&[THROTTLED; 9]).await;
+        let settings = Settings {
+            retry_mode: Some(mode.to_owned()),
+            max_attempts: Some(tries.to_string()),
+            ..server.settings()
+        };
+        let remote = Remote::new(settings).unwrap();
+        let error = remote.update_item(update()).await.unwrap_err();
+        assert!(
+            error.message().contains(&format!("was asked {tries} times")),
+            "{error}"
+        );
+        assert_eq!(server.bodies().len(), tries, "{mode}");
+    }
+    let wrong = Settings {
+        retry_mode: Some("eager".to_owned()),
+        ..Settings::new("http://127.0.0.1:1")
+    };
+    let refused = Remote::new(wrong).unwrap_err().to_string();
+    assert!(refused.contains("AWS_RETRY_MODE"), "{refused}");
+}
+
+#[tokio::test]
 async fn silence_is_given_up_and_says_what_is_not_known() {
     let server = Scripted::start(&[Act::Silence; 9]).await;
     let impatient = Settings {

@@ -115,7 +115,7 @@ mod tests {
         let report = serde_json::json!({
             "name": "works-7", "table": "works", "version": 7, "route": null, "state": "running", "rows": 10,
             "rows_are_estimated": true, "counts": {"read": 6, "done": 4, "retries": 2, "throttled": 3}, "waiting": 4,
-            "dead_letters": 1, "gaps": 5, "percent": 60.0, "rate": 1.0, "seconds_left": 4, "work_items": 2,
+            "dead_letters": 1, "gaps": 5, "percent": 60.0, "rate": 1.0, "seconds_left": 4, "held_up": null, "work_items": 2,
             "work_items_done": 1, "workers": [{"worker": "w", "work_item": "segment-0001", "until": 5}], "processes": 1,
             "started_at": 0, "ended_at": null, "error": "route index is disabled",
         });

@@ -4,21 +4,24 @@ use trestle_api::Error;
 use trestle_expr::{Comparator, Condition, Operand, Path};
 use trestle_item::{AttributeValue, Item};
 
-use crate::catalog::Table;
+use super::StatementTable;
 
 /// The condition with the key of the item that its equalities identify. It stays as it is in a table without a hook,
 /// and where it gives the key itself.
-pub(super) fn with_key(table: &Table, condition: Option<Condition>) -> Result<Option<Condition>, Error> {
-    let (Some(hook), Some(condition)) = (&table.hook, &condition) else {
+pub(super) fn with_key(
+    table: StatementTable<'_>,
+    condition: Option<Condition>,
+) -> Result<Option<Condition>, Error> {
+    let (Some(hook), Some(condition)) = (table.hook, &condition) else {
         return Ok(condition);
     };
     let mut given = Item::new();
     collect(condition, &mut given);
-    let has_key = table.key.attributes().all(|part| given.contains_key(&part.name));
+    let has_key = table.keys.attributes().all(|part| given.contains_key(&part.name));
     if has_key || given.is_empty() {
         return Ok(Some(condition.clone()));
     }
-    let key = hook.key(&table.name, &given)?;
+    let key = hook.key(table.name, &given)?;
     let mut all: Vec<_> = key.iter().map(equality).collect();
     all.push(condition.clone());
     Ok(Some(Condition::And(all)))

@@ -1,0 +1,167 @@
+//! `trestle endpoint`: what an endpoint can do is found out, tried, and leaves nothing behind.
+
+use crate::running::{Running, run, start, trestle};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+fn url(server: &Running) -> String {
+    format!("http://{}", server.address)
+}
+
+fn serve(home: &Path, flags: &[&str]) -> Running {
+    let mut args = vec!["serve", "--in-memory", "--port", "0"];
+    args.extend(flags);
+    start(home, &args)
+}
+
+/// How the check ended, and what it says.
+fn check(home: &Path, url: &str) -> (Option<i32>, Value) {
+    let output = run(home, &["endpoint", "check", "--endpoint", url, "--json"]);
+    let report = serde_json::from_slice(&output.stdout);
+    let report = report.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    (output.status.code(), report)
+}
+
+fn steps(report: &Value, outcome: &str) -> Vec<String> {
+    let steps = report["steps"].as_array().unwrap().iter();
+    let steps = steps.filter(|step| step["outcome"] == outcome);
+    steps
+        .map(|step| step["step"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn assert_no_table(server: &Running) {
+    let tables = server.call("ListTables", "{}");
+    assert!(tables.ends_with(r#"{"TableNames":[]}"#), "{tables}");
+}
+
+#[test]
+fn a_server_passes_every_step_and_nothing_is_left() {
+    let home = tempfile::tempdir().unwrap();
+    let server = serve(home.path(), &[]);
+    let (code, report) = check(home.path(), &url(&server));
+    assert_eq!(code, Some(0), "{report:#}");
+    assert_eq!(steps(&report, "passed").len(), 16, "{report:#}");
+    assert_no_table(&server);
+}
+
+#[test]
+fn an_endpoint_without_transactions_passes_what_needs_none() {
+    let home = tempfile::tempdir().unwrap();
+    let lacks = "unknown,operation=TransactWriteItems,operation=TransactGetItems";
+    let server = serve(home.path(), &["--inject-fault", lacks]);
+    let (code, report) = check(home.path(), &url(&server));
+    assert_eq!(code, Some(0), "{report:#}");
+    assert_eq!(
+        steps(&report, "skipped"),
+        ["client transactions", "PartiQL transactions"],
+        "{report:#}"
+    );
+    assert_no_table(&server);
+}
+
+#[test]
+fn a_check_that_fails_says_so_and_leaves_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let server = serve(home.path(), &["--inject-fault", "unknown,operation=UpdateItem"]);
+    let (code, report) = check(home.path(), &url(&server));
+    assert_eq!(
+        (code, &report["passed"]),
+        (Some(5), &Value::Bool(false)),
+        "{report:#}"
+    );
+    assert!(!steps(&report, "failed").is_empty(), "{report:#}");
+    assert_no_table(&server);
+}
+
+#[test]
+fn a_check_that_is_stopped_leaves_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let server = serve(home.path(), &[]);
+    let mut checking = trestle(home.path())
+        .args(["endpoint", "check", "--endpoint", &url(&server)])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while server.call("ListTables", "{}").ends_with(r#"{"TableNames":[]}"#) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert!(
+            checking.try_wait().unwrap().is_none(),
+            "it has ended before a table was made"
+        );
+    }
+    let id = checking.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(checking.wait().unwrap().code(), Some(1));
+    assert_no_table(&server);
+}
+
+#[test]
+fn an_endpoint_elsewhere_is_touched_with_consent_only() {
+    let home = tempfile::tempdir().unwrap();
+    let output = run(
+        home.path(),
+        &["endpoint", "check", "--endpoint", "http://192.0.2.1:8000"],
+    );
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("--yes") && said.contains("trestle-check-"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_a_probe_found_is_shown_without_probing_again() {
+    let home = tempfile::tempdir().unwrap();
+    let server = serve(home.path(), &["--behind-gateways"]);
+    let probe = |more: &[&str]| {
+        let url = url(&server);
+        let mut args = vec!["endpoint", "probe", "--endpoint", &url];
+        args.extend(more);
+        run(home.path(), &args)
+    };
+    assert_eq!(
+        probe(&["--stored"]).status.code(),
+        Some(1),
+        "nothing is stored yet"
+    );
+    let found = probe(&["--json"]);
+    assert_eq!(found.status.code(), Some(0));
+    let stored = probe(&["--stored", "--json"]);
+    assert_eq!(stored.stdout, found.stdout);
+    let stored: Value = serde_json::from_slice(&stored.stdout).unwrap();
+    assert_eq!(stored["transaction_items"], 100, "{stored}");
+    assert!(stored["probed"].as_str().unwrap().ends_with('Z'), "{stored}");
+}
+
+#[test]
+#[ignore = "needs an endpoint: ./test endpoints"]
+fn an_endpoint_of_others_passes() {
+    let home = tempfile::tempdir().unwrap();
+    let url = std::env::var("TRESTLE_TEST_ENDPOINT").unwrap();
+    let mut command = trestle(home.path());
+    command
+        .env("AWS_ACCESS_KEY_ID", "any")
+        .env("AWS_SECRET_ACCESS_KEY", "any");
+    let output = command
+        .args(["endpoint", "check", "--endpoint", &url])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    println!("{said}");
+}

@@ -1,0 +1,437 @@
+//! Rows that changed without a gateway: written past it, or expired at the endpoint.
+//!
+//! One gateway of an endpoint reads the streams of modelled tables (`duty.rs`). Near each row that changed, derived rows are brought back
+//! in line with it ([`Models::repair_near`]); near a row that a gateway wrote, they are. A sum over rows shows no fault near a row. So
+//! where a row that is counted changed without a gateway, all rows are repaired, and so they are once in a while if that is wanted.
+//!
+//! *Invariants*: what is done depends on the rows as they are, not on what a record says, so that a record may come twice. A position is
+//! stored when everything before it is done, or with the note that all rows are to be repaired.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use serde::{Deserialize, Serialize};
+use trestle_api::{Error, Record, TIME_TO_LIVE_PRINCIPAL, Wait};
+use trestle_binding::{PastWritesStatus, RepairReport, Step, WrongFact};
+use trestle_env::Timestamp;
+use trestle_events::{ChangedKeys, KeyPosition};
+use trestle_models::{Models, NearRepair, RepairOptions, Watcher};
+
+use crate::duty::{Duty, DutyHolder};
+use crate::endpoint::Endpoint;
+
+/// Between two looks at the streams.
+const LOOK: Duration = Duration::from_secs(1);
+/// Between two looks whether a table has a stream by now.
+const LOOK_FOR_STREAM: Duration = Duration::from_secs(60);
+/// Records that are worked on at the same time.
+const AT_ONCE: usize = 16;
+/// Positions are stored at most so often.
+const STORE: Duration = Duration::from_secs(5);
+
+/// How a gateway looks for rows that changed without one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastWritesOptions {
+    /// Whether the streams of modelled tables are read.
+    pub follow: bool,
+    /// Where sums may be wrong, all rows are looked at, at most so often.
+    pub recount: Duration,
+    /// All rows are looked at so often, whatever the streams say.
+    pub sweep: Option<Duration>,
+}
+
+impl Default for PastWritesOptions {
+    fn default() -> Self {
+        PastWritesOptions {
+            follow: true,
+            recount: Duration::from_secs(600),
+            sweep: None,
+        }
+    }
+}
+
+/// A thread that looks for rows that changed without a gateway. It ends when this is dropped.
+#[derive(Debug)]
+pub struct PastWrites {
+    stop: Arc<Stop>,
+    status: Arc<Mutex<PastWritesStatus>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Stop {
+    is_set: AtomicBool,
+    lock: Mutex<()>,
+    bell: Condvar,
+}
+
+impl PastWrites {
+    pub(crate) fn start(
+        endpoint: Arc<Endpoint>,
+        models: Arc<Models>,
+        options: PastWritesOptions,
+    ) -> std::io::Result<Self> {
+        let stop = Arc::new(Stop::default());
+        let status = Arc::new(Mutex::new(PastWritesStatus::default()));
+        let mut search = Search {
+            duty: Duty::of_past_writes(Arc::clone(&endpoint)),
+            endpoint,
+            models,
+            options,
+            stop: Arc::clone(&stop),
+            status: Arc::clone(&status),
+            epoch: None,
+            readers: BTreeMap::new(),
+            pending: VecDeque::new(),
+            notes: Notes::default(),
+            stored: (Notes::default(), None),
+        };
+        let thread = std::thread::Builder::new()
+            .name("trestle-past-writes".into())
+            .spawn(move || search.run())?;
+        Ok(PastWrites {
+            stop,
+            status,
+            thread: Some(thread),
+        })
+    }
+
+    /// What was found.
+    #[must_use]
+    pub fn status(&self) -> PastWritesStatus {
+        self.status.lock().clone()
+    }
+}
+
+impl Drop for PastWrites {
+    fn drop(&mut self) {
+        self.stop.is_set.store(true, Ordering::Release);
+        drop(self.stop.lock.lock());
+        self.stop.bell.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What is stored for the gateway that looks next.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Notes {
+    /// How far the streams of tables were read.
+    positions: BTreeMap<String, KeyPosition>,
+    /// All rows are to be repaired: sums may be wrong.
+    is_due: bool,
+    /// When all rows were repaired last.
+    repaired: Option<u64>,
+    /// When the first look was.
+    began: Option<u64>,
+}
+
+/// The stream of a table.
+enum Reader {
+    None(Instant),
+    On(Box<ChangedKeys>),
+}
+
+struct Search {
+    endpoint: Arc<Endpoint>,
+    models: Arc<Models>,
+    duty: Duty,
+    options: PastWritesOptions,
+    stop: Arc<Stop>,
+    status: Arc<Mutex<PastWritesStatus>>,
+    /// The epoch of the duty that this gateway has.
+    epoch: Option<u64>,
+    readers: BTreeMap<String, Reader>,
+    /// Records that were read, with their tables. A failure leaves the rest for the next look.
+    pending: VecDeque<(String, Record)>,
+    notes: Notes,
+    /// What is stored of them, and since when.
+    stored: (Notes, Option<Instant>),
+}
+
+impl Search {
+    fn run(&mut self) {
+        while !self.is_over() {
+            let looked = self.look();
+            let mut status = self.status.lock();
+            if let Err(error) = &looked
+                && status.error.is_none()
+            {
+                tracing::warn!("rows that changed without a gateway cannot be looked for: {error}");
+            }
+            status.error = looked.err().map(|error| error.to_string());
+            status.on_duty = self.epoch.is_some();
+            status.is_due = self.notes.is_due;
+            drop(status);
+            let mut waiting = self.stop.lock.lock();
+            if !self.is_over() {
+                self.stop.bell.wait_for(&mut waiting, LOOK);
+            }
+        }
+        if let Some(epoch) = self.epoch
+            && let Err(error) = self.duty.give_up(epoch, None).wait()
+        {
+            tracing::debug!(%error, "another gateway looks for rows that changed when it sees that this one is over");
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.is_set.load(Ordering::Acquire)
+    }
+
+    fn look(&mut self) -> Result<(), Error> {
+        let tables: BTreeSet<String> = self
+            .models
+            .list()
+            .into_iter()
+            .flat_map(|model| model.tables)
+            .collect();
+        if tables.is_empty() {
+            return Ok(());
+        }
+        let epoch = match self.duty.look().wait()? {
+            DutyHolder::This { epoch, .. } => epoch,
+            DutyHolder::Other => {
+                self.epoch = None;
+                return Ok(());
+            }
+        };
+        if self.epoch != Some(epoch) {
+            self.begin(epoch)?;
+        }
+        if self.options.follow {
+            // What a look before has left.
+            self.follow()?;
+            self.readers.retain(|table, _| tables.contains(table));
+            for table in tables {
+                self.read(&table)?;
+                self.follow()?;
+            }
+        }
+        self.repair_if_due()?;
+        self.store(epoch)
+    }
+
+    /// Goes on where the gateway before has stopped.
+    fn begin(&mut self, epoch: u64) -> Result<(), Error> {
+        self.epoch = None;
+        self.readers.clear();
+        self.pending.clear();
+        self.notes = match self.duty.noted().wait()? {
+            None => Notes::default(),
+            // Notes of another version are worth a look at all rows.
+            Some(noted) => serde_json::from_str(&noted).unwrap_or_else(|_| Notes {
+                is_due: true,
+                ..Notes::default()
+            }),
+        };
+        self.stored = (self.notes.clone(), None);
+        self.epoch = Some(epoch);
+        Ok(())
+    }
+
+    /// Reads on in the stream of a table.
+    fn read(&mut self, table: &str) -> Result<(), Error> {
+        let database = || Arc::clone(&self.endpoint.database);
+        let is_unknown = match self.readers.get(table) {
+            None => true,
+            Some(Reader::None(looked)) => looked.elapsed() >= LOOK_FOR_STREAM,
+            Some(Reader::On(_)) => false,
+        };
+        if is_unknown {
+            let reader = match self.notes.positions.get(table) {
+                Some(position) => Some(ChangedKeys::resume(database(), table, position, Timestamp::EPOCH)),
+                None => ChangedKeys::begin(database(), table).wait()?,
+            };
+            let mut status = self.status.lock();
+            let reader = match reader {
+                Some(reader) => {
+                    status.without_stream.remove(table);
+                    Reader::On(Box::new(reader.with_records()))
+                }
+                None => {
+                    if status.without_stream.insert(table.to_owned()) {
+                        tracing::warn!(
+                            "table {table} has no stream: rows of it that expire, or are written past the gateways, are found by \
+                             `trestle model repair` only"
+                        );
+                    }
+                    Reader::None(Instant::now())
+                }
+            };
+            self.readers.insert(table.to_owned(), reader);
+        }
+        if let Some(Reader::On(reader)) = self.readers.get_mut(table) {
+            let page = reader.next().wait()?;
+            self.notes.is_due |= page.has_gap;
+            let records = page.records.into_iter();
+            self.pending
+                .extend(records.map(|record| (table.to_owned(), record)));
+            // Stored when all of it is done.
+            self.notes.positions.insert(table.to_owned(), reader.position());
+        }
+        Ok(())
+    }
+
+    /// Brings what follows from changed rows in line with them, several at a time.
+    fn follow(&mut self) -> Result<(), Error> {
+        while !self.pending.is_empty() && !self.is_over() {
+            let batch: Vec<&(String, Record)> = self.pending.iter().take(AT_ONCE).collect();
+            let near = |(table, record): &(String, Record)| {
+                let change = &record.dynamodb;
+                let old = change.old_image.as_ref();
+                self.models.repair_near(table, &change.keys, old).map_err(failed)
+            };
+            let repaired: Vec<Result<NearRepair, Error>> = std::thread::scope(|scope| {
+                let near = &near;
+                let working: Vec<_> = batch
+                    .into_iter()
+                    .map(|changed| scope.spawn(move || near(changed)))
+                    .collect();
+                let done = working.into_iter().map(|work| work.join());
+                done.map(|done| done.unwrap_or_else(|_| Err(Error::defect("a repair near a row panicked"))))
+                    .collect()
+            });
+            // What was mended stays so; the next look begins with the same records.
+            let repaired: Vec<NearRepair> = repaired.into_iter().collect::<Result<_, _>>()?;
+            for near in repaired {
+                if let Some((table, record)) = self.pending.pop_front() {
+                    self.took(&table, &record, near);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What follows from a record was brought in line.
+    fn took(&mut self, table: &str, record: &Record, near: NearRepair) {
+        let is_expiry = is_expiry(record);
+        let change = &record.dynamodb;
+        let is_blind = is_expiry && change.old_image.is_none();
+        let is_past = is_expiry || !near.mended.is_empty();
+        self.notes.is_due |= near.needs_all || is_blind || is_past && near.is_counted;
+        if !near.mended.is_empty() {
+            tracing::info!(
+                table,
+                key = %serde_json::json!(change.keys),
+                mended = near.mended.values().sum::<u64>(),
+                "{}",
+                match is_expiry {
+                    true => "a row expired at the endpoint: what followed from it was brought in line",
+                    false => "a row was changed past the gateways: what follows from it was brought in line",
+                }
+            );
+        }
+        let mut status = self.status.lock();
+        status.records += 1;
+        status.expired += u64::from(is_expiry);
+        status.changed += u64::from(is_past && !is_expiry);
+        for (kind, count) in near.mended {
+            *status.mended.entry(kind.name().to_owned()).or_default() += count;
+        }
+        leave(&mut status, near.left);
+    }
+
+    /// Repairs all rows, if it is time.
+    fn repair_if_due(&mut self) -> Result<(), Error> {
+        let now = self.endpoint.clock.now().as_secs();
+        let began = *self.notes.began.get_or_insert(now);
+        let has_passed = |since: u64, pause: Duration| now.saturating_sub(since) >= pause.as_secs();
+        let repaired = self.notes.repaired;
+        let is_recount =
+            self.notes.is_due && repaired.is_none_or(|repaired| has_passed(repaired, self.options.recount));
+        let is_sweep = |pause| has_passed(repaired.unwrap_or(began), pause);
+        let is_time = is_recount || self.options.sweep.is_some_and(is_sweep);
+        if !is_time || self.is_over() {
+            return Ok(());
+        }
+        let report = self
+            .models
+            .repair(&RepairOptions::default(), &mut UntilStopped(&self.stop));
+        let report = report.map_err(failed)?;
+        self.notes.is_due = false;
+        self.notes.repaired = Some(now);
+        self.say(&report, now);
+        Ok(())
+    }
+
+    fn say(&self, report: &RepairReport, now: u64) {
+        let mut status = self.status.lock();
+        status.repaired = Some(now);
+        for model in &report.models {
+            for (kind, count) in &model.mended {
+                *status.mended.entry(kind.name().to_owned()).or_default() += count;
+            }
+            status.left_total += model.left_total.saturating_sub(model.left.len() as u64);
+            leave(&mut status, model.left.clone());
+            let mended: u64 = model.mended.values().sum();
+            if mended > 0 || model.left_total > 0 {
+                let (model, left) = (&model.facts.model, model.left_total);
+                tracing::warn!(
+                    "model {model}: rows were changed past the gateways or expired: {mended} derived facts were brought in line, {left} \
+                     cannot be"
+                );
+            }
+        }
+    }
+
+    /// Stores how far everything is done.
+    fn store(&mut self, epoch: u64) -> Result<(), Error> {
+        let (stored, at) = &self.stored;
+        let is_early = at.is_some_and(|at| at.elapsed() < STORE) && stored.is_due == self.notes.is_due;
+        if is_early || !self.pending.is_empty() || *stored == self.notes {
+            return Ok(());
+        }
+        let text = serde_json::to_string(&self.notes).map_err(|error| Error::internal(error.to_string()))?;
+        if self.duty.note(epoch, &text).wait()? {
+            self.stored = (self.notes.clone(), Some(Instant::now()));
+        }
+        Ok(())
+    }
+}
+
+/// Says what no repair can bring in line.
+fn leave(status: &mut PastWritesStatus, left: Vec<WrongFact>) {
+    for fact in left {
+        tracing::warn!(
+            "table {}, row {}: {} instead of {}; no repair can tell what is right",
+            fact.table,
+            fact.key,
+            fact.there,
+            fact.wanted
+        );
+        status.leave(fact);
+    }
+}
+
+/// Whether the endpoint removed the row because its time to live was over.
+fn is_expiry(record: &Record) -> bool {
+    let identity = record.user_identity.as_ref();
+    identity.is_some_and(|identity| identity.principal_id.as_deref() == Some(TIME_TO_LIVE_PRINCIPAL))
+}
+
+fn failed(error: trestle_binding::BindError) -> Error {
+    match error {
+        trestle_binding::BindError::Database(error) => error,
+        other => Error::internal(other.to_string()),
+    }
+}
+
+/// Ends a repair when the gateway ends.
+struct UntilStopped<'s>(&'s Stop);
+
+impl Watcher for UntilStopped<'_> {
+    fn step(&mut self, _: &Step) {}
+
+    fn rows(&mut self, _: &'static str, _: &str, _: u64) {}
+
+    fn stops(&self) -> bool {
+        self.0.is_set.load(Ordering::Acquire)
+    }
+}
