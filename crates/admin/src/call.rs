@@ -146,8 +146,8 @@ calls! {
     ReplayReindex -> ReindexReplayed, "replay-reindex", "Tries the rows that a reindex gave up again.";
     ListReindexGaps -> ReindexGapList, "list-reindex-gaps", "A page of the rows that the destination of a reindex does not have.";
     ResendReindex -> ReindexReport, "resend-reindex", "Does rows of a reindex again.";
-    ReadMetrics -> MetricsHistory, "read-metrics", "What the server did in the last hour, by operation.";
     ReadGateway -> GatewayStatus, "read-gateway", "What a gateway knows of its endpoint.";
+    ReadMetrics -> MetricsHistory, "read-metrics", "What the server did in the last hour, by operation.";
     ReadClock -> ClockTime, "read-clock", "The time of a virtual clock.";
     MoveClock -> ClockTime, "move-clock", "Moves a virtual clock.";
     ListFaults -> FaultList, "list-faults", "Which faults are injected into requests.";

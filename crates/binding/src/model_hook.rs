@@ -115,6 +115,10 @@ impl Hook for ModelHook {
         }))
     }
 
+    fn moves_rows(&self) -> bool {
+        self.moving.values().any(|moving| moving.may_hold_rows)
+    }
+
     fn is_work(&self, table: &str) -> bool {
         table == COPIES_TABLE || table == LOOSE_VALUES_TABLE
     }

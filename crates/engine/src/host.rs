@@ -39,8 +39,8 @@ impl Host for Engine {
         Engine::lying(self, table, from, at_most)
     }
 
-    fn walked(&self, place: &[u8]) -> f64 {
-        walked(place)
+    fn walked(&self, place: &[u8]) -> Option<f64> {
+        Some(walked(place))
     }
 
     fn could_hold(&self, table: &str, row: &Item) -> Result<(), Error> {

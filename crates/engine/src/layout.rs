@@ -105,6 +105,13 @@ pub(crate) fn behind<'k>(key: &'k [u8], begins: usize, place: &str) -> Result<&'
     rest.ok_or_else(|| Error::internal(format!("{place}: a stored key ends too early")))
 }
 
+/// What the item keys of one partition begin with.
+pub(crate) fn partition(hash: &AttributeValue) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(48);
+    partition_prefix(hash, &mut out)?;
+    Some(out)
+}
+
 /// The prefix of all rows of a partition of a table.
 pub(crate) fn table_partition(table: TableId, hash: &AttributeValue) -> Option<Vec<u8>> {
     let mut out = table.0.to_be_bytes().to_vec();

@@ -11,6 +11,7 @@ use crate::documents::{self, InForce};
 use crate::endpoint::Endpoint;
 use crate::known_rows::KnownRows;
 use crate::part::Part;
+use crate::relocate::relocated;
 
 /// Looks for a turn, in about three seconds.
 const TURN_LOOKS: usize = 50;
@@ -22,7 +23,7 @@ const ATTEMPTS_MAX: usize = 500;
 impl Endpoint {
     /// Waits while another gateway changes what is in force, but not for long: what is in force cannot be read again while models
     /// are applied here, and that may be what this work is part of.
-    async fn turn(&self) -> Result<RwLockReadGuard<'_, ()>, Error> {
+    pub(crate) async fn turn(&self) -> Result<RwLockReadGuard<'_, ()>, Error> {
         for attempt in 0..TURN_LOOKS {
             if let Ok(turn) = self.writing.try_read() {
                 return Ok(turn);
@@ -61,7 +62,7 @@ impl Endpoint {
             if !parts.iter().any(Part::writes) {
                 return Ok(());
             }
-            match self.send_in_turns(parts, moment.as_deref()).await? {
+            match self.send_in_turns(parts, &known, moment.as_deref()).await? {
                 Sent::Done(_) => return Ok(()),
                 Sent::Overtaken(_) => self.check_moment(moment.as_deref()).await?,
             }
@@ -69,16 +70,23 @@ impl Endpoint {
         Err(Error::transaction_conflict())
     }
 
-    /// Rows that depend on no other are removed or written in as many transactions as it takes; others must fit into one.
-    async fn send_in_turns(&self, mut parts: Vec<Part>, moment: Option<&str>) -> Result<Sent, Error> {
+    /// Rows that depend on no other are removed or written in as many transactions as it takes; others must fit into one. A row
+    /// that moves goes with one of them.
+    async fn send_in_turns(
+        &self,
+        mut parts: Vec<Part>,
+        known: &KnownRows,
+        moment: Option<&str>,
+    ) -> Result<Sent, Error> {
         let commit = |parts: Vec<Part>| Commit {
-            parts,
+            parts: relocated(parts, known),
             own: moment.map(documents::while_held).into_iter().collect(),
             ..Commit::default()
         };
         let is_alone = parts.iter().all(Part::writes);
-        while is_alone && parts.len() > ROWS_MAX {
-            let rest = parts.split_off(ROWS_MAX);
+        while is_alone && relocated(parts.clone(), known).len() > ROWS_MAX {
+            // Each is two if all of them move.
+            let rest = parts.split_off(parts.len().min(ROWS_MAX / 2));
             let page = std::mem::replace(&mut parts, rest);
             if let Sent::Overtaken(positions) = self.send(commit(page)).await? {
                 return Ok(Sent::Overtaken(positions));

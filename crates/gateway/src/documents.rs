@@ -26,6 +26,8 @@ const GENERATION: &str = "/generation";
 const COUNT: &str = "count";
 const OF_DOCUMENTS: &str = "documents";
 const CHANGED_BY: &str = "changed_by";
+/// Whether the change that is announced is one of where rows lie.
+const MOVES: &str = "moves";
 const MOMENT: &str = "moment";
 const MOMENT_OF: &str = "moment_of";
 /// Documents that have no rows of their own yet, at an endpoint without transactions.
@@ -106,6 +108,8 @@ pub(crate) struct InForce {
     pub(crate) documents: u64,
     /// The gateway that is about to change it.
     pub(crate) changed_by: Option<String>,
+    /// Whether it is about to change where rows lie.
+    pub(crate) moves: bool,
     /// The moment that a gateway holds.
     pub(crate) moment: Option<OpenMoment>,
 }
@@ -138,14 +142,23 @@ impl InForce {
             generation,
             documents: count(OF_DOCUMENTS)?.unwrap_or(generation),
             changed_by: text(CHANGED_BY),
+            moves: row.get(MOVES).is_some(),
             moment: moment.map(|(id, of)| OpenMoment { id, of }),
         })
     }
 }
 
-/// Stores documents. What is in force stays so.
-pub(crate) async fn store(database: &dyn Database, documents: Documents) -> Result<(), Error> {
-    let items: Vec<TransactWriteItem> = documents.into_iter().map(part).collect();
+/// Stores documents. What is in force stays so. With `unchanged`, only while the documents are those of this generation.
+pub(crate) async fn store(
+    database: &dyn Database,
+    documents: Documents,
+    unchanged: Option<u64>,
+) -> Result<(), Error> {
+    let mut items: Vec<TransactWriteItem> = documents.into_iter().map(part).collect();
+    if let Some(generation) = unchanged {
+        items.push(while_documents_are(generation));
+        return changed_meanwhile(transact(database, items).await);
+    }
     match items.is_empty() {
         true => Ok(()),
         false => transact(database, items).await,
@@ -154,7 +167,12 @@ pub(crate) async fn store(database: &dyn Database, documents: Documents) -> Resu
 
 /// Announces that what is in force changes, unless it has changed, another gateway is about to change it, or another gateway holds a
 /// moment.
-pub(crate) async fn announce(database: &dyn Database, id: &str, generation: u64) -> Result<(), Error> {
+pub(crate) async fn announce(
+    database: &dyn Database,
+    id: &str,
+    generation: u64,
+    moves: bool,
+) -> Result<(), Error> {
     let mut values = values([(":id", AttributeValue::S(id.to_owned()))]);
     let unchanged = match generation {
         0 => "attribute_not_exists(#c)",
@@ -166,43 +184,66 @@ pub(crate) async fn announce(database: &dyn Database, id: &str, generation: u64)
     let condition = format!(
         "{unchanged} AND (attribute_not_exists(#b) OR #b = :id) AND (attribute_not_exists(#o) OR #o = :id)"
     );
-    let part = on_generation("SET #b = :id", &condition, values);
+    let update = match moves {
+        true => {
+            values.insert(":moves".to_owned(), AttributeValue::Bool(true));
+            "SET #b = :id, #v = :moves"
+        }
+        false => "SET #b = :id REMOVE #v",
+    };
+    let part = on_generation(update, &condition, values);
     changed_meanwhile(transact(database, vec![part]).await)
 }
 
 /// Takes back an announcement that came to nothing.
 pub(crate) async fn take_back(database: &dyn Database, id: &str) -> Result<(), Error> {
     let values = values([(":id", AttributeValue::S(id.to_owned()))]);
-    let part = on_generation("REMOVE #b", "attribute_exists(#n) AND #b = :id", values);
+    let part = on_generation("REMOVE #b, #v", "attribute_exists(#n) AND #b = :id", values);
     match transact(database, vec![part]).await {
         Err(error) if error.kind() == ErrorKind::TransactionCanceled => Ok(()),
         answer => answer,
     }
 }
 
-/// Stores documents and with them the next generation of what is in force, which this gateway has announced; with `moment`, a moment
-/// begins.
+/// What becomes in force.
+pub(crate) struct Next<'a> {
+    pub(crate) documents: Documents,
+    /// A moment that begins.
+    pub(crate) moment: Option<&'a str>,
+    /// What is written with it, where there are transactions.
+    pub(crate) also: Vec<TransactWriteItem>,
+}
+
+/// Stores documents and with them the next generation of what is in force, which this gateway has announced.
 pub(crate) async fn change(
     database: &dyn Database,
-    documents: Documents,
+    next: Next<'_>,
     id: &str,
     generation: u64,
-    moment: Option<&str>,
     has_transactions: bool,
 ) -> Result<(), Error> {
+    let Next {
+        documents,
+        moment,
+        also,
+    } = next;
     let mut values = values([
         (":id", AttributeValue::S(id.to_owned())),
         (":next", number(generation + 1)),
     ]);
     let update = match moment {
-        None => "SET #c = :next, #d = :next REMOVE #b",
+        None => "SET #c = :next, #d = :next REMOVE #b, #v",
         Some(moment) => {
             values.insert(":moment".to_owned(), AttributeValue::S(moment.to_owned()));
-            "SET #c = :next, #m = :moment, #o = :id REMOVE #b"
+            match documents.is_empty() {
+                true => "SET #c = :next, #m = :moment, #o = :id REMOVE #b, #v",
+                false => "SET #c = :next, #d = :next, #m = :moment, #o = :id REMOVE #b, #v",
+            }
         }
     };
     if has_transactions {
         let mut items: Vec<TransactWriteItem> = documents.into_iter().map(part).collect();
+        items.extend(also);
         items.push(on_generation(update, "#b = :id", values));
         return changed_meanwhile(transact(database, items).await);
     }
@@ -212,7 +253,7 @@ pub(crate) async fn change(
         ":staged".to_owned(),
         AttributeValue::L(documents.into_iter().map(staged).collect()),
     );
-    let update = update.replace(" REMOVE #b", ", #s = :staged");
+    let update = update.replace(" REMOVE #b, #v", ", #s = :staged");
     changed_meanwhile(transact(database, vec![on_generation(&update, "#b = :id", values)]).await)?;
     finish_staged(database).await?;
     take_back(database, id).await
@@ -253,7 +294,7 @@ async fn finish_staged(database: &dyn Database) -> Result<(), Error> {
     let Some(row) = row.filter(|row| row.contains_key(STAGED)) else {
         return Ok(());
     };
-    store(database, staged).await?;
+    store(database, staged, None).await?;
     let count = InForce::of(&row)?.generation;
     let part = on_generation("REMOVE #s", "#c = :count", values([(":count", number(count))]));
     match transact(database, vec![part]).await {
@@ -281,6 +322,21 @@ pub(crate) fn while_held(moment: &str) -> TransactWriteItem {
             condition_expression: "#m = :moment".to_owned(),
             expression_attribute_names: Some([("#m".to_owned(), MOMENT.to_owned())].into()),
             expression_attribute_values: Some(values([(":moment", AttributeValue::S(moment.to_owned()))])),
+            ..ConditionCheck::default()
+        })),
+        ..TransactWriteItem::default()
+    }
+}
+
+/// Part of a transaction that is made only while the documents are those of a generation.
+fn while_documents_are(generation: u64) -> TransactWriteItem {
+    TransactWriteItem {
+        condition_check: Some(Box::new(ConditionCheck {
+            table_name: DOCUMENTS_TABLE.to_owned(),
+            key: key(GENERATION),
+            condition_expression: "#d = :known".to_owned(),
+            expression_attribute_names: Some([("#d".to_owned(), OF_DOCUMENTS.to_owned())].into()),
+            expression_attribute_values: Some(values([(":known", number(generation))])),
             ..ConditionCheck::default()
         })),
         ..TransactWriteItem::default()
@@ -375,6 +431,7 @@ fn on_generation(update: &str, condition: &str, values: Map) -> TransactWriteIte
         ("#c", COUNT),
         ("#d", OF_DOCUMENTS),
         ("#b", CHANGED_BY),
+        ("#v", MOVES),
         ("#n", NAME),
         ("#m", MOMENT),
         ("#o", MOMENT_OF),

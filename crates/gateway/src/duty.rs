@@ -1,4 +1,5 @@
-//! What one of several gateways does for all of them: the routes of an endpoint, and the search for rows that changed without a gateway.
+//! What one of several gateways does for all of them: the routes of an endpoint, the sweep of its migrations, and the search for rows that
+//! changed without a gateway.
 //!
 //! A row beside those of the gateways names the one that does it, and counts how often that has changed: its epoch. The duty ends with the
 //! gateway's own row (`fleet.rs`): when nothing new of it was seen for the lease, or when it left. Another gateway can ask for the duty, and
@@ -11,7 +12,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use trestle_api::{ConditionCheck, DatabaseExt, Error, ErrorKind, GetItem, TransactWriteItem, UpdateItem};
+use trestle_api::{
+    ConditionCheck, DatabaseExt, Error, ErrorKind, GetItem, TransactWriteItem, Update, UpdateItem,
+};
 use trestle_item::{AttributeValue, Item, Map, Number};
 
 use crate::endpoint::Endpoint;
@@ -21,6 +24,7 @@ use crate::fleet::{GATEWAYS, Sightings};
 /// The keys of the rows. No gateway has such an id.
 const ROUTES: &str = "/routes";
 const PAST_WRITES: &str = "/past-writes";
+const SWEEP: &str = "/sweep";
 const HOLDER: &str = "holder";
 const EPOCH: &str = "epoch";
 const WANTED_BY: &str = "wanted_by";
@@ -65,15 +69,20 @@ struct Row {
 impl Duty {
     /// The duty to run the routes.
     pub(crate) fn of_routes(endpoint: Arc<Endpoint>) -> Self {
-        Self::named(endpoint, ROUTES)
+        Self::new(endpoint, ROUTES)
     }
 
     /// The duty to look for rows that changed without a gateway.
     pub(crate) fn of_past_writes(endpoint: Arc<Endpoint>) -> Self {
-        Self::named(endpoint, PAST_WRITES)
+        Self::new(endpoint, PAST_WRITES)
     }
 
-    fn named(endpoint: Arc<Endpoint>, name: &'static str) -> Self {
+    /// The duty to sweep migrations.
+    pub(crate) fn of_sweep(endpoint: Arc<Endpoint>) -> Self {
+        Self::new(endpoint, SWEEP)
+    }
+
+    fn new(endpoint: Arc<Endpoint>, name: &'static str) -> Self {
         Duty {
             endpoint,
             name,
@@ -160,7 +169,17 @@ impl Duty {
     /// The endpoint as the holder of an epoch writes it: rows of the table `own` are at the endpoint in the table `there`.
     #[must_use]
     pub fn fence(&self, epoch: u64, own: &'static str, there: &'static str) -> Fence {
-        let holds = TransactWriteItem {
+        Fence::new(
+            Arc::clone(&self.endpoint.database),
+            Some(self.while_held(epoch)),
+            own,
+            there,
+        )
+    }
+
+    /// Part of a transaction that is made only while this gateway is the holder of an epoch.
+    pub(crate) fn while_held(&self, epoch: u64) -> TransactWriteItem {
+        TransactWriteItem {
             condition_check: Some(Box::new(ConditionCheck {
                 table_name: GATEWAYS.name.to_owned(),
                 key: self.key(),
@@ -176,18 +195,17 @@ impl Duty {
                 ..ConditionCheck::default()
             })),
             ..TransactWriteItem::default()
-        };
-        Fence::new(Arc::clone(&self.endpoint.database), Some(holds), own, there)
+        }
+    }
+
+    fn key(&self) -> Item {
+        Item::from([(GATEWAYS.key, self.name)])
     }
 
     /// The endpoint as other gateways see it: the same tables, to be read.
     #[must_use]
     pub fn open_side(&self, own: &'static str, there: &'static str) -> Fence {
         Fence::new(Arc::clone(&self.endpoint.database), None, own, there)
-    }
-
-    fn key(&self) -> Item {
-        Item::from([(GATEWAYS.key, self.name)])
     }
 
     /// What the holder of an epoch, or one before it, has noted.
@@ -295,6 +313,21 @@ impl Duty {
             }
             answer => answer.map(|_| true),
         }
+    }
+}
+
+/// Part of a transaction that ends the epoch of the gateway that sweeps. The next that looks has the duty.
+pub(crate) fn free_sweep() -> TransactWriteItem {
+    TransactWriteItem {
+        update: Some(Box::new(Update {
+            table_name: GATEWAYS.name.to_owned(),
+            key: Item::from([(GATEWAYS.key, SWEEP)]),
+            update_expression: "ADD #e :one REMOVE #h, #w".to_owned(),
+            expression_attribute_names: Some(names(&[("#e", EPOCH), ("#h", HOLDER), ("#w", WANTED_BY)])),
+            expression_attribute_values: Some(Map::from_iter([(":one".to_owned(), number(1))])),
+            ..Update::default()
+        })),
+        ..TransactWriteItem::default()
     }
 }
 

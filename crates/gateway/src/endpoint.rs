@@ -13,6 +13,7 @@ use crate::documents::InForce;
 use crate::fleet::{Member, Sightings};
 use crate::known_rows::KnownRows;
 use crate::moment::HeldMoment;
+use crate::scan_both::Windows;
 use crate::table_shape::TableShapes;
 
 /// A computation asks for rows that depend on rows that it asked for before: by so many steps at most.
@@ -27,6 +28,11 @@ pub(crate) struct Endpoint {
     /// A write of a modelled row holds it for reading from its first look at a row to its answer; what is in force changes while
     /// it is held for writing.
     pub(crate) writing: Arc<RwLock<()>>,
+    /// Held for writing while where rows lie changes: no read begins meanwhile.
+    pub(crate) reading: Arc<RwLock<()>>,
+    /// How often where rows lie may have changed. A read that began before must be made again.
+    pub(crate) layouts: AtomicU64,
+    pub(crate) windows: Windows,
     pub(crate) member: Member,
     pub(crate) shapes: TableShapes,
     /// How often what is in force had changed at the endpoint when what is in force here was read.
@@ -53,6 +59,9 @@ impl Endpoint {
             clock,
             hook: Mutex::new(None),
             writing: Arc::default(),
+            reading: Arc::default(),
+            layouts: AtomicU64::new(0),
+            windows: Windows::default(),
             member: Member::default(),
             shapes: TableShapes::default(),
             generation: AtomicU64::new(0),
@@ -69,6 +78,18 @@ impl Endpoint {
     /// What is in force.
     pub(crate) fn hook(&self) -> Option<Arc<dyn Hook>> {
         self.hook.lock().clone()
+    }
+
+    /// What is in force, and how often where rows lie had changed. It waits while that changes.
+    pub(crate) async fn layout(&self) -> (u64, Option<Arc<dyn Hook>>) {
+        let _unchanged = self.reading.read().await;
+        (self.layouts.load(Ordering::Acquire), self.hook())
+    }
+
+    /// Whether a read that began under this layout found rows where they lay. Otherwise it must be made again.
+    pub(crate) fn is_layout(&self, layouts: u64) -> Result<bool, Error> {
+        self.member.check_read()?;
+        Ok(self.layouts.load(Ordering::Acquire) == layouts)
     }
 
     pub(crate) fn set_hook(&self, hook: Option<Arc<dyn Hook>>) {

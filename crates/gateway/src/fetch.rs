@@ -8,6 +8,7 @@ use trestle_hook::RowQuery;
 use trestle_item::Item;
 
 use crate::endpoint::Endpoint;
+use crate::find::{FoundRow, former_places};
 use crate::known_rows::KnownRows;
 use crate::table_shape::RowId;
 
@@ -27,13 +28,25 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Reads rows by their keys.
+    /// Reads rows by their keys, wherever they lie.
     pub(crate) async fn read_rows(
         &self,
-        mut keys: Vec<(RowId, Item)>,
+        keys: Vec<(RowId, Item)>,
         known: &mut KnownRows,
     ) -> Result<(), Error> {
-        if let [(id, key)] = &keys[..] {
+        let hook = self.hook();
+        let mut found = self.find(hook.as_deref(), &keys).await?;
+        for (id, key) in keys {
+            let row = found.remove(&id).unwrap_or_default();
+            known.learn(id, key, row);
+        }
+        Ok(())
+    }
+
+    /// The rows that lie at these keys.
+    pub(crate) async fn get_rows(&self, keys: &[(RowId, Item)]) -> Result<BTreeMap<RowId, Item>, Error> {
+        let mut found = BTreeMap::new();
+        if let [(id, key)] = keys {
             let asked = GetItem {
                 table_name: id.table.clone(),
                 key: key.clone(),
@@ -41,24 +54,26 @@ impl Endpoint {
                 ..GetItem::default()
             };
             let item = self.database.get_item(asked).await?.item;
-            known.learn(id.clone(), key.clone(), item);
-            return Ok(());
+            found.extend(item.map(|item| (id.clone(), item)));
+            return Ok(found);
         }
-        while !keys.is_empty() {
-            let page: Vec<_> = keys.drain(..keys.len().min(KEYS_MAX)).collect();
-            self.read_page(page, known).await?;
+        for page in keys.chunks(KEYS_MAX) {
+            self.read_page(page, &mut found).await?;
         }
-        Ok(())
+        Ok(found)
     }
 
-    async fn read_page(&self, page: Vec<(RowId, Item)>, known: &mut KnownRows) -> Result<(), Error> {
+    async fn read_page(
+        &self,
+        page: &[(RowId, Item)],
+        found: &mut BTreeMap<RowId, Item>,
+    ) -> Result<(), Error> {
         let mut request_items: BTreeMap<String, KeysAndAttributes> = BTreeMap::new();
-        for (id, key) in &page {
+        for (id, key) in page {
             let of_table = request_items.entry(id.table.clone()).or_default();
             of_table.keys.push(key.clone());
             of_table.consistent_read = Some(true);
         }
-        let mut found: BTreeMap<RowId, Item> = BTreeMap::new();
         let mut tries = 0;
         while !request_items.is_empty() {
             if tries == TRIES_MAX {
@@ -83,28 +98,31 @@ impl Endpoint {
             }
             request_items = answer.unprocessed_keys;
         }
-        for (id, key) in page {
-            let item = found.remove(&id);
-            known.learn(id, key, item);
-        }
         Ok(())
     }
 
-    /// Reads the rows that a query finds. Those of an index are read once more from the table: an index may lag behind.
+    /// Reads the rows that a query finds. Those of an index are read once more from the table: an index may lag behind. So are
+    /// those that may lie in former places: where each lies must be known.
     async fn read_query(&self, query: RowQuery, known: &mut KnownRows) -> Result<(), Error> {
         let shape = self.shapes.of(&*self.database, &query.table).await?;
         let is_consistent = shape.reads_consistently(query.index.as_deref());
+        let hook = self.hook();
+        let moving = hook.filter(|hook| former_places(&**hook, &query.table).is_some());
         let mut start = None;
         let mut ids = Vec::new();
-        let mut behind_index = Vec::new();
+        let mut to_read = Vec::new();
         loop {
-            let page = self.database.query(request(&query, is_consistent, start)).await?;
+            let asked = request(&query, is_consistent, start);
+            let page = match &moving {
+                Some(hook) => self.query_both(hook, asked).await?,
+                None => self.database.query(asked).await?,
+            };
             for row in page.items.iter().flat_map(|rows| rows.iter()) {
                 let key = shape.key_in(&row);
                 let id = RowId::new(&query.table, &key);
                 match query.index {
-                    None => known.learn(id.clone(), key, Some(row)),
-                    Some(_) => behind_index.push((id.clone(), key)),
+                    None if moving.is_none() => known.learn(id.clone(), key, FoundRow::in_place(row)),
+                    _ => to_read.push((id.clone(), key)),
                 }
                 ids.push(id);
             }
@@ -115,7 +133,7 @@ impl Endpoint {
             }
         }
         ids.truncate(query.limit.unwrap_or(usize::MAX));
-        self.read_rows(behind_index, known).await?;
+        self.read_rows(to_read, known).await?;
         known.learn_query(query, ids);
         Ok(())
     }

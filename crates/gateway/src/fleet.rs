@@ -16,11 +16,13 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use trestle_api::{DatabaseExt, DeleteItem, Error, ErrorKind, GetItem, PutItem, Scan, Wait};
+use trestle_binding::migration;
 use trestle_env::ids;
 use trestle_hook::Documents;
 use trestle_item::{AttributeValue, Item, Map, Number};
 
 use crate::documents::{self, InForce};
+use crate::duty::free_sweep;
 use crate::endpoint::Endpoint;
 use crate::own_table::OwnTable;
 
@@ -30,6 +32,8 @@ pub(crate) const LOOK: Duration = Duration::from_millis(250);
 const LEASE: Duration = Duration::from_secs(15);
 /// How old a gateway's look at the endpoint may be when it sends a write.
 const FRESH: Duration = Duration::from_secs(4);
+/// How old a gateway's look at the endpoint may be when a read has ended: somewhat less than [`LEASE`].
+const READ_FRESH: Duration = Duration::from_secs(14);
 /// How long a write of a modelled row may be on its way, repetitions included.
 pub(crate) const ON_ITS_WAY_MAX: Duration = Duration::from_secs(10);
 /// How long a change waits for its turn: longer than the lease of a gateway that has ended.
@@ -73,6 +77,17 @@ impl Default for Member {
 impl Member {
     pub(crate) fn is_counted(&self) -> bool {
         self.is_counted.load(Ordering::Acquire)
+    }
+
+    /// Whether what was read just now was read under what is in force. Others do not hold this gateway for over before the lease.
+    pub(crate) fn check_read(&self) -> Result<(), Error> {
+        match *self.looked.lock() {
+            Some(looked) if looked.elapsed() >= READ_FRESH => Err(Error::internal(
+                "this gateway could not renew its row in _trestle.gateways at the endpoint for some time, and does not know where rows of \
+                 models lie: try again",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Whether a write of a modelled row may be sent now.
@@ -159,6 +174,7 @@ impl Endpoint {
         moment: Option<&str>,
         take_effect: impl FnOnce(),
     ) -> Result<(), Error> {
+        let moves = documents.iter().any(|(name, _)| is_of_migration(name));
         let _one_at_a_time = self.changing.lock();
         let (database, id) = (&*self.database, &self.member.id);
         if !self.member.is_counted() {
@@ -166,16 +182,28 @@ impl Endpoint {
         }
         let mut sightings = Sightings::default();
         self.await_silent(&mut sightings)?;
-        let generation = self.announce()?;
+        let generation = self.announce(moves)?;
         let changed = self.await_others(generation + 1, &mut sightings).and_then(|()| {
             // Writes of this gateway under the version before are over when this is held.
             let _no_write = self.writing.write().wait();
+            let _no_read = moves.then(|| {
+                let held = self.reading.write().wait();
+                self.layouts.fetch_add(1, Ordering::AcqRel);
+                held
+            });
+            let has_documents = !documents.is_empty();
             let has_transactions = self.has_transactions().wait()?;
             if !has_transactions {
                 self.finish_intents(true).wait()?;
             }
-            documents::change(database, documents, id, generation, moment, has_transactions).wait()?;
-            if moment.is_none() {
+            let next = documents::Next {
+                documents,
+                moment,
+                // A gateway that sweeps and was stopped for a while moves no row where it does not belong any more.
+                also: moves.then(free_sweep).into_iter().collect(),
+            };
+            documents::change(database, next, id, generation, has_transactions).wait()?;
+            if has_documents {
                 self.of_documents.store(generation + 1, Ordering::Release);
             }
             self.generation.store(generation + 1, Ordering::Release);
@@ -201,14 +229,15 @@ impl Endpoint {
     }
 
     /// Announces a change. It waits while another gateway changes something or holds a moment. The generation that changes.
-    fn announce(&self) -> Result<u64, Error> {
+    fn announce(&self, moves: bool) -> Result<u64, Error> {
         let began = Instant::now();
         loop {
             let generation = self.known_generation();
-            let refused = match documents::announce(&*self.database, &self.member.id, generation).wait() {
-                Ok(()) => return Ok(generation),
-                Err(refused) => refused,
-            };
+            let refused =
+                match documents::announce(&*self.database, &self.member.id, generation, moves).wait() {
+                    Ok(()) => return Ok(generation),
+                    Err(refused) => refused,
+                };
             if refused.kind() != ErrorKind::ResourceInUse || began.elapsed() > TURN_MAX {
                 return Err(refused);
             }
@@ -454,6 +483,11 @@ impl Endpoint {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a document says where rows lie.
+pub(crate) fn is_of_migration(name: &str) -> bool {
+    name.starts_with(&migration::Document::name(""))
 }
 
 fn changed_meanwhile() -> Error {

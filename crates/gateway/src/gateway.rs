@@ -15,15 +15,20 @@ use trestle_models::{Models, Sweeper};
 use trestle_writes::{Action, BATCH_WRITES_MAX, Write, shown_of_removal, shown_of_update};
 
 use crate::GatewayError;
+use crate::bookmark::is_marked;
 use crate::duty::Duty;
 use crate::endpoint::Endpoint;
+use crate::find::former_places;
 use crate::host::EndpointHost;
 use crate::keeper::Keeper;
 use crate::past_writes::{PastWrites, PastWritesOptions};
-use crate::statement::writes_by_statement;
+use crate::statement::{refuse_while_rows_move, writes_by_statement};
 use crate::stored_probe::StoredProbe;
 use crate::token::Token;
 use crate::write::{Asked, RowImages, Written};
+
+/// How often a read is made that overlaps changes of where rows lie.
+const READS_MAX: usize = 16;
 
 /// A remote endpoint, its stored models in force. Cloning it gives another handle to the same.
 ///
@@ -53,7 +58,7 @@ impl Gateway {
     /// As [`Gateway::open`], with any clock.
     pub fn with_clock(database: Arc<dyn Database>, clock: Arc<dyn Clock>) -> Result<Self, GatewayError> {
         let endpoint = Arc::new(Endpoint::new(database, Arc::clone(&clock)));
-        let host = Arc::new(EndpointHost(Arc::clone(&endpoint)));
+        let host = Arc::new(EndpointHost::new(Arc::clone(&endpoint)));
         let models = loop {
             let found = endpoint.join_others().map_err(BindError::from)?;
             let host = Arc::clone(&host) as Arc<dyn Host>;
@@ -119,6 +124,7 @@ impl Gateway {
         let Some(hook) = self.endpoint().hook() else {
             return self.pass(request).await;
         };
+        refuse_while_rows_move(&*hook, &request)?;
         if writes_by_statement(&*hook, &request) {
             return self.write(request).await;
         }
@@ -126,13 +132,73 @@ impl Gateway {
         {
             return self.write(request).await;
         }
+        match request
+            .named_tables()
+            .iter()
+            .any(|table| hook.covers(table_name(table)))
+        {
+            true => self.read(request).await,
+            false => self.pass(request).await,
+        }
+    }
+
+    /// A read that names a modelled table. If where rows lie changed meanwhile, it is made again.
+    async fn read(&self, request: Request) -> Result<Response, Error> {
+        for _ in 0..READS_MAX {
+            let (layout, hook) = self.endpoint().layout().await;
+            let answer = match &hook {
+                Some(hook) => self.read_under(hook, request.clone()).await,
+                None => self.pass(request.clone()).await,
+            };
+            if self.endpoint().is_layout(layout)? {
+                return answer;
+            }
+        }
+        Err(Error::internal(
+            "where the rows of the table lie changed again and again while they were read: try again",
+        ))
+    }
+
+    async fn read_under(&self, hook: &Arc<dyn Hook>, request: Request) -> Result<Response, Error> {
+        let endpoint = self.endpoint();
         match request {
             Request::GetItem(get) if hook.covers(table_name(&get.table_name)) => {
                 let key = hook.key(table_name(&get.table_name), &get.key)?;
-                self.pass(GetItem { key, ..get }.into()).await
+                let former = former_places(&**hook, table_name(&get.table_name));
+                let get = GetItem { key, ..get };
+                match former {
+                    Some(former) => endpoint.get_both(hook, &*former, get).await.map(Into::into),
+                    None => self.pass(get.into()).await,
+                }
             }
-            Request::BatchGetItem(request) => self.pass(with_keys(&*hook, request)?.into()).await,
-            Request::TransactGetItems(request) => self.pass(with_got_keys(&*hook, request)?.into()).await,
+            Request::BatchGetItem(request) => {
+                let request = with_keys(&**hook, request)?;
+                let mut tables = request.request_items.keys();
+                match tables.any(|table| former_places(&**hook, table_name(table)).is_some()) {
+                    true => endpoint.batch_get_both(hook, request).await.map(Into::into),
+                    false => self.pass(request.into()).await,
+                }
+            }
+            Request::TransactGetItems(request) => {
+                let request = with_got_keys(&**hook, request)?;
+                let mut tables = request.transact_items.iter().map(|item| &item.get.table_name);
+                match tables.any(|table| former_places(&**hook, table_name(table)).is_some()) {
+                    true => endpoint.transact_get_both(hook, request).await.map(Into::into),
+                    false => self.pass(request.into()).await,
+                }
+            }
+            Request::Query(query)
+                if hook.former(table_name(&query.table_name)).is_some()
+                    || is_marked(query.exclusive_start_key.as_ref()) =>
+            {
+                endpoint.query_both(hook, query).await.map(Into::into)
+            }
+            Request::Scan(scan)
+                if hook.former(table_name(&scan.table_name)).is_some()
+                    || is_marked(scan.exclusive_start_key.as_ref()) =>
+            {
+                endpoint.scan_both(hook, scan).await.map(Into::into)
+            }
             request => self.pass(request).await,
         }
     }

@@ -1,79 +1,219 @@
 //! The endpoint as a place where models are in force.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use trestle_api::{Database, DatabaseExt, Error, ErrorKind, GetItem, Request, ResponseFuture, Scan, Wait};
+use parking_lot::Mutex;
+use trestle_api::{
+    Database, DatabaseExt, Error, ErrorKind, GetItem, Request, ResponseFuture, Scan, TransactWriteItem, Wait,
+};
+use trestle_binding::migration::GuardDocument;
 use trestle_env::Clock;
 use trestle_hook::{AmendWork, Documents, Hook, Host, HostView, Lying, Met, MovedPage, Remaining, Started};
 use trestle_item::{Item, codec, size};
 
-use crate::documents;
+use crate::documents::{self, InForce};
+use crate::duty::{Duty, DutyHolder};
 use crate::endpoint::Endpoint;
+use crate::fleet::is_of_migration;
 use crate::moment_view::MomentView;
 
 /// The host that drives an endpoint's models.
-#[derive(Clone, Debug)]
-pub(crate) struct EndpointHost(pub(crate) Arc<Endpoint>);
+#[derive(Debug)]
+pub(crate) struct EndpointHost {
+    endpoint: Arc<Endpoint>,
+    sweep: Duty,
+    /// The epoch in which this gateway sweeps, if it does.
+    epoch: Mutex<Option<u64>>,
+    /// The documents of the guard that is held here.
+    guards: Arc<Mutex<Vec<String>>>,
+}
+
+impl EndpointHost {
+    pub(crate) fn new(endpoint: Arc<Endpoint>) -> Self {
+        EndpointHost {
+            sweep: Duty::of_sweep(Arc::clone(&endpoint)),
+            endpoint,
+            epoch: Mutex::default(),
+            guards: Arc::default(),
+        }
+    }
+
+    /// Part of a transaction that is made only while this gateway sweeps.
+    fn while_sweeping(&self) -> Result<TransactWriteItem, Error> {
+        let epoch = *self.epoch.lock();
+        let epoch = epoch.ok_or_else(|| Error::resource_in_use("another gateway moves the rows"))?;
+        Ok(self.sweep.while_held(epoch))
+    }
+}
+
+/// Separates the name of a guard's document from the moment that holds it.
+const HELD_BY: char = '@';
+
+/// A guard in force at all gateways. It ends with the moment that holds it.
+struct HeldGuard {
+    endpoint: Arc<Endpoint>,
+    moment: String,
+    guards: Arc<Mutex<Vec<String>>>,
+}
+
+impl Drop for HeldGuard {
+    fn drop(&mut self) {
+        self.endpoint.end_moment(&self.moment);
+        let left = std::mem::take(&mut *self.guards.lock());
+        let gone = left.into_iter().map(|name| (name, None)).collect();
+        // Without its moment it means nothing.
+        let _ = documents::store(&*self.endpoint.database, gone, None).wait();
+    }
+}
 
 impl Database for EndpointHost {
     /// Work of the models speaks to the endpoint as it is.
     fn execute(&self, request: Request) -> ResponseFuture<'_> {
-        self.0.database.execute(request)
+        self.endpoint.database.execute(request)
     }
 }
 
 impl Host for EndpointHost {
     fn clock(&self) -> &Arc<dyn Clock> {
-        &self.0.clock
+        &self.endpoint.clock
     }
 
     fn documents(&self) -> Result<Vec<(String, Vec<u8>)>, Error> {
-        let documents = documents::read(&*self.0.database).wait()?;
-        Ok(documents.into_iter().collect())
+        let database = &*self.endpoint.database;
+        let documents = documents::read(database).wait()?;
+        let has_guard = documents.keys().any(|name| GuardDocument::is_name(name));
+        let moment = match has_guard {
+            true => InForce::read(database).wait()?.moment,
+            false => None,
+        };
+        // What guards was held by a moment that may be over.
+        let held = |name: String| match GuardDocument::is_name(&name) {
+            false => Some(name),
+            true => {
+                let (name, by) = name.rsplit_once(HELD_BY)?;
+                let is_held = moment.as_ref().is_some_and(|moment| moment.id == by);
+                is_held.then(|| name.to_owned())
+            }
+        };
+        let documents = documents.into_iter();
+        Ok(documents
+            .filter_map(|(name, bytes)| Some((held(name)?, bytes)))
+            .collect())
     }
 
     fn catch_up(&self) -> Result<(), Error> {
-        self.0.catch_up()
+        self.endpoint.catch_up()
     }
 
-    fn install(&self, documents: Documents, hook: Option<Arc<dyn Hook>>) -> Result<(), Error> {
-        let endpoint = &self.0;
+    fn install(&self, mut documents: Documents, hook: Option<Arc<dyn Hook>>) -> Result<(), Error> {
+        let endpoint = &self.endpoint;
+        // Who sweeps is found out anew.
+        *self.epoch.lock() = None;
+        // What is installed ends what is held.
+        documents.extend(self.guards.lock().iter().map(|name| (name.clone(), None)));
         if documents.is_empty() {
             endpoint.set_hook(hook);
             return Ok(());
         }
-        endpoint.change_in_force(documents, None, || endpoint.set_hook(hook))
+        endpoint.change_in_force(documents, None, || endpoint.set_hook(hook))?;
+        self.guards.lock().clear();
+        Ok(())
     }
 
+    fn hold(&self, documents: Documents, hook: Arc<dyn Hook>) -> Result<Box<dyn Any + Send>, Error> {
+        let endpoint = &self.endpoint;
+        let mut names = Vec::new();
+        let moment = endpoint.begin_moment_with(|moment| {
+            let held = documents
+                .into_iter()
+                .map(|(name, bytes)| (format!("{name}{HELD_BY}{moment}"), bytes));
+            let held: Documents = held.collect();
+            names = held.iter().map(|(name, _)| name.clone()).collect();
+            (held, Some(hook))
+        })?;
+        *self.guards.lock() = names;
+        Ok(Box::new(HeldGuard {
+            endpoint: Arc::clone(endpoint),
+            moment,
+            guards: Arc::clone(&self.guards),
+        }))
+    }
+
+    /// How far a migration is gets stored only by the gateway that moves it on, while no other has changed it.
     fn store_documents(&self, documents: Documents) -> Result<(), Error> {
-        documents::store(&*self.0.database, documents).wait()
+        let is_progress = documents.iter().any(|(name, _)| is_of_migration(name));
+        let known = self.endpoint.of_documents.load(Ordering::Acquire);
+        documents::store(&*self.endpoint.database, documents, is_progress.then_some(known)).wait()
     }
 
     fn view(&self) -> Box<dyn HostView> {
-        Box::new(EndpointView(Arc::clone(&self.0)))
+        Box::new(EndpointView(Arc::clone(&self.endpoint)))
     }
 
     fn moment(&self) -> Result<Box<dyn HostView>, Error> {
-        Ok(Box::new(MomentView::begin(&self.0)?))
+        self.endpoint.refuse_while_rows_move()?;
+        Ok(Box::new(MomentView::begin(&self.endpoint)?))
     }
 
     fn start_amendment(&self, work: AmendWork) -> Started {
-        let endpoint = Arc::clone(&self.0);
+        let endpoint = Arc::clone(&self.endpoint);
         Started::new(move || endpoint.amend(work).wait())
     }
 
     fn lying(&self, table: &str, from: Option<&[u8]>, at_most: usize) -> Result<Lying, Error> {
-        self.0.page(table, from, at_most).wait()
+        self.endpoint.page(table, from, at_most).wait()
     }
 
     /// A position at the endpoint does not say how far it is.
-    fn walked(&self, _place: &[u8]) -> f64 {
-        0.0
+    fn walked(&self, _place: &[u8]) -> Option<f64> {
+        None
     }
 
     fn could_hold(&self, table: &str, row: &Item) -> Result<(), Error> {
-        let shape = self.0.shapes.of(&*self.0.database, table).wait()?;
+        self.endpoint.could_hold(table, row).wait()
+    }
+
+    fn refuse_moves(&self) -> Result<(), Error> {
+        match self.endpoint.has_transactions().wait()? {
+            true => Ok(()),
+            false => Err(Error::validation(
+                "The endpoint has no transactions (TransactWriteItems), without which a gateway does not move rows to other keys: copy \
+                 them into a data directory with `trestle copy URL DIR --model FILE`, which moves them there, and copy them back",
+            )),
+        }
+    }
+
+    fn sweep_turn(&self) -> Result<Option<u64>, Error> {
+        let mut epoch = self.epoch.lock();
+        if !epoch.is_some_and(|epoch| self.sweep.is_held(epoch)) {
+            *epoch = match self.sweep.look().wait()? {
+                DutyHolder::This { epoch, .. } => Some(epoch),
+                DutyHolder::Other => None,
+            };
+        }
+        Ok(*epoch)
+    }
+
+    fn move_rows(&self, table: &str, from: Option<&[u8]>, at_most: usize) -> Result<MovedPage, Error> {
+        let holds = self.while_sweeping()?;
+        self.endpoint.move_rows(table, from, at_most, &holds).wait()
+    }
+
+    fn rows_to_move(&self, table: &str, from: Option<&[u8]>, at_most: usize) -> Result<Remaining, Error> {
+        self.endpoint.rows_to_move(table, from, at_most).wait()
+    }
+
+    fn writes_handed_in(&self) -> u64 {
+        self.endpoint.writes.load(Ordering::Relaxed)
+    }
+}
+
+impl Endpoint {
+    /// Whether a table could hold a row like this.
+    pub(crate) async fn could_hold(&self, table: &str, row: &Item) -> Result<(), Error> {
+        let shape = self.shapes.of(&*self.database, table).await?;
         if let Some(missing) = shape.key.iter().find(|name| !row.contains_key(name)) {
             return Err(Error::invalid_parameter(format_args!(
                 "Missing the key {missing} in the item"
@@ -82,26 +222,23 @@ impl Host for EndpointHost {
         trestle_writes::check_limits(row, size::of_item(row))
     }
 
-    fn moves_rows(&self) -> bool {
-        false
+    /// Sums over rows are not held against counts while rows are in two places.
+    fn refuse_while_rows_move(&self) -> Result<(), Error> {
+        match self.hook().is_some_and(|hook| hook.moves_rows()) {
+            false => Ok(()),
+            true => Err(Error::resource_in_use(
+                "rows move to other keys: fill and repair when the migration is verified (`trestle migrate status`)",
+            )),
+        }
     }
 
-    fn move_rows(&self, _: &str, _: Option<&[u8]>, _: usize) -> Result<MovedPage, Error> {
-        Err(Error::defect("rows were to move at an endpoint"))
-    }
-
-    fn rows_to_move(&self, _: &str, _: Option<&[u8]>, _: usize) -> Result<Remaining, Error> {
-        Err(Error::defect("rows were to move at an endpoint"))
-    }
-
-    fn writes_handed_in(&self) -> u64 {
-        self.0.writes.load(Ordering::Relaxed)
-    }
-}
-
-impl Endpoint {
     /// A page of rows as they lie. A place to go on at is the stored form of the last key.
-    async fn page(&self, table: &str, from: Option<&[u8]>, at_most: usize) -> Result<Lying, Error> {
+    pub(crate) async fn page(
+        &self,
+        table: &str,
+        from: Option<&[u8]>,
+        at_most: usize,
+    ) -> Result<Lying, Error> {
         let start = match from {
             Some(bytes) => Some(codec::decode(bytes).map_err(|error| Error::internal(error.to_string()))?),
             None => None,

@@ -2,6 +2,7 @@
 //! is in force, and reads it again.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -71,12 +72,22 @@ impl Drop for Keeper {
 struct InStep {
     endpoint: Arc<Endpoint>,
     models: Arc<Models>,
-    /// Held while another gateway changes what is in force, with the generation to come: no modelled row is written.
-    stopped: Option<(u64, OwnedRwLockWriteGuard<()>)>,
+    /// While another gateway changes what is in force.
+    stopped: Option<Stopped>,
     /// Of the gateways that announced a change or hold a moment.
     sightings: Sightings,
     /// Looks since intents were swept.
     looks: u32,
+}
+
+/// Requests that wait while another gateway changes what is in force.
+struct Stopped {
+    /// The generation to come.
+    before: u64,
+    /// No modelled row is written.
+    _writes: OwnedRwLockWriteGuard<()>,
+    /// No modelled row is read: where rows lie changes.
+    reads: Option<OwnedRwLockWriteGuard<()>>,
 }
 
 impl InStep {
@@ -106,11 +117,12 @@ impl InStep {
             .is_some_and(|by| *by != endpoint.member.id);
         // A gateway that was away for longer than its lease stops before its row is fresh again.
         if is_by_other {
-            self.stop(found.generation + 1);
+            self.stop(found.generation + 1, found.moves);
         } else if found.generation > endpoint.known_generation() {
-            self.stop(found.generation);
+            // What was announced is not known any more, or never was.
+            self.stop(found.generation, true);
         }
-        let stopped_before = self.stopped.as_ref().map(|(generation, _)| *generation);
+        let stopped_before = self.stopped.as_ref().map(|stopped| stopped.before);
         if !endpoint.renew(stopped_before, looked).wait()? {
             endpoint.join().wait()?;
             return self.try_look();
@@ -124,6 +136,9 @@ impl InStep {
             endpoint.take_up(&found);
         } else if found.generation == endpoint.known_generation() && found.moment.is_none() {
             endpoint.moment.lock().set(None);
+            if self.models.are_guarded() {
+                self.models.reload()?;
+            }
         }
         self.watch(&found)?;
         self.sweep()?;
@@ -133,14 +148,18 @@ impl InStep {
         Ok(())
     }
 
-    /// Lets the writes under way end, and begins none.
-    fn stop(&mut self, generation: u64) {
-        match &mut self.stopped {
-            Some((stopped_before, _)) => *stopped_before = generation,
-            None => {
-                let writing = Arc::clone(&self.endpoint.writing);
-                self.stopped = Some((generation, writing.write_owned().wait()));
-            }
+    /// Lets the writes under way end, and begins none; nor reads, if where rows lie changes.
+    fn stop(&mut self, generation: u64, moves: bool) {
+        let endpoint = &self.endpoint;
+        let stopped = self.stopped.get_or_insert_with(|| Stopped {
+            before: generation,
+            _writes: Arc::clone(&endpoint.writing).write_owned().wait(),
+            reads: None,
+        });
+        stopped.before = generation;
+        if moves && stopped.reads.is_none() {
+            stopped.reads = Some(Arc::clone(&endpoint.reading).write_owned().wait());
+            endpoint.layouts.fetch_add(1, Ordering::AcqRel);
         }
     }
 

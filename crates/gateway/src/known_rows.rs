@@ -9,6 +9,7 @@ use trestle_api::Error;
 use trestle_hook::{RowQuery, Rows};
 use trestle_item::Item;
 
+use crate::find::{FoundRow, LyingRow};
 use crate::table_shape::RowId;
 
 /// Rows as they were read, consistently, each on its own.
@@ -24,6 +25,8 @@ pub(crate) struct KnownRows {
 pub(crate) struct KnownRow {
     pub(crate) key: Item,
     pub(crate) item: Option<Arc<Item>>,
+    /// Where it still lies, if that is its former place.
+    pub(crate) lying: Option<LyingRow>,
 }
 
 /// What one run has asked for.
@@ -57,9 +60,13 @@ impl KnownRows {
     }
 
     /// A row was read.
-    pub(crate) fn learn(&mut self, id: RowId, key: Item, item: Option<Item>) {
-        let item = item.map(Arc::new);
-        self.rows.insert(id, KnownRow { key, item });
+    pub(crate) fn learn(&mut self, id: RowId, key: Item, row: FoundRow) {
+        let known = KnownRow {
+            key,
+            item: row.item.map(Arc::new),
+            lying: row.lying,
+        };
+        self.rows.insert(id, known);
     }
 
     /// A query was made, and its rows were read.

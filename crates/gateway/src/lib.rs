@@ -11,12 +11,15 @@
 //! one moment while all of them write. `past_writes.rs` finds rows that changed without a gateway.
 
 mod amend;
+mod bookmark;
+mod both_places;
 mod commit;
 mod documents;
 mod duty;
 mod endpoint;
 mod fence;
 mod fetch;
+mod find;
 mod fleet;
 mod gateway;
 mod host;
@@ -29,8 +32,12 @@ mod own_table;
 mod part;
 mod past_writes;
 mod probe;
+mod relocate;
+mod scan_both;
+mod scratch;
 mod statement;
 mod stored_probe;
+mod sweep;
 mod table_shape;
 mod token;
 mod write;

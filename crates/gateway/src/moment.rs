@@ -18,6 +18,7 @@ use futures_util::future::try_join_all;
 use parking_lot::Mutex;
 use trestle_api::{DatabaseExt, Error, ErrorKind, GetItem, PutItem, Query, Wait, pause_after};
 use trestle_env::ids;
+use trestle_hook::{Documents, Hook};
 use trestle_item::{AttributeValue, Item, Map, Number, codec, key};
 
 use crate::documents;
@@ -119,12 +120,24 @@ impl HeldMoment {
 impl Endpoint {
     /// Begins a moment. It waits while another gateway holds one.
     pub(crate) fn begin_moment(&self) -> Result<String, Error> {
+        self.begin_moment_with(|_| (Documents::new(), None))
+    }
+
+    /// Begins a moment, for which documents are stored and a hook takes effect if there is one.
+    pub(crate) fn begin_moment_with(
+        &self,
+        with: impl FnOnce(&str) -> (Documents, Option<Arc<dyn Hook>>),
+    ) -> Result<String, Error> {
         IMAGES.ensure(&*self.database).wait()?;
         let moment = ids::uuid();
+        let (documents, hook) = with(&moment);
         // Known before it is stored: what is stored and not known is cleared up.
         self.moment.lock().own = Some(moment.clone());
-        let begun = self.change_in_force(Vec::new(), Some(&moment), || {
+        let begun = self.change_in_force(documents, Some(&moment), || {
             self.moment.lock().set(Some(&moment));
+            if hook.is_some() {
+                self.set_hook(hook);
+            }
         });
         begun.inspect_err(|_| self.end_moment(&moment)).map(|()| moment)
     }

@@ -32,6 +32,24 @@ pub(crate) fn writes_by_statement(hook: &dyn Hook, request: &Request) -> bool {
     read.any(|statement| writes_modelled(hook, &statement))
 }
 
+/// Statements do not know that a row may lie in its former place.
+pub(crate) fn refuse_while_rows_move(hook: &dyn Hook, request: &Request) -> Result<(), Error> {
+    let Access::Statements(texts) = request.access() else {
+        return Ok(());
+    };
+    let mut read = texts
+        .into_iter()
+        .filter_map(|text| trestle_partiql::parse(text).ok());
+    match read.find(|statement| hook.former(table_name(statement.table())).is_some()) {
+        None => Ok(()),
+        Some(statement) => Err(Error::validation(format!(
+            "Rows of table {} move to other keys, and a gateway takes no PartiQL for it meanwhile: use the operations of items, Query \
+             or Scan until the migration is finished",
+            statement.table()
+        ))),
+    }
+}
+
 fn writes_modelled(hook: &dyn Hook, statement: &Parsed) -> bool {
     !statement.is_read() && hook.covers(table_name(statement.table()))
 }

@@ -4,9 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use trestle_api::{Database, DatabaseExt, DescribeTable, Error, KeyType, TableDescription};
+use trestle_api::{
+    BillingMode, CreateTable, Database, DatabaseExt, DescribeTable, Error, GlobalSecondaryIndex,
+    KeySchemaElement, KeyType, LocalSecondaryIndex, TableDescription,
+};
 use trestle_expr::KeyAttribute;
-use trestle_item::{Item, codec};
+use trestle_item::{Item, ScalarType, codec};
 use trestle_partiql::Keys;
 use trestle_writes::refused_statement;
 
@@ -21,6 +24,15 @@ pub(crate) struct TableShape {
     local_indexes: Vec<String>,
     /// About how many rows there are.
     pub(crate) rows: u64,
+    /// What makes a table with the same keys and indexes.
+    definition: CreateTable,
+}
+
+/// The key of a table or index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyShape {
+    pub(crate) hash: Vec<KeyAttribute>,
+    pub(crate) range: Vec<KeyAttribute>,
 }
 
 impl TableShape {
@@ -41,6 +53,42 @@ impl TableShape {
             key: key.into_iter().map(|part| part.attribute_name.clone()).collect(),
             local_indexes: local.map(|index| index.index_name.clone()).collect(),
             rows: table.item_count,
+            definition: definition(table),
+        }
+    }
+
+    /// What makes a table with the same keys and indexes.
+    pub(crate) fn definition(&self) -> &CreateTable {
+        &self.definition
+    }
+
+    /// The key of the table, or of an index that it has.
+    pub(crate) fn key_of(&self, index: Option<&str>) -> Option<KeyShape> {
+        let of_global = self.definition.global_secondary_indexes.iter().flatten();
+        let of_local = self.definition.local_secondary_indexes.iter().flatten();
+        let mut indexes = of_global
+            .map(|index| (&index.index_name, &index.key_schema))
+            .chain(of_local.map(|index| (&index.index_name, &index.key_schema)));
+        let schema = match index {
+            None => &self.definition.key_schema,
+            Some(wanted) => indexes.find(|(name, _)| *name == wanted)?.1,
+        };
+        let parts = |kind: KeyType| {
+            let of_kind = schema.iter().filter(move |part| part.key_type == kind);
+            of_kind.map(|part| self.attribute(part)).collect()
+        };
+        Some(KeyShape {
+            hash: parts(KeyType::Hash),
+            range: parts(KeyType::Range),
+        })
+    }
+
+    fn attribute(&self, part: &KeySchemaElement) -> KeyAttribute {
+        let mut known = self.definition.attribute_definitions.iter();
+        let known = known.find(|known| known.attribute_name == part.attribute_name);
+        KeyAttribute {
+            name: part.attribute_name.clone(),
+            kind: known.map_or(ScalarType::S, |known| known.attribute_type),
         }
     }
 
@@ -67,6 +115,36 @@ impl TableShape {
     /// Whether the rows that a query finds are those of this moment.
     pub(crate) fn reads_consistently(&self, index: Option<&str>) -> bool {
         index.is_none_or(|index| self.local_indexes.iter().any(|local| local == index))
+    }
+}
+
+/// What makes a table with the keys and indexes of another.
+fn definition(table: &TableDescription) -> CreateTable {
+    let global = table.global_secondary_indexes.iter().flatten();
+    let global: Vec<_> = global
+        .map(|index| GlobalSecondaryIndex {
+            index_name: index.index_name.clone(),
+            key_schema: index.key_schema.clone(),
+            projection: index.projection.clone(),
+            ..GlobalSecondaryIndex::default()
+        })
+        .collect();
+    let local = table.local_secondary_indexes.iter().flatten();
+    let local: Vec<_> = local
+        .map(|index| LocalSecondaryIndex {
+            index_name: index.index_name.clone(),
+            key_schema: index.key_schema.clone(),
+            projection: index.projection.clone(),
+        })
+        .collect();
+    CreateTable {
+        table_name: table.table_name.clone(),
+        attribute_definitions: table.attribute_definitions.clone(),
+        key_schema: table.key_schema.clone(),
+        global_secondary_indexes: Some(global).filter(|indexes| !indexes.is_empty()),
+        local_secondary_indexes: Some(local).filter(|indexes| !indexes.is_empty()),
+        billing_mode: Some(BillingMode::PayPerRequest),
+        ..CreateTable::default()
     }
 }
 

@@ -19,6 +19,7 @@ use crate::commit::{Commit, Sent};
 use crate::endpoint::Endpoint;
 use crate::known_rows::KnownRows;
 use crate::part::{Becomes, Part};
+use crate::relocate::relocated;
 use crate::table_shape::RowId;
 use crate::token::Token;
 
@@ -198,7 +199,7 @@ impl Endpoint {
             part.writes() || part.old.is_some() || asked.items.is_some() || part.position.is_none()
         });
         let commit = Commit {
-            parts,
+            parts: relocated(parts, &known),
             others: asked.others.clone(),
             capacity: asked.capacity,
             items: asked.items,

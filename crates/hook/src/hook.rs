@@ -23,6 +23,11 @@ pub trait Hook: Send + Sync {
         None
     }
 
+    /// Whether rows of any table may still lie in former places.
+    fn moves_rows(&self) -> bool {
+        false
+    }
+
     /// Whether a row of this table, which the hook need not cover, is work for the background. After a commit that adds such a
     /// row, the clock's bell rings.
     fn is_work(&self, _table: &str) -> bool {

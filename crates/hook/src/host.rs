@@ -1,5 +1,6 @@
 //! Where models are in force.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -33,6 +34,13 @@ pub trait Host: Database + fmt::Debug {
     /// Stores documents and lets `hook` take effect, or none, as one.
     fn install(&self, documents: Documents, hook: Option<Arc<dyn Hook>>) -> Result<(), Error>;
 
+    /// Lets `hook` take effect while something is prepared, in every process that shares these rows: the documents tell the others
+    /// what it is. It ends when something is installed, or when what this returns is dropped.
+    fn hold(&self, _documents: Documents, hook: Arc<dyn Hook>) -> Result<Box<dyn Any + Send>, Error> {
+        self.install(Vec::new(), Some(hook))?;
+        Ok(Box::new(()))
+    }
+
     /// Stores documents. What is installed stays so.
     fn store_documents(&self, documents: Documents) -> Result<(), Error>;
 
@@ -53,14 +61,20 @@ pub trait Host: Database + fmt::Debug {
     fn lying(&self, table: &str, from: Option<&[u8]>, at_most: usize) -> Result<Lying, Error>;
 
     /// How much of a table lies before a place to go on at, from 0 to 1, where that can be told.
-    fn walked(&self, place: &[u8]) -> f64;
+    fn walked(&self, place: &[u8]) -> Option<f64>;
 
     /// Whether a table could hold a row like this, by the rules for what clients put there; otherwise why not.
     fn could_hold(&self, table: &str, row: &Item) -> Result<(), Error>;
 
-    /// Whether rows can move to other keys here.
-    fn moves_rows(&self) -> bool {
-        true
+    /// Why rows cannot move to other keys here, if they cannot.
+    fn refuse_moves(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// The turn of this process to move rows, of those that share them; `None` while another one has it. With another number, others
+    /// may have moved rows since.
+    fn sweep_turn(&self) -> Result<Option<u64>, Error> {
+        Ok(Some(0))
     }
 
     /// Moves the rows in former places among the next `at_most` rows of a table, from `from` on. A row that was written or
@@ -117,6 +131,8 @@ pub struct MovedPage {
     pub looked_at: u64,
     /// Rows moved.
     pub moved: u64,
+    /// What that cost, in rows of the least cost; at least as many as were moved.
+    pub cost: u64,
     /// Rows that cannot move.
     pub stuck: Vec<Stuck>,
     /// Where to go on; `None` at the end of the table.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use trestle_api::Error;
 use trestle_binding::held::Migration;
 use trestle_binding::migration::{
-    Document, DualLayout, Guard, MigrationPlan, MigrationState, PlannedMove, Rate, TableProgress,
+    Document, DualLayout, Guard, GuardDocument, MigrationPlan, MigrationState, PlannedMove, Rate,
+    TableProgress,
 };
 use trestle_binding::stored::Stored;
 use trestle_binding::{Outcome, Step};
@@ -71,8 +72,9 @@ impl Models {
         options: PlanOptions,
         watcher: &mut dyn Watcher,
     ) -> Result<MigrationPlan, BindError> {
+        self.host.catch_up()?;
         let _one_at_a_time = self.applying.lock();
-        self.refuse_where_rows_stay()?;
+        self.host.refuse_moves()?;
         let mut way = self.way_out(text, options.delete_indexes, options.dry_run)?;
         self.survey(&mut way, watcher)?;
         if !way.plan.is_refused() && !options.dry_run {
@@ -90,8 +92,9 @@ impl Models {
         options: StartOptions,
         watcher: &mut dyn Watcher,
     ) -> Result<MigrationPlan, BindError> {
+        self.host.catch_up()?;
         let _one_at_a_time = self.applying.lock();
-        self.refuse_where_rows_stay()?;
+        self.host.refuse_moves()?;
         let mut way = self.way_out(text, options.delete_indexes, false)?;
         self.guarded(&mut way, |way| {
             self.survey(way, watcher)?;
@@ -101,18 +104,6 @@ impl Models {
             }
         })?;
         Ok(way.plan)
-    }
-
-    /// Not every host can move rows.
-    fn refuse_where_rows_stay(&self) -> Result<(), BindError> {
-        match self.host.moves_rows() {
-            true => Ok(()),
-            false => Err(Error::validation(
-                "rows at a remote endpoint cannot move to other keys through a gateway: copy them into a data directory with `trestle \
-                 copy URL DIR --model FILE`, which moves them there, and copy them back",
-            )
-            .into()),
-        }
     }
 
     /// The model that a kept plan leads to.
@@ -134,8 +125,9 @@ impl Models {
         name: Option<&str>,
         watcher: &mut dyn Watcher,
     ) -> Result<Option<MigrationPlan>, BindError> {
+        self.host.catch_up()?;
         let _one_at_a_time = self.applying.lock();
-        let migration = self.migration(name)?;
+        let migration = self.newest_migration(name)?;
         match migration.document.state {
             MigrationState::Planned => {
                 self.forget_plan(migration)?;
@@ -173,10 +165,17 @@ impl Models {
         way: &mut Transition,
         work: impl FnOnce(&mut Transition) -> Result<(), BindError>,
     ) -> Result<(), BindError> {
-        if let Ok(layout_change) = &way.layout_change {
-            let guard = Guard::new(self.hook_of(&self.held.lock())?, layout_change.clone());
-            self.install(Vec::new(), Some(Arc::new(guard)))?;
-        }
+        let _held = match &way.layout_change {
+            Ok(layout_change) => {
+                let guard = Guard::new(self.hook_of(&self.held.lock())?, layout_change.clone());
+                let document = GuardDocument {
+                    model: way.work.model.name().to_owned(),
+                    to: way.come.is_none().then(|| way.work.text.clone()),
+                };
+                Some(self.host.hold(vec![document.to_document()?], Arc::new(guard))?)
+            }
+            Err(_) => None,
+        };
         let worked = work(way);
         if worked.is_err() || way.plan.is_refused() {
             let hook = self.hook_of(&self.held.lock())?;

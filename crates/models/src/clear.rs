@@ -62,7 +62,7 @@ impl Models {
             Some(table) => {
                 let name = table.table.clone();
                 let next = self.clear_rows(&held, &clearing, &name, table.position.as_deref())?;
-                table.page(PAGE as u64, 0, next.map(|next| self.with_walked(next)));
+                table.page(PAGE as u64, 0, next.map(|next| self.with_walked(next, (0, 0))));
             }
             None => {
                 self.host.store_documents(vec![(Document::name(model), None)])?;

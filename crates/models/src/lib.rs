@@ -29,15 +29,16 @@ mod watcher;
 mod work;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use trestle_api::Error;
 use trestle_binding::ModelSummary;
 use trestle_binding::clearing;
 use trestle_binding::held::{self, Held, loaded, together};
+use trestle_binding::migration::GuardDocument;
 use trestle_binding::stored::{self, Stored};
-use trestle_binding::{BindError, VersionsInForce, migration};
+use trestle_binding::{BindError, ModelHook, VersionsInForce, migration};
 use trestle_env::{Clock, iso_8601_millis};
 use trestle_hook::Hook;
 use trestle_hook::Host;
@@ -66,6 +67,10 @@ pub struct Models {
     versions_in_force: Mutex<VersionsInForce>,
     /// Whether the engine enforces all of them. Not so before the first time, nor while one does not load.
     in_force: AtomicBool,
+    /// Whether a migration is about to begin, here or in another process that shares the rows: the hook is guarded.
+    guarded: AtomicBool,
+    /// The last turn to move rows.
+    sweep_turn: AtomicU64,
     /// Held while a client deletes a table of a model or creates a table, so that nothing is kept about the table that is gone when it
     /// is there again.
     changing_table: Mutex<()>,
@@ -82,9 +87,34 @@ impl Models {
             documents.push(self.versions_in_force.lock().to_document()?);
         }
         let hook = self.hook_of(&held)?;
+        let hook = self.guarded_by_others(hook, &held, &self.host.documents()?)?;
         hidden_tables::ensure(&*self.host, loaded(&held))?;
         self.forget_what_is_gone(&held)?;
-        self.install(documents, Some(Arc::new(hook)))
+        self.install(documents, Some(hook))
+    }
+
+    /// The hook, guarded if another process that shares the rows is about to begin a migration.
+    fn guarded_by_others(
+        &self,
+        hook: ModelHook,
+        held: &[Held],
+        documents: &[(String, Vec<u8>)],
+    ) -> Result<Arc<dyn Hook>, BindError> {
+        let guarded = match GuardDocument::read(documents)? {
+            Some(document) => document.guard(hook, held)?,
+            None => Err(hook),
+        };
+        self.guarded.store(guarded.is_ok(), Ordering::Release);
+        Ok(match guarded {
+            Ok(guard) => Arc::new(guard),
+            Err(hook) => Arc::new(hook),
+        })
+    }
+
+    /// Whether a migration is about to begin: the hook is guarded.
+    #[must_use]
+    pub fn are_guarded(&self) -> bool {
+        self.guarded.load(Ordering::Acquire)
     }
 
     /// Whether the engine enforces all stored models.
@@ -122,6 +152,8 @@ impl Models {
             held: Mutex::new(held),
             applying: Mutex::new(()),
             in_force: AtomicBool::new(false),
+            guarded: AtomicBool::new(false),
+            sweep_turn: AtomicU64::new(0),
             changing_table: Mutex::new(()),
         })
     }
@@ -131,14 +163,19 @@ impl Models {
         let _one_at_a_time = self.applying.lock();
         let documents = self.host.documents()?;
         *self.versions_in_force.lock() = VersionsInForce::read(&documents)?;
-        let held = held::read(documents)?;
+        let held = held::read(documents.clone())?;
+        go_on_counting(&self.held.lock(), &held);
         let hook = self.hook_of(&held);
-        *self.held.lock() = held;
-        match hook {
-            Ok(hook) => self.install(Vec::new(), Some(Arc::new(hook))),
+        let hook = hook.and_then(|hook| self.guarded_by_others(hook, &held, &documents));
+        let installed = match hook {
+            Ok(hook) => self.install(Vec::new(), Some(hook)),
             // Nothing is enforced, and so nothing written, until it is corrected.
             Err(error) => self.install(Vec::new(), None).and(Err(error)),
-        }
+        };
+        *self.held.lock() = held;
+        // There may be rows to move.
+        self.clock.signal().ring();
+        installed
     }
 
     /// The clock that everything here follows.
@@ -203,6 +240,21 @@ impl Models {
     /// Every stored version of every model, in the order of names and versions.
     fn stored_versions(&self) -> Result<Vec<Stored>, Error> {
         stored::read(self.host.documents()?)
+    }
+}
+
+/// Double reads that were counted and are not stored yet stay counted.
+fn go_on_counting(before: &[Held], held: &[Held]) {
+    let moving = |held: &Held| {
+        held.migration
+            .as_ref()
+            .and_then(|migration| migration.moving().ok()?.cloned())
+    };
+    for held in held {
+        let known = before.iter().find(|known| known.stored.name == held.stored.name);
+        if let (Some(known), Some(now)) = (known.and_then(moving), moving(held)) {
+            now.count_at_least(known.double_reads());
+        }
     }
 }
 

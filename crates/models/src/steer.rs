@@ -1,16 +1,24 @@
 //! Where migrations stand, and telling one to pause, to go on or to end.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use trestle_api::ErrorKind;
 
 use crate::hidden_tables;
 use crate::{BindError, Models, not_held};
 use trestle_binding::held::{Held, Migration, loaded};
 use trestle_binding::migration::{Meter, MigrationState, MigrationStatus, Rate};
 
+/// How often a migration is steered that another process changes meanwhile. It does so seldom.
+const STEER_TRIES: usize = 5;
+
 impl Models {
     /// The migrations that are planned or under way, and the last one of each other model, in the order of models.
     pub fn migrations(&self) -> Vec<MigrationStatus> {
         let now = self.clock.now();
+        let _ = self.host.catch_up();
+        self.look_at_others();
         let held = self.held.lock();
         let migrations = held.iter().filter_map(|held| held.migration.as_ref());
         migrations.map(|migration| migration.status(now)).collect()
@@ -18,20 +26,22 @@ impl Models {
 
     /// How one migration is doing: that of the named model, or the only one that is not over.
     pub fn migration_status(&self, name: Option<&str>) -> Result<MigrationStatus, BindError> {
+        self.host.catch_up()?;
+        self.look_at_others();
         Ok(self.migration(name)?.status(self.clock.now()))
     }
 
     /// Lets the sweep stand still. Reads and writes go on as before: a row that is written moves.
     pub fn pause_migration(&self, name: Option<&str>) -> Result<MigrationStatus, BindError> {
-        let _one_at_a_time = self.applying.lock();
-        let mut migration = self.migration(name)?;
-        self.refuse_unless(
-            migration.document.state.may_hold_rows(),
-            &migration,
-            "there is nothing to pause",
-        )?;
-        migration.document.paused = true;
-        self.stored_status(migration)
+        self.steer(name, |mut migration| {
+            self.refuse_unless(
+                migration.document.state.may_hold_rows(),
+                &migration,
+                "there is nothing to pause",
+            )?;
+            migration.document.paused = true;
+            Ok(migration)
+        })
     }
 
     /// Lets the sweep go on, at another rate if one is given. Rows that could not move are tried again at once.
@@ -40,35 +50,74 @@ impl Models {
         name: Option<&str>,
         rate: Option<Rate>,
     ) -> Result<MigrationStatus, BindError> {
-        let _one_at_a_time = self.applying.lock();
-        let mut migration = self.migration(name)?;
-        self.refuse_unless(
-            migration.document.state.may_hold_rows(),
-            &migration,
-            "there is nothing to go on with",
-        )?;
-        let now = self.clock.now();
-        if migration.document.is_held_up() {
-            migration.document.begin_pass(false, now);
-        }
-        migration.document.paused = false;
-        migration.document.rate = rate.unwrap_or(migration.document.rate);
-        migration.pace.hurry();
-        migration.meter = Some(Meter::start(&migration.document, now));
-        self.stored_status(migration)
+        self.steer(name, |mut migration| {
+            self.refuse_unless(
+                migration.document.state.may_hold_rows(),
+                &migration,
+                "there is nothing to go on with",
+            )?;
+            let now = self.clock.now();
+            if migration.document.is_held_up() {
+                migration.document.begin_pass(false, now);
+            }
+            migration.document.paused = false;
+            migration.document.rate = rate.unwrap_or(migration.document.rate);
+            migration.pace.hurry();
+            migration.meter = Some(Meter::start(&migration.document, now));
+            Ok(migration)
+        })
     }
 
     /// Ends a migration that is verified: keys of the version before are no longer understood, and there is no way back.
     pub fn finish_migration(&self, name: Option<&str>) -> Result<MigrationStatus, BindError> {
-        let _one_at_a_time = self.applying.lock();
-        let mut migration = self.migration(name)?;
-        self.refuse_unless(
-            migration.document.state == MigrationState::Verified,
-            &migration,
-            "it cannot be finished",
-        )?;
-        migration.end(MigrationState::Done, self.clock.now());
-        self.stored_status(migration)
+        self.steer(name, |mut migration| {
+            self.refuse_unless(
+                migration.document.state == MigrationState::Verified,
+                &migration,
+                "it cannot be finished",
+            )?;
+            migration.end(MigrationState::Done, self.clock.now());
+            Ok(migration)
+        })
+    }
+
+    /// Stores what becomes of a migration. If another process has changed it meanwhile, it is looked at again.
+    fn steer(
+        &self,
+        name: Option<&str>,
+        change: impl Fn(Migration) -> Result<Migration, BindError>,
+    ) -> Result<MigrationStatus, BindError> {
+        let mut tries = 0;
+        loop {
+            self.host.catch_up()?;
+            let one_at_a_time = self.applying.lock();
+            let stored = self
+                .newest_migration(name)
+                .and_then(&change)
+                .and_then(|migration| self.stored_status(migration));
+            drop(one_at_a_time);
+            tries += 1;
+            match stored {
+                Err(BindError::Database(error))
+                    if error.kind() == ErrorKind::ResourceInUse && tries < STEER_TRIES => {}
+                stored => return stored,
+            }
+        }
+    }
+
+    /// How far a migration is that another process moves on is only stored.
+    fn look_at_others(&self) {
+        let is_here = |turn: u64| turn == self.sweep_turn.load(Ordering::Acquire);
+        if !matches!(self.host.sweep_turn(), Ok(Some(turn)) if is_here(turn)) {
+            // What is known here is shown if the other cannot be asked.
+            let _ = self.take_up_progress();
+        }
+    }
+
+    /// As [`Models::migration`], as far as it is in the process that moves it on.
+    pub(super) fn newest_migration(&self, name: Option<&str>) -> Result<Migration, BindError> {
+        self.look_at_others();
+        self.migration(name)
     }
 
     /// The migration of the named model, or the only one that is not over.

@@ -1,10 +1,11 @@
 //! One page of a sweep: the rows that nobody writes are moved, and at the end every row is looked at once more.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use trestle_api::{Error, ErrorKind};
 use trestle_binding::held::Migration;
-use trestle_binding::migration::{Document, Meter, MigrationState, SweptPage};
+use trestle_binding::migration::{self, Document, Meter, MigrationState, SweptPage};
 use trestle_env::Timestamp;
 use trestle_hook::MovedPage;
 
@@ -16,6 +17,8 @@ const PAGES_BETWEEN: u32 = 64;
 const TIME_BETWEEN: Duration = Duration::from_secs(2);
 /// Before rows that could not move are tried again.
 const HELD_UP_PAUSE: Duration = Duration::from_secs(30);
+/// Before this process looks again whether rows are its to move.
+const OTHERS_TURN: Duration = Duration::from_secs(1);
 /// Before the same is tried again after an error.
 const ERROR_PAUSE: Duration = Duration::from_secs(5);
 
@@ -43,16 +46,46 @@ impl Models {
             .collect()
     }
 
+    /// Whether rows are this process's to move. When they have just become so, it goes on where another one has stored that it was.
+    fn take_turn(&self) -> Result<bool, BindError> {
+        let Some(turn) = self.host.sweep_turn()? else {
+            return Ok(false);
+        };
+        if self.sweep_turn.swap(turn, Ordering::AcqRel) != turn {
+            self.take_up_progress()?;
+        }
+        Ok(true)
+    }
+
+    /// Takes up how far migrations are which another process moves on.
+    pub(super) fn take_up_progress(&self) -> Result<(), BindError> {
+        let stored = migration::read(self.host.documents()?)?;
+        let mut held = self.held.lock();
+        for migration in held.iter_mut().filter_map(|held| held.migration.as_mut()) {
+            let known = &mut migration.document;
+            if let Some(document) = stored
+                .get(&known.model)
+                .filter(|document| document.is_progress_of(known))
+            {
+                known.clone_from(document);
+            }
+        }
+        Ok(())
+    }
+
     /// Looks at a page of the migration of this model, if it is time. An error is part of its status; the same is tried
     /// again later.
     pub(crate) fn sweep_page(&self, model: &str) -> Result<Swept, BindError> {
         // Rows do not move while a model is applied: what is installed then must stay installed.
         let _one_at_a_time = self.applying.lock();
-        let mut migration = self.migration(Some(model))?;
         let now = self.clock.now();
-        if !migration.document.has_work() {
+        if !self.migration(Some(model))?.document.has_work() {
             return Ok(Swept::Nothing);
         }
+        if !self.take_turn()? {
+            return Ok(Swept::Later(now.plus(OTHERS_TURN)));
+        }
+        let mut migration = self.migration(Some(model))?;
         if migration.pace.due() > now {
             return Ok(Swept::Later(migration.pace.due()));
         }
@@ -104,7 +137,10 @@ impl Models {
         } else {
             (self.move_page(&name, from, rows)?, 0)
         };
-        let next = page.next.map(|next| self.with_walked(next));
+        let looked_at = table.looked_at + page.looked_at;
+        let next = page
+            .next
+            .map(|next| self.with_walked(next, (looked_at, table.rows)));
         table.page(page.looked_at, page.moved, next);
         let stuck = page.stuck.iter().map(|stuck| (&stuck.key, stuck.reason.as_str()));
         document.stuck.add(&name, stuck)?;
@@ -112,7 +148,7 @@ impl Models {
         let handed_in = self.host.writes_handed_in();
         let swept = SweptPage {
             looked_at: page.looked_at,
-            moved: page.moved,
+            moved: page.cost,
             took: self.clock.now().since(now),
             // Rows that move are one write.
             other_writes: (handed_in - migration.writes_seen).saturating_sub(u64::from(page.moved > 0)),
@@ -145,9 +181,11 @@ impl Models {
         Ok((moved, page.keys.len() as u64))
     }
 
-    /// A position in a table, and how much of the table lies before it.
-    pub(super) fn with_walked(&self, position: Vec<u8>) -> (Vec<u8>, f64) {
-        let before = self.host.walked(&position);
+    /// A position in a table, and how much of the table lies before it: where the position does not tell, by the rows that were
+    /// looked at, and how many there were.
+    pub(super) fn with_walked(&self, position: Vec<u8>, (looked_at, rows): (u64, u64)) -> (Vec<u8>, f64) {
+        let counted = || (looked_at as f64 / rows.max(1) as f64).min(1.0);
+        let before = self.host.walked(&position).unwrap_or_else(counted);
         (position, before)
     }
 

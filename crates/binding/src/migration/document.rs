@@ -106,6 +106,21 @@ impl Document {
         progress.position.clone()
     }
 
+    /// Whether this is the same state of the same migration, perhaps further on.
+    #[must_use]
+    pub fn is_progress_of(&self, known: &Self) -> bool {
+        let said = |document: &Self| {
+            (
+                document.state,
+                document.from,
+                document.to,
+                document.back,
+                document.changed,
+            )
+        };
+        said(self) == said(known) && self.paused == known.paused
+    }
+
     /// Enters another state.
     pub fn enter(&mut self, state: MigrationState, now: Timestamp) {
         (self.state, self.changed) = (state, now);

@@ -44,6 +44,11 @@ impl DualLayout {
         self.double_reads.load(Ordering::Relaxed)
     }
 
+    /// At least so many were counted before.
+    pub fn count_at_least(&self, double_reads: u64) {
+        self.double_reads.fetch_max(double_reads, Ordering::Relaxed);
+    }
+
     /// The own key of the row that `given` identifies. Clients that were not told of the present version may give a key
     /// of the former one, or what identified the row there.
     pub fn key(&self, present: &Model, table: &str, given: &Item) -> Result<Item, Error> {

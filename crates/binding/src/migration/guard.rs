@@ -50,6 +50,10 @@ impl Hook for Guard {
         self.hook.former(table)
     }
 
+    fn moves_rows(&self) -> bool {
+        self.hook.moves_rows()
+    }
+
     fn is_work(&self, table: &str) -> bool {
         self.hook.is_work(table)
     }

@@ -192,12 +192,20 @@ impl GatewayAdministration {
     fn of_models(&self, call: AdminCall) -> Result<AdminAnswer, AdminError> {
         let text = match &call {
             AdminCall::ApplyModel(call) => Some(&call.text),
+            AdminCall::PlanMigration(call) => Some(&call.text),
+            AdminCall::StartMigration(call) => call.text.as_ref(),
             _ => None,
         };
         if let Some(problems) = text.and_then(|text| self.routes.sources().unsound(text)) {
             return Err(AdminError::unsound("the routes of the model", problems));
         }
-        let may_change = matches!(call, AdminCall::ApplyModel(_) | AdminCall::RemoveModel(_));
+        let may_change = matches!(
+            call,
+            AdminCall::ApplyModel(_)
+                | AdminCall::RemoveModel(_)
+                | AdminCall::StartMigration(_)
+                | AdminCall::RollBackMigration(_)
+        );
         let answered = answer(self.gateway.models(), call, &mut Log);
         if let Some(routes) = self.routes.at_work().filter(|_| may_change && answered.is_ok()) {
             routes.follow_models();

@@ -80,7 +80,11 @@ impl Engine {
             return Ok(Some(moved));
         }
         let relocated = self.relocate(Arc::clone(table), relocations)?;
-        Ok(relocated.map(|rows| MovedPage { moved: rows, ..moved }))
+        Ok(relocated.map(|rows| MovedPage {
+            moved: rows,
+            cost: rows,
+            ..moved
+        }))
     }
 
     /// Spares the first scan of a table whose rows move the walk through all of it. Nothing happens if they are too many

@@ -10,6 +10,7 @@
 mod duty;
 mod dynalite;
 mod leases;
+mod migrations;
 mod moments;
 mod past_writes;
 mod probing;

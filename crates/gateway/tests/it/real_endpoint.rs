@@ -7,6 +7,7 @@ use trestle_env::SystemClock;
 use trestle_gateway::Gateway;
 use trestle_remote::{AccessKey, Remote, Settings};
 
+use crate::migrations::migrate_beside_twin;
 use crate::moments::mend_counts;
 use crate::same_as_embedded::compare;
 use crate::several_gateways::write_at_all;
@@ -39,6 +40,12 @@ fn random_requests_have_the_same_answers_and_leave_the_same_rows() {
     for seed in 100..104 {
         compare(seed, clock(), endpoint());
     }
+}
+
+#[test]
+#[ignore = "needs an endpoint: ./test endpoints"]
+fn while_rows_move_gateways_answer_as_a_database_that_has_had_the_keys_from_the_beginning() {
+    migrate_beside_twin(11, endpoint());
 }
 
 #[test]

@@ -62,7 +62,7 @@ pub(crate) fn single(random: &mut fastrand::Rng) -> Request {
     }
 }
 
-fn remote() -> Arc<dyn Database> {
+pub(crate) fn remote() -> Arc<dyn Database> {
     Arc::new(WithoutTransactions(endpoint(Arc::new(SystemClock::new()))))
 }
 

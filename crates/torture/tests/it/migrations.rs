@@ -4,9 +4,11 @@
 mod audit;
 mod knowledge;
 mod layout;
+mod many_rows;
 mod reader;
 mod stayers;
 mod steering;
+mod through_gateways;
 mod writer;
 
 use crate::{rounds, seed};
@@ -69,7 +71,7 @@ impl Rounds {
         let dir = TempDir::new().unwrap();
         let server = Server::on(dir.path());
         steering::apply(&server.address, Layout::ByDepot);
-        stayers::write(&mut server.connect(), Layout::ByDepot);
+        stayers::write(&mut server.connect(), Layout::ByDepot, 25);
         server.kill();
         for round in 1..=rounds {
             self.until_killed(dir.path());

@@ -73,15 +73,16 @@ pub(super) fn status(version: u64) -> &'static str {
     if version == EACH { "latest" } else { "deprecated" }
 }
 
-/// Writes them, and the counters.
-pub(super) fn write(client: &mut Client, layout: Layout) {
+/// Writes them, and the counters, so many in one request. A gateway makes the writes of a batch in any order, and releases are not the
+/// same then.
+pub(super) fn write(client: &mut Client, layout: Layout, at_once: usize) {
     let counters = (0..COUNTERS).map(|number| {
         let mut counter = Id::parcel("d1", COUNTED, number).attributes();
         merge(&mut counter, json!({"n": n(0), "state": {"S": "open"}}));
         counter
     });
     let rows: Vec<Value> = all().into_values().chain(counters).collect();
-    for rows in rows.chunks(25) {
+    for rows in rows.chunks(at_once) {
         let puts: Vec<Value> = rows
             .iter()
             .map(|row| {

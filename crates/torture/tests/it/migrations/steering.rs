@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use trestle_torture::http::Client;
 use trestle_torture::server::binary;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Steers the migrations of one server.
 pub(super) struct Steering<'a> {
@@ -36,6 +36,21 @@ fn file(layout: Layout) -> PathBuf {
 pub(super) fn apply(address: &str, layout: Layout) {
     let mut command = Command::new(binary());
     command.args(["model", "apply", "--endpoint", &format!("http://{address}")]);
+    let done = command.arg(file(layout)).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// Starts a migration.
+pub(super) fn start(address: &str, layout: Layout, rate: &str) {
+    let mut command = Command::new(binary());
+    command.args([
+        "migrate",
+        "start",
+        "--rate",
+        rate,
+        "--endpoint",
+        &format!("http://{address}"),
+    ]);
     let done = command.arg(file(layout)).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
@@ -199,6 +214,8 @@ impl Steering<'_> {
         let said = String::from_utf8_lossy(&done.stderr);
         let is_overtaken =
             said.contains("there is no migration of") || said.contains("the migration of model depots is");
+        // Another gateway changed it in this moment.
+        let is_overtaken = is_overtaken || said.contains("another gateway");
         assert!(
             self.is_killed.load(Ordering::SeqCst) || is_overtaken,
             "trestle migrate {command:?}: {said}{}",
