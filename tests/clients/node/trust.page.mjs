@@ -203,6 +203,7 @@ function calls(server) {
     "resend-reindex": { name: "again", ids: ["a"] },
     "cancel-reindex": { name: "again" },
     "read-metrics": {},
+    "read-gateway": {},
     "read-clock": {},
     "move-clock": { advance_seconds: 3600 },
     "list-faults": {},
