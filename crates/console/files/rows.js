@@ -38,11 +38,11 @@ function groups(items, hashNames) {
 }
 
 /** `keys`: those of the table or index that was read. `onOpen(item)` opens a row; `onCollection(item)` shows its whole partition. */
-export function Rows({ items, table, keys, known, columns, onOpen, onCollection, selected, onSelect, label }) {
+export function Rows({ items, table, keys, known, columns, onOpen, onCollection, selected, idOf, onSelect, label }) {
   const width = columns.length + 2 + (onSelect ? 1 : 0);
   const hashNames = keys.hash.map((key) => key.name);
   return html`<div class="rows" tabindex="0" role="region" aria-label=${label ?? "Rows"}><table>
-    <thead><tr>${onSelect && html`<th scope="col"><input type="checkbox" aria-label="Select all rows of this page" checked=${selected.size === items.length && items.length > 0} onChange=${(event) => onSelect(event.target.checked ? new Set(items) : new Set())} /></th>`}
+    <thead><tr>${onSelect && html`<th scope="col"><input type="checkbox" aria-label="Select all rows of this page" checked=${selected.size === items.length && items.length > 0} onChange=${(event) => onSelect(event.target.checked ? new Set(items.map(idOf)) : new Set())} /></th>`}
       <th scope="col">Entity</th><th scope="col">${keys.range.map((key) => key.name).join(", ") || hashNames.join(", ") || "Row"}</th>${columns.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
     ${groups(items, hashNames).map((group) => {
       const entities = group.items.map((item) => recognise(known, item));
@@ -56,7 +56,7 @@ export function Rows({ items, table, keys, known, columns, onOpen, onCollection,
           const colour = entity && known.colours.get(entity.name);
           const range = keys.range.length ? keys.range : keys.hash;
           return html`<tr class=${`row ${entity ? `c${colour}` : ""}`} onClick=${(event) => !event.target.closest("button, input, a") && onOpen?.(item)}>
-            ${onSelect && html`<td class="first"><input type="checkbox" aria-label="Select this row" checked=${selected.has(item)} onChange=${(event) => { const next = new Set(selected); if (event.target.checked) next.add(item); else next.delete(item); onSelect(next); }} /></td>`}
+            ${onSelect && html`<td class="first"><input type="checkbox" aria-label="Select this row" checked=${selected.has(idOf(item))} onChange=${(event) => { const next = new Set(selected); if (event.target.checked) next.add(idOf(item)); else next.delete(idOf(item)); onSelect(next); }} /></td>`}
             <td class=${onSelect ? "" : "first"}><${EntityChip} entity=${entity?.name} colour=${colour} /></td>
             <td><button type="button" class="rowlink" onClick=${() => onOpen?.(item)}>${range.length ? range.map((key) => html`<${KeyValue} entity=${entity} attribute=${key.name} value=${item[key.name]} /> `) : "open"}</button></td>
             ${columns.map((name) => html`<td class="cell" title=${shown(item[name])}>${item[name] === undefined ? html`<span class="quiet" aria-label="absent">·</span>` : shown(item[name]).slice(0, 200)}</td>`)}

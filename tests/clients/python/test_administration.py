@@ -182,7 +182,9 @@ class Administration(unittest.TestCase):
         self.assertEqual((200, "application/octet-stream"), (status, kind))
         self.assertGreater(len(archive), 100)
         described = {path.removeprefix("/_trestle/") for path in DESCRIPTION["paths"]}
-        self.assertEqual(described, self.answered | {"backup"})
+        # This server is no gateway.
+        self.call("read-gateway", status=404)
+        self.assertEqual(described, self.answered | {"backup", "read-gateway"})
 
     def copies(self):
         """What `trestle copy` asks of a source and of a target."""

@@ -110,11 +110,16 @@ function Results({ pages, asked, table, keys, known, address, label }) {
   const [kept, setKept] = useState(() => read(memory, undefined));
   const [open, setOpen] = useState();
   const [selected, setSelected] = useState(new Set());
-  useEffect(() => setSelected(new Set()), [items]);
+  const idOf = (item) => JSON.stringify(keyOf(table, item));
+  // What is selected stays so when the rows are read again, as far as it is there.
+  useEffect(() => {
+    const there = new Set(items?.map(idOf));
+    setSelected((before) => new Set([...before].filter((id) => there.has(id))));
+  }, [items]);
   // What was chosen when the dialog was opened; the page is read again while it is open.
   const [chosen, setChosen] = useState([]);
   const openFor = (what) => {
-    setChosen([...selected]);
+    setChosen(items.filter((item) => selected.has(idOf(item))));
     setOpen(what);
   };
   useEffect(() => {
@@ -140,7 +145,7 @@ function Results({ pages, asked, table, keys, known, address, label }) {
       <button type="button" disabled=${!pages.next || pages.loading} onClick=${pages.forward}>${items.length ? "Next page" : "Go on searching"}</button>
     </div>
     ${items.length ? html`<${Rows} items=${items} table=${table} keys=${keys} known=${known} columns=${columns} onOpen=${openItem} onCollection=${keys.hash.length ? collection : undefined} label=${label}
-        selected=${selected} onSelect=${may.write && items.every(hasKey) ? setSelected : undefined} />`
+        selected=${selected} idOf=${idOf} onSelect=${may.write && items.every(hasKey) ? setSelected : undefined} />`
       : html`<${Empty} title=${pages.next ? "No match so far" : "No row"}><p>${pages.next ? `The filter left nothing of ${count(pages.scanned)} rows. There are more.` : asked.emptyHint ?? "Nothing lies here. Loosen the condition, or write an item."}</p><//>`}
     ${open === "columns" && html`<${Columns} all=${[...new Set([...all, ...columns])]} columns=${columns} onClose=${() => setOpen()} onChange=${(next) => { setKept(next); write(memory, next); }} />`}
     ${open === "export" && html`<${Export} table=${table} pages=${pages} asked=${asked} onClose=${() => setOpen()} />`}
