@@ -3,7 +3,7 @@
 mod scratch;
 mod steps;
 
-use self::scratch::{CHECKS, Scratch, clean};
+use self::scratch::{CHECKS, ScratchTables, clean};
 use crate::administration::print_json;
 use crate::exit::{Code, Failure};
 use crate::model::line;
@@ -85,7 +85,7 @@ pub(super) fn check(flags: &CheckFlags) -> Result<(), Failure> {
         line(&format!("checking {url}. {WHAT_IT_DOES}"));
     }
     let prefix = format!("{CHECKS}{}-", ids::uuid().chars().take(8).collect::<String>());
-    let scratch = Arc::new(Scratch::new(Arc::new(remote.clone()), prefix.clone()));
+    let scratch = Arc::new(ScratchTables::new(Arc::new(remote.clone()), prefix.clone()));
     let began = Instant::now();
     let steps = run(&scratch, flags.json)?;
     let interrupted = scratch.is_stopped();
@@ -119,7 +119,7 @@ pub(super) fn check(flags: &CheckFlags) -> Result<(), Failure> {
 }
 
 /// Runs the steps on a thread of their own, until they are done or the command is told to stop.
-fn run(scratch: &Arc<Scratch>, is_quiet: bool) -> Result<Vec<StepReport>, Failure> {
+fn run(scratch: &Arc<ScratchTables>, is_quiet: bool) -> Result<Vec<StepReport>, Failure> {
     let of_thread = Arc::clone(scratch);
     let running = std::thread::spawn(move || {
         let mut done = Vec::new();

@@ -16,7 +16,7 @@ pub(super) const CHECKS: &str = "trestle-check-";
 const GONE_MAX: Duration = Duration::from_secs(120);
 
 /// An endpoint whose tables all have a prefix.
-pub(super) struct Scratch {
+pub(super) struct ScratchTables {
     database: Arc<dyn Database>,
     prefix: String,
     is_stopped: AtomicBool,
@@ -24,9 +24,9 @@ pub(super) struct Scratch {
     sent: Mutex<BTreeMap<&'static str, u64>>,
 }
 
-impl Scratch {
+impl ScratchTables {
     pub(super) fn new(database: Arc<dyn Database>, prefix: String) -> Self {
-        Scratch {
+        ScratchTables {
             database,
             prefix,
             is_stopped: AtomicBool::new(false),
@@ -136,7 +136,7 @@ fn names_in(item: &mut TransactWriteItem) -> impl Iterator<Item = &mut String> {
     checks.chain(puts).chain(updates).chain(deletes)
 }
 
-impl Database for Scratch {
+impl Database for ScratchTables {
     fn execute(&self, request: Request) -> ResponseFuture<'_> {
         Box::pin(self.send(request))
     }

@@ -1,7 +1,7 @@
 //! What is checked: each step does something through two gateways before the endpoint, and holds it against a database in memory that has
 //! the same model in itself.
 
-use super::scratch::Scratch;
+use super::scratch::ScratchTables;
 use super::{StepOutcome, StepReport};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -57,14 +57,14 @@ const STEPS: [(&str, Step); 14] = [
 
 /// Two gateways before the endpoint, and what they are held against.
 struct Stage {
-    scratch: Arc<Scratch>,
+    scratch: Arc<ScratchTables>,
     capabilities: Capabilities,
     gateways: [Gateway; 2],
     embedded: Embedded,
 }
 
 /// Runs all steps; `tell` hears of each when it has ended.
-pub(super) fn run(scratch: &Arc<Scratch>, tell: &mut dyn FnMut(StepReport)) {
+pub(super) fn run(scratch: &Arc<ScratchTables>, tell: &mut dyn FnMut(StepReport)) {
     let mut report = |name: &str, began: Instant, outcome: Result<(), Hitch>| {
         let (outcome, why) = match outcome {
             Ok(()) => (StepOutcome::Passed, None),
@@ -122,7 +122,7 @@ pub(super) fn run(scratch: &Arc<Scratch>, tell: &mut dyn FnMut(StepReport)) {
 }
 
 impl Stage {
-    fn new(scratch: &Arc<Scratch>, capabilities: Capabilities) -> Result<Self, Hitch> {
+    fn new(scratch: &Arc<ScratchTables>, capabilities: Capabilities) -> Result<Self, Hitch> {
         let text = match capabilities.streams {
             true => MODEL.replace("#stream", "stream = \"new-and-old-images\""),
             false => MODEL.to_owned(),
