@@ -43,7 +43,7 @@ impl From<AdminError> for Failure {
 /// What was found where something was refused: its report tells why.
 pub(crate) fn reported<R: DeserializeOwned>(error: AdminError) -> Result<R, Failure> {
     match error.report {
-        Some(report) => serde_json::from_value(report)
+        Some(report) => serde_json::from_slice(report.to_string().as_bytes())
             .map_err(|error| Failure::failed(format!("the answer cannot be understood: {error}"))),
         None => Err(error.into()),
     }

@@ -100,7 +100,8 @@ fn write(administration: &dyn Administration, request: &Request) -> Result<Respo
         request: serde_json::to_value(request).map_err(|error| Error::internal(error.to_string()))?,
     };
     let answer = administration.ask(call).map_err(unanswered)?;
-    Response::deserialize(operation, answer).map_err(|error| Error::internal(error.to_string()))
+    trestle_wire::read_response(operation, answer.to_string().as_bytes())
+        .map_err(|error| Error::internal(error.to_string()))
 }
 
 /// Whether a call may be tried again is for the one who calls: all of these may be repeated.

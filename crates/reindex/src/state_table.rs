@@ -68,7 +68,7 @@ pub(crate) fn to_json(value: &impl Serialize) -> Result<String, Error> {
 pub(crate) fn from_json<T: DeserializeOwned>(row: &Item, name: &str) -> Result<T, Error> {
     let unclear = |why: String| Error::defect(format!("attribute {name} of a row of a reindex {why}"));
     let json = text(row, name).ok_or_else(|| unclear("is missing".to_owned()))?;
-    serde_json::from_str(json).map_err(|error| unclear(format!("cannot be read: {error}")))
+    serde_json::from_slice(json.as_bytes()).map_err(|error| unclear(format!("cannot be read: {error}")))
 }
 
 impl StateTable {

@@ -41,7 +41,12 @@ pub fn decode_response(operation: OperationName, body: &[u8]) -> Result<Response
     Err(Error::internal(not_understood(operation, body, &error)))
 }
 
-fn read_response(operation: OperationName, body: &[u8]) -> Result<Response, serde_json::Error> {
+/// Reads an answer that came as this program writes it. Every answer is read here, as [`read_request`](crate::read_request) says.
+///
+/// # Errors
+///
+/// Those of the deserializer.
+pub fn read_response(operation: OperationName, body: &[u8]) -> Result<Response, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let response = Response::deserialize(operation, &mut deserializer)?;
     deserializer.end().map(|()| response)

@@ -37,10 +37,19 @@ pub(crate) fn decode_directly(operation: OperationName, body: &[u8]) -> Option<R
     if body.trim_ascii_start().first() != Some(&b'{') {
         return None;
     }
+    read_request(operation, body).ok()
+}
+
+/// Reads a request that this program wrote, or that was checked before. Every request is read from bytes and here, because the
+/// code for all operations is compiled again for each other kind of deserializer.
+///
+/// # Errors
+///
+/// Those of the deserializer.
+pub fn read_request(operation: OperationName, body: &[u8]) -> Result<Request, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let request = Request::deserialize(operation, &mut deserializer).ok()?;
-    deserializer.end().ok()?;
-    Some(request)
+    let request = Request::deserialize(operation, &mut deserializer)?;
+    deserializer.end().map(|()| request)
 }
 
 pub(crate) fn decode_carefully(operation: OperationName, body: &[u8]) -> Result<Request, Error> {
@@ -50,7 +59,7 @@ pub(crate) fn decode_carefully(operation: OperationName, body: &[u8]) -> Result<
     if let Some(message) = broken(&tree, input) {
         return Err(Error::validation(message));
     }
-    Request::deserialize(operation, &tree).map_err(|_| {
+    read_request(operation, tree.to_string().as_bytes()).map_err(|_| {
         // A conforming tree is refused for its attribute values only.
         match refused(&tree, input) {
             Some(message) => Error::validation(message),

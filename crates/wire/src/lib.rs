@@ -28,8 +28,8 @@ mod shape;
 mod shapes;
 mod target;
 
-pub use client::{decode_error, decode_response, encode_request, target_of};
-pub use decode::decode;
+pub use client::{decode_error, decode_response, encode_request, read_response, target_of};
+pub use decode::{decode, read_request};
 pub use encode::{crc32, encode};
 pub use error::encode_error;
 pub use error_texts::ErrorTexts;

@@ -179,7 +179,7 @@ fn query(db: &Embedded, customer: u64) -> Result<(), BenchError> {
     let json = format!(
         r#"{{"TableName":"{TABLE}","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{{":p":{{"S":"{partition}"}}}}}}"#
     );
-    let request: Query = serde_json::from_str(&json).doing("cannot make a query")?;
+    let request: Query = serde_json::from_slice(json.as_bytes()).doing("cannot make a query")?;
     match run_one(db, request)?.items {
         Some(items) if items.len() as u64 == COLLECTION => Ok(()),
         _ => Err(BenchError::new("a query did not find twenty rows")),

@@ -86,7 +86,7 @@ pub(super) fn fill_with(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Embedded, BenchError> {
     let db = Embedded::open(data, options).doing("cannot open a database")?;
-    let create: CreateTable = serde_json::from_str(&dataset::create_table(TABLE, extras, extras))
+    let create: CreateTable = serde_json::from_slice(dataset::create_table(TABLE, extras, extras).as_bytes())
         .doing("cannot describe a table")?;
     run_one(&db, create)?;
     let batches = (0..rows).step_by(BATCH as usize).map(|first| {
@@ -124,7 +124,7 @@ fn batch(first: u64, end: u64) -> Result<BatchWriteItem, BenchError> {
         .map(|row| format!(r#"{{"PutRequest":{{"Item":{}}}}}"#, dataset::item_json(row, row)))
         .collect();
     let json = format!(r#"{{"RequestItems":{{"{TABLE}":[{}]}}}}"#, requests.join(","));
-    serde_json::from_str(&json).doing("cannot make a batch")
+    serde_json::from_slice(json.as_bytes()).doing("cannot make a batch")
 }
 
 pub(super) fn run_one<O: Operation>(db: &Embedded, operation: O) -> Result<O::Output, BenchError> {

@@ -37,7 +37,7 @@ struct Values {
 impl Values {
     fn of(variant: u64) -> Result<Self, BenchError> {
         let json = dataset::item_json(0, variant);
-        let item: Item = serde_json::from_str(&json).doing("cannot make an item")?;
+        let item: Item = serde_json::from_slice(json.as_bytes()).doing("cannot make an item")?;
         let bytes = codec::encode(&item);
         Ok(Values {
             change: [bytes.as_slice(), bytes.as_slice()].concat().into(),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use trestle_admin::{
     AdminError, PauseWrites, PausedTableList, PausedTableStatus, ResumeWrites, WriteKeptRows,
 };
-use trestle_api::{Database as _, Error, ErrorKind, OperationName, Request, Wait};
+use trestle_api::{Database as _, Error, ErrorKind, OperationName, Wait};
 use trestle_embedded::Embedded;
 use trestle_env::Timestamp;
 use trestle_model::{KEPT_ABOUT_ROWS, is_kept_about_rows};
@@ -50,7 +50,7 @@ fn paused(db: &Embedded) -> PausedTableList {
 /// Answers [`WriteKeptRows`].
 pub(crate) fn write(db: &Embedded, call: WriteKeptRows) -> Result<Value, AdminError> {
     let operation: OperationName = call.operation.parse().map_err(failure)?;
-    let request = Request::deserialize(operation, call.request)
+    let request = trestle_wire::read_request(operation, call.request.to_string().as_bytes())
         .map_err(|error| AdminError::invalid(format!("request: {error}")))?;
     let is_known = matches!(
         operation,

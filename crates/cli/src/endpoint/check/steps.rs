@@ -3,17 +3,14 @@
 
 use super::scratch::ScratchTables;
 use super::{StepOutcome, StepReport};
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use trestle_api::{
-    BatchWriteItem, Database, DatabaseExt, DeleteItem, ExecuteStatement, ExecuteTransaction, GetItem,
-    PutItem, Request, Scan, TransactWriteItems, UpdateItem, Wait,
-};
+use trestle_api::{Database, DatabaseExt, ExecuteStatement, OperationName, Request, Scan, Wait};
 use trestle_embedded::{ApplyOptions, Background, Embedded, Nobody, Options, RepairOptions};
 use trestle_gateway::{Capabilities, Gateway, PastWritesOptions};
 use trestle_item::Item;
+use trestle_wire::read_request;
 
 const MODEL: &str = include_str!("model.toml");
 const TABLE: &str = "rows";
@@ -228,26 +225,39 @@ fn rows(database: &dyn Database) -> Result<Vec<Item>, Hitch> {
 }
 
 /// A request in DynamoDB's JSON, on the table of the check.
-fn of<R: DeserializeOwned + Into<Request>>(mut body: Value) -> Result<Request, Hitch> {
+fn of(operation: OperationName, mut body: Value) -> Result<Request, Hitch> {
     if let Some(body) = body.as_object_mut() {
         body.insert("TableName".to_owned(), json!(TABLE));
     }
-    Ok(serde_json::from_value::<R>(body)?.into())
+    request(operation, &body)
+}
+
+fn request(operation: OperationName, body: &Value) -> Result<Request, Hitch> {
+    Ok(read_request(operation, body.to_string().as_bytes())?)
 }
 
 fn put(item: Value) -> Result<Request, Hitch> {
-    of::<PutItem>(json!({ "Item": item, "ReturnValues": "ALL_OLD" }))
+    of(
+        OperationName::PutItem,
+        json!({ "Item": item, "ReturnValues": "ALL_OLD" }),
+    )
 }
 
 fn set(key: Value, name: &str, value: Value) -> Result<Request, Hitch> {
-    of::<UpdateItem>(json!({
-        "Key": key, "UpdateExpression": "SET #n = :v", "ExpressionAttributeNames": {"#n": name},
-        "ExpressionAttributeValues": {":v": value}, "ReturnValues": "ALL_NEW",
-    }))
+    of(
+        OperationName::UpdateItem,
+        json!({
+            "Key": key, "UpdateExpression": "SET #n = :v", "ExpressionAttributeNames": {"#n": name},
+            "ExpressionAttributeValues": {":v": value}, "ReturnValues": "ALL_NEW",
+        }),
+    )
 }
 
 fn delete(key: Value) -> Result<Request, Hitch> {
-    of::<DeleteItem>(json!({ "Key": key, "ReturnValues": "ALL_OLD" }))
+    of(
+        OperationName::DeleteItem,
+        json!({ "Key": key, "ReturnValues": "ALL_OLD" }),
+    )
 }
 
 fn row(kind: &str, values: &[(&str, &str)]) -> Value {
@@ -262,7 +272,7 @@ fn derived_keys(stage: &Stage) -> Result<(), Hitch> {
     let club = || row("club", &[("club", "chess")]);
     stage.all([
         put(club())?,
-        of::<GetItem>(json!({"Key": club(), "ConsistentRead": true}))?,
+        of(OperationName::GetItem, json!({"Key": club(), "ConsistentRead": true}))?,
         set(club(), "note", json!({"S": "weekly"}))?,
         // A key of another row is refused.
         put(json!({"kind": {"S": "club"}, "club": {"S": "go"}, "pk": {"S": "club#chess"}, "sk": {"S": "club"}}))?,
@@ -358,8 +368,8 @@ fn batches(stage: &Stage) -> Result<(), Hitch> {
     let puts: Vec<Value> = (100..110)
         .map(|number| json!({"PutRequest": {"Item": order(number, "north")}}))
         .collect();
-    let batch: BatchWriteItem = serde_json::from_value(json!({"RequestItems": {TABLE: puts}}))?;
-    stage.both(0, batch.into())
+    let batch = json!({"RequestItems": {TABLE: puts}});
+    stage.both(0, request(OperationName::BatchWriteItem, &batch)?)
 }
 
 fn transactions(stage: &Stage) -> Result<(), Hitch> {
@@ -371,9 +381,8 @@ fn transactions(stage: &Stage) -> Result<(), Hitch> {
         {"ConditionCheck": {"TableName": TABLE, "Key": row("shop", &[("shop", "north")]),
             "ConditionExpression": "attribute_not_exists(pk)"}},
     ]});
-    for (at, request) in [both, refused].into_iter().enumerate() {
-        let request: TransactWriteItems = serde_json::from_value(request)?;
-        stage.both(at, request.into())?;
+    for (at, body) in [both, refused].iter().enumerate() {
+        stage.both(at, request(OperationName::TransactWriteItems, body)?)?;
     }
     Ok(())
 }
@@ -404,9 +413,8 @@ fn statements_as_one(stage: &Stage) -> Result<(), Hitch> {
     ];
     let statements: Vec<Value> = texts.iter().map(|text| json!({ "Statement": text })).collect();
     for at in 0..2 {
-        let request = json!({ "TransactStatements": statements });
-        let request: ExecuteTransaction = serde_json::from_value(request)?;
-        stage.both(at, request.into())?;
+        let body = json!({ "TransactStatements": statements });
+        stage.both(at, request(OperationName::ExecuteTransaction, &body)?)?;
     }
     Ok(())
 }
