@@ -17,12 +17,15 @@ pub(crate) fn call_name(path: &str) -> Option<&str> {
 
 /// Whether a call changes nothing, so that the log need not tell of it.
 pub(crate) fn only_looks(name: &str) -> bool {
-    name.starts_with("list-") || name.starts_with("read-") || tells_of_models(name)
+    name.starts_with("list-")
+        || name.starts_with("read-")
+        || matches!(name, "infer-model" | "try-route")
+        || is_for_all(name)
 }
 
-/// Whether a call tells what models say, which the holder of any key may know: it is how rows are read.
-pub(crate) fn tells_of_models(name: &str) -> bool {
-    matches!(name, "describe-models" | "explain-access")
+/// Whether the holder of any key may make a call: it tells what models say, or shows rows, which every role may read.
+pub(crate) fn is_for_all(name: &str) -> bool {
+    matches!(name, "describe-models" | "explain-access" | "preview-write")
 }
 
 /// Refuses what is no call, and what a web page may have sent.

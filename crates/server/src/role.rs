@@ -78,9 +78,9 @@ impl Caller {
         Err(self.denied("sqs", operation.as_str()))
     }
 
-    /// Refuses a call of the administration to all but administrators; those that tell what models say are for all.
+    /// Refuses a call of the administration to all but administrators; those that only show models and rows are for all.
     pub(crate) fn check_call(&self, name: &str) -> Result<(), AdminError> {
-        if administration::tells_of_models(name) {
+        if administration::is_for_all(name) {
             return Ok(());
         }
         if self.looks_only && !administration::only_looks(name) {

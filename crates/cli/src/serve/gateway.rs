@@ -59,6 +59,7 @@ pub(super) fn serve(config: &Config, url: &str) -> Result<(), Failure> {
         past_writes: Arc::clone(&past_writes),
         faults: faults.clone(),
     };
+    let lag_source = Arc::clone(&routes);
     let hooks = Hooks {
         clock,
         administration: Some(Arc::new(administration)),
@@ -68,6 +69,12 @@ pub(super) fn serve(config: &Config, url: &str) -> Result<(), Failure> {
         regions: None,
         faults,
         storage: None,
+        route_lags: Some(Arc::new(move || {
+            lag_source
+                .at_work()
+                .map(|routes| routes.lags())
+                .unwrap_or_default()
+        })),
     };
     let place = format!("before {url}");
     let runtime = runtime::on_this_thread()?;
@@ -154,14 +161,22 @@ impl Administration for GatewayAdministration {
         match clock_and_faults(call, None, self.faults.as_ref()) {
             Ok(answered) => answered,
             Err(call) => match server_only(&call) {
-                true => Err(AdminError::not_found(format!(
-                    "a gateway has no {}: reindexes of an endpoint are run by `trestle reindex` with --endpoint",
-                    call.info().name
-                ))),
+                true => Err(not_here(&call)),
                 false => self.of_models(*call),
             },
         }
     }
+}
+
+/// Only a server with data of its own answers the call.
+fn not_here(call: &AdminCall) -> AdminError {
+    let instead = match call {
+        AdminCall::PreviewWrite(_) => "a server with data of its own previews writes",
+        AdminCall::TryRoute(_) => "`trestle tail` shows the changes of an endpoint",
+        AdminCall::InferModel(_) => "`trestle model infer` reads an endpoint with --endpoint",
+        _ => "reindexes of an endpoint are run by `trestle reindex` with --endpoint",
+    };
+    AdminError::not_found(format!("a gateway has no {}: {instead}", call.info().name))
 }
 
 impl GatewayAdministration {
