@@ -31,17 +31,8 @@ impl Engine {
     ///
     /// The write runs in its turn among other writes, so that it sees the rows of one moment.
     pub fn preview(&self, request: Request) -> Result<Vec<PreviewedRow>, Error> {
-        let write = match request {
-            Request::PutItem(mut request) => Write::of_put(&mut request),
-            Request::UpdateItem(mut request) => Write::of_update(&mut request),
-            Request::DeleteItem(mut request) => Write::of_delete(&mut request),
-            other => Err(Error::validation(format!(
-                "PutItem, UpdateItem and DeleteItem can be previewed, not {}",
-                other.operation().as_str()
-            ))),
-        };
         let shared = self.shared();
-        let write = ItemWrite::from(write.map_err(Error::of_request)?);
+        let write = ItemWrite::from(Write::of_previewed(request)?);
         let placed = write.place(&shared.catalog.load(), shared)?;
         let run = move |transaction: &mut Transaction<'_>| {
             transaction.preview(|transaction| placed.run(transaction, Actor::Client).map(drop))

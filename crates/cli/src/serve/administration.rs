@@ -35,7 +35,9 @@ impl Administration for ServerAdministration {
             AdminCall::DeleteCollection(call) => {
                 collections::answer(&self.db, call).map(AdminAnswer::DeleteCollection)
             }
-            AdminCall::PreviewWrite(call) => previews::write(&self.db, call).map(AdminAnswer::PreviewWrite),
+            AdminCall::PreviewWrite(call) => {
+                previews::write(&call, |request| self.db.preview(request)).map(AdminAnswer::PreviewWrite)
+            }
             AdminCall::TryRoute(call) => {
                 previews::route(&self.db, &self.routes, call).map(AdminAnswer::TryRoute)
             }

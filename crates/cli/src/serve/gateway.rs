@@ -3,7 +3,7 @@
 use super::administration::{clock_and_faults, server_only};
 use super::gateway_routes::GatewayRoutes;
 use super::route_sources::RouteSources;
-use super::{faults, listen, models, open_files, route_workers, settings};
+use super::{faults, listen, models, open_files, previews, route_workers, settings};
 use crate::administration::models::{Log, answer};
 use crate::config::{BackendConfig, Config};
 use crate::exit::{Code, Failure};
@@ -155,8 +155,13 @@ impl Administration for GatewayAdministration {
             Ok(answered) => return answered,
             Err(call) => *call,
         };
-        if let AdminCall::ReadGateway(_) = call {
-            return self.status().map(AdminAnswer::ReadGateway);
+        match &call {
+            AdminCall::ReadGateway(_) => return self.status().map(AdminAnswer::ReadGateway),
+            AdminCall::PreviewWrite(call) => {
+                let preview = |request| self.gateway.preview(request).wait();
+                return previews::write(call, preview).map(AdminAnswer::PreviewWrite);
+            }
+            _ => {}
         }
         match clock_and_faults(call, None, self.faults.as_ref()) {
             Ok(answered) => answered,
@@ -171,7 +176,6 @@ impl Administration for GatewayAdministration {
 /// Only a server with data of its own answers the call.
 fn not_here(call: &AdminCall) -> AdminError {
     let instead = match call {
-        AdminCall::PreviewWrite(_) => "a server with data of its own previews writes",
         AdminCall::TryRoute(_) => "`trestle tail` shows the changes of an endpoint",
         AdminCall::InferModel(_) => "`trestle model infer` reads an endpoint with --endpoint",
         _ => "reindexes of an endpoint are run by `trestle reindex` with --endpoint",

@@ -8,7 +8,7 @@ use trestle_admin::{
     AdminError, AdminErrorCode, InferModel, PreviewWrite, ProposedModel, RowPreview, TriedRoute, TryRoute,
     WritePreview,
 };
-use trestle_api::{Error, ErrorKind, OperationName, Record};
+use trestle_api::{Error, ErrorKind, OperationName, Record, Request};
 use trestle_embedded::{Embedded, PreviewedRow};
 use trestle_env::Timestamp;
 use trestle_events::{ChangeEvent, Destination, Route, taken};
@@ -20,15 +20,19 @@ const ROWS_SHOWN: usize = 100;
 /// Changes that a route is tried on, and those of them that are shown.
 const CHANGES_TRIED: usize = 1000;
 const CHANGES_SHOWN: usize = 100;
-/// Rows that a model is inferred from, unless asked for otherwise.
+/// Rows that a model is inferred from, unless asked for otherwise, and the most: what is read of them is kept in memory.
 const ROWS_INFERRED: u32 = 100_000;
+const ROWS_INFERRED_MAX: u32 = 1_000_000;
 
-/// Answers [`PreviewWrite`].
-pub(super) fn write(db: &Embedded, call: PreviewWrite) -> Result<WritePreview, AdminError> {
+/// Answers [`PreviewWrite`] by what a database says of the request.
+pub(super) fn write(
+    call: &PreviewWrite,
+    preview: impl FnOnce(Request) -> Result<Vec<PreviewedRow>, Error>,
+) -> Result<WritePreview, AdminError> {
     let operation: OperationName = call.operation.parse().map_err(failure)?;
     let body = serde_json::to_vec(&call.request).map_err(AdminError::failed)?;
     let request = decode(operation, &body).map_err(failure)?;
-    let rows = db.preview(request).map_err(failure)?;
+    let rows = preview(request).map_err(failure)?;
     Ok(WritePreview {
         total: rows.len() as u64,
         rows: rows
@@ -121,6 +125,11 @@ fn event(name: &str) -> Result<ChangeEvent, AdminError> {
 pub(super) fn model(db: &Embedded, call: &InferModel) -> Result<ProposedModel, AdminError> {
     let database = Database::Directory(db.clone());
     let most = call.rows.unwrap_or(ROWS_INFERRED);
+    if !(1..=ROWS_INFERRED_MAX).contains(&most) {
+        return Err(AdminError::invalid(format!(
+            "`rows` is a number from 1 to {ROWS_INFERRED_MAX}"
+        )));
+    }
     let inferred =
         model::propose(&database, &call.table, most, false).map_err(|failure| match failure.code {
             Code::Usage => AdminError::not_found(failure.message),

@@ -37,11 +37,14 @@ export function Changes({ address }) {
 const workers = window.trustedTypes?.createPolicy("trestle-follow", { createScriptURL: () => new URL("../follow.js", import.meta.url).href });
 const startFollowing = () => new Worker(workers ? workers.createScriptURL("") : new URL("../follow.js", import.meta.url), { type: "module" });
 
+const NOTHING = { rows: [], total: 0, rate: 0, left: 0 };
+
 /** The newest changes that were given to be shown, how many there were in all, and how many are left out. */
 function useLive(tableName, from, isPaused, view) {
-  const [live, setLive] = useState({ rows: [], total: 0, rate: 0, left: 0 });
+  const [live, setLive] = useState(NOTHING);
   const worker = useRef();
   useEffect(() => {
+    setLive(NOTHING);
     const follower = startFollowing();
     worker.current = follower;
     follower.onmessage = ({ data: { records, count: number, left, rate, error } }) => {
@@ -98,7 +101,7 @@ class ChangeRow extends Component {
     const colour = row.entity && known?.colours.get(row.entity.name);
     return html`<tr class=${`row ${row.entity ? `c${colour}` : ""}`} onClick=${(event) => !event.target.closest("a, button") && onToggle(isOpen ? undefined : row.id)}><td class="first">${new Date(row.at).toLocaleTimeString()}</td><td><${Chip} kind=${{ insert: "good", remove: "bad", expire: "bad" }[row.event] ?? ""}>${row.event}<//></td><td><${EntityChip} entity=${row.entity?.name} colour=${colour} /></td>
       <td><a class="quietlink" href=${link(["items", tableName], { item: JSON.stringify(row.keys) })}>${Object.entries(row.keys).map(([name, value]) => html`<${KeyValue} entity=${row.entity} attribute=${name} value=${value} /> `)}</a></td>
-      <td class="cell">${row.changes.slice(0, 4).map((one) => `${one.name}: ${shown(one.before).slice(0, 20) || "–"} → ${shown(one.after).slice(0, 20) || "–"}`).join("; ")} <button type="button" class="link" aria-expanded=${isOpen} onClick=${() => onToggle(isOpen ? undefined : row.id)}>all</button></td></tr>
+      <td class="cell"><button type="button" class="link" aria-expanded=${isOpen} onClick=${() => onToggle(isOpen ? undefined : row.id)}>all</button> ${row.changes.slice(0, 4).map((one) => `${one.name}: ${shown(one.before).slice(0, 20) || "–"} → ${shown(one.after).slice(0, 20) || "–"}`).join("; ")}</td></tr>
       ${isOpen && html`<tr><td colspan="5"><${Changed} changes=${row.changes} /></td></tr>`}`;
   }
 }

@@ -5,7 +5,6 @@ import { go } from "../router.js";
 import { count, when } from "../values.js";
 import { Chip, Empty, Failure, Field, Json, Loading, html, useAsked, useEffect, useState } from "../ui.js";
 
-const EVENTS = ["insert", "modify", "remove", "expire"];
 const EXAMPLE = `{ "new": { "status": ["active"] } }`;
 const names = (text = "") => text.split(",").map((name) => name.trim()).filter(Boolean);
 
@@ -45,10 +44,10 @@ export function TryPattern({ table, address }) {
   };
   const ofTable = (routes.value?.routes ?? []).filter((one) => one.table === table.TableName);
   const entities = tableModel(models.value ?? [], table.TableName)?.entities ?? [];
-  const field = (name, label, hint, list) => html`<${Field} id=${`try-${name}`} label=${label} hint=${hint}><input id=${`try-${name}`} value=${form[name]} placeholder="any" list=${list} spellcheck=${false} onInput=${(event) => change({ [name]: event.target.value })} /><//>`;
+  const field = (name, label, placeholder, list) => html`<${Field} id=${`try-${name}`} label=${label}><input id=${`try-${name}`} value=${form[name]} placeholder=${placeholder} list=${list} spellcheck=${false} onInput=${(event) => change({ [name]: event.target.value })} /><//>`;
   return html`<form class="stack" onSubmit=${submit}><fieldset><legend>What a route would take</legend><div class="form">
       <${Field} id="try-route" label="As the route"><select id="try-route" value=${query.route ?? ""} onChange=${(event) => here(event.target.value ? { route: event.target.value } : form)}><option value="">a new one</option>${ofTable.map((one) => html`<option value=${one.route}>${one.route}</option>`)}</select><//>
-      ${field("entities", "Entities", "with commas between", "try-entities-known")}${field("events", "Events", EVENTS.join(", "))}${field("changed", "Changed attributes", "one of them is enough")}
+      ${field("entities", "Entities", "any; commas between", "try-entities-known")}${field("events", "Events", "insert, modify, remove, expire")}${field("changed", "Changed attributes", "any; one is enough")}
       <datalist id="try-entities-known">${entities.map((one) => html`<option value=${one.name}></option>`)}</datalist></div>
     <${Field} id="try-pattern" label="Pattern, as EventBridge has it" hint=${`on the JSON of a change, such as ${EXAMPLE}`}><textarea id="try-pattern" rows="4" spellcheck=${false} value=${form.pattern} onInput=${(event) => change({ pattern: event.target.value })}></textarea><//>
     <div class="bar"><button class="primary" type="submit">Try it</button><span class="quiet">Nothing is delivered.</span></div></fieldset></form>
