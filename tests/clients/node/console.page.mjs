@@ -49,7 +49,7 @@ const VIEWS = {
   metrics: ["#/metrics", "heading", /Metrics/],
 };
 
-test("every view is accessible in both themes, says nothing to the console, and fits a telephone", { timeout: 240_000 }, async (t) => {
+test("every view is accessible in both themes, says nothing to the console, and fits a telephone", { timeout: 480_000 }, async (t) => {
   const server = await sampled(t);
   const written = await generated(server);
   for (const name of NAMES.filter((one) => one !== "manhunt")) assert.ok(written.get(name) > 0, `rows of ${name}`);

@@ -82,7 +82,7 @@ function EachRow({ verb, danger, table, known, rows, act, isReady = true, childr
   const isOver = at === "finished" || at === "stopped";
   const scope = rows.items ? "" : "all ";
   return html`<${Dialog} title=${`${verb} ${scope}${count(look.total)}${look.isWhole || at !== "preview" ? "" : " or more"} rows of ${table.TableName}`} onClose=${onClose} wide><div class="dialog-body">
-    ${at === "preview" && html`<p role="status">${look.isWhole ? "" : "Counting … "}${look.entities.map(([entity, number]) => `${count(number)} of ${entity}`).join(", ")}${look.total ? "." : "No row yet."}</p><${First} look=${look} table=${table} known=${known} />`}
+    ${at === "preview" && html`<p role="status">${look.isWhole ? "" : "Counting … "}${known ? look.entities.map(([entity, number]) => `${count(number)} of ${entity}`).join(", ") : `${count(look.total)} rows`}.</p><${First} look=${look} table=${table} known=${known} />`}
     <p>${rows.items ? "" : "These are the rows that the query finds, on every page. "}A row that is changed by another client meanwhile stays as it is. This cannot be taken back.</p>
     ${typeof children === "function" ? children(look) : children}
     <${Field} id="each-rate" label="Rows in a second"><input id="each-rate" inputmode="numeric" value=${rate} disabled=${at !== "preview"} onInput=${(event) => setRate(event.target.value)} /><//>
