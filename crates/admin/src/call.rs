@@ -111,6 +111,8 @@ calls! {
     ReadModel -> ModelText, "read-model", "The text of a model.";
     DescribeModels -> ModelDescriptions, "describe-models", "What the models say: tables, entities, key templates, effects and access patterns.";
     ExplainAccess -> AccessRequest, "explain-access", "The one request that an access pattern is, for given parameters.";
+    PreviewWrite -> WritePreview, "preview-write", "Which rows a write would change, those that models derive included. Nothing is written.";
+    InferModel -> ProposedModel, "infer-model", "Proposes a model from the rows of a table.";
     ApplyModel -> Report, "apply-model", "Makes the database what a model says, and enforces it from then on.";
     RepairModels -> RepairReport, "repair-models", "Brings derived rows back in line with the rows they are derived from.";
     RemoveModel -> ModelRemoved, "remove-model", "Forgets a model. Its tables and rows stay.";
@@ -128,6 +130,7 @@ calls! {
     ListRoutes -> RouteList, "list-routes", "How the routes are doing.";
     ReadRoutes -> RouteFileText, "read-routes", "The route file that was applied.";
     ApplyRoutes -> RouteList, "apply-routes", "Lets a route file take the place of the one applied before.";
+    TryRoute -> TriedRoute, "try-route", "Which of the last thousand changes of a table a route would take.";
     BackfillRoute -> BackfillStatus, "backfill-route", "Gives every row that a route takes to its target, in order with the changes.";
     CancelBackfill -> BackfillStatus, "cancel-backfill", "Ends a backfill before it is done.";
     ListDeadLetters -> DeadLetterList, "list-dead-letters", "A page of the changes that routes gave up.";

@@ -19,6 +19,7 @@ mod http;
 mod metrics;
 mod migrations;
 mod models;
+mod previews;
 mod reindexes;
 mod routes;
 
@@ -32,15 +33,16 @@ pub use error::{AdminError, AdminErrorCode};
 pub use faults::{FaultList, FaultStatus, ListFaults, SetFaults};
 pub use gateway::{GatewayStatus, ReadGateway};
 pub use http::{BACKUP, HEADER, PREFIX};
-pub use metrics::{MetricsHistory, MetricsSample, OperationSample, ReadMetrics};
+pub use metrics::{MetricsHistory, MetricsSample, OperationSample, ReadMetrics, RouteSample};
 pub use migrations::{
     FinishMigration, ListMigrations, MigrationList, PauseMigration, PlanMigration, ResumeMigration,
     RollBackMigration, RolledBack, StartMigration,
 };
 pub use models::{
-    AccessRequest, ApplyModel, DescribeModels, ExplainAccess, ListModels, ModelDescriptions, ModelList,
-    ModelRemoved, ModelText, ReadModel, RemoveModel, RepairModels,
+    AccessRequest, ApplyModel, DescribeModels, ExplainAccess, InferModel, ListModels, ModelDescriptions,
+    ModelList, ModelRemoved, ModelText, ProposedModel, ReadModel, RemoveModel, RepairModels,
 };
+pub use previews::{PreviewWrite, RowPreview, TriedRoute, TryRoute, WritePreview};
 pub use reindexes::{
     CancelReindex, DropReindexDeadLetters, ListReindexDeadLetters, ListReindexGaps, ListReindexes,
     PauseReindex, ReadReindex, ReindexGapList, ReindexLetter, ReindexLetterList, ReindexList,

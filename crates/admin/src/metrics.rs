@@ -33,6 +33,20 @@ pub struct MetricsSample {
     pub refused: u64,
     /// Operations that were asked for, by name.
     pub operations: Vec<OperationSample>,
+    /// The routes at work, by name, at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<RouteSample>,
+}
+
+/// How far behind a route was.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RouteSample {
+    /// The route.
+    pub route: String,
+    /// Records behind the newest of the stream, as far as they had been counted.
+    pub lag_records: u64,
+    /// Age of the oldest change that was not done, in milliseconds.
+    pub lag_ms: u64,
 }
 
 /// What was done of one operation.

@@ -68,6 +68,30 @@ pub struct AccessRequest {
     pub request: Value,
 }
 
+/// Proposes a model from the rows of a table. Nothing is applied.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InferModel {
+    /// The table.
+    pub table: String,
+    /// The most rows to read: 100,000 unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u32>,
+}
+
+/// The answer to [`InferModel`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedModel {
+    /// The model file, with the evidence in its comments. It loads without errors.
+    pub text: String,
+    /// What was found, and rows that fit no entity, one line each.
+    pub notes: Vec<String>,
+    /// How many rows were read.
+    pub rows: u64,
+    /// Whether they are all rows of the table.
+    pub complete: bool,
+}
+
 /// Makes the database what a model says. A model that is refused is an error that carries the report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -12,6 +12,7 @@ use apply::{ApplyFlags, DiffFlags, ListFlags, RemoveFlags};
 use clap::{Args, Subcommand};
 use import::ImportFlags;
 use infer::InferFlags;
+pub(crate) use infer::propose;
 use repair::RepairFlags;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -6,6 +6,7 @@ mod gateway;
 mod gateway_routes;
 mod models;
 mod open_files;
+mod previews;
 mod regions;
 mod reindexes;
 mod route_calls;
@@ -71,6 +72,7 @@ fn serve_data(config: &Config) -> Result<(), Failure> {
         clock: movable,
         faults: faults.clone(),
     };
+    let lag_source = Arc::clone(&routes);
     let hooks = Hooks {
         clock,
         administration: Some(Arc::new(administration)),
@@ -80,6 +82,7 @@ fn serve_data(config: &Config) -> Result<(), Failure> {
         regions: regions.clone().map(|regions| regions as Arc<dyn Regions>),
         faults,
         storage: Some(storage_source(&db)),
+        route_lags: Some(Arc::new(move || lag_source.lags())),
     };
     // It accepts connections and hears signals; the server has threads of its own for the rest.
     let runtime = runtime::on_this_thread()?;

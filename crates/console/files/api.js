@@ -1,5 +1,6 @@
 // Everything that the console asks a server: DynamoDB's operations, SQS's, and the administration. Nothing else is called.
 import { signature } from "./sha256.js";
+import { STREAMS, ServerError, TABLES, operation, post as send } from "./wire.js";
 
 /** The server, wherever a proxy puts it: one level above the console. */
 export const base = new URL("../", document.baseURI);
@@ -38,48 +39,35 @@ tabs?.addEventListener("message", ({ data }) => {
   if (data === "end" && token) end();
 });
 
-/** An error in the server's own words. */
-export class ServerError extends Error {
-  constructor(code, message, status, more = {}) {
-    super(message);
-    this.code = code;
-    this.status = status;
-    Object.assign(this, more);
-  }
+/** Where requests go, and the token that they carry. */
+export function destination() {
+  const token = session.login && sessionStorage.getItem(TOKEN);
+  return { base: base.href, ...(token ? { token } : {}) };
 }
 
-async function post(path, headers, body, signal) {
-  const token = sessionStorage.getItem(TOKEN);
-  const all = { ...headers, ...(token && session.login ? { "x-trestle-session": token } : {}) };
-  let answer;
+/** What an error tells of the connection and of the session. */
+export function failed(error) {
+  heard(error.code === "Unreachable");
+  if (session.login && sessionStorage.getItem(TOKEN) && error.code === "UnrecognizedClientException") end();
+}
+
+async function told(sending) {
   try {
-    answer = await fetch(new URL(path, base), { method: "POST", headers: all, body: JSON.stringify(body), signal, credentials: "omit" });
+    const answer = await sending;
+    heard(false);
+    return answer;
   } catch (error) {
-    if (error.name === "AbortError") throw error;
-    heard(true);
-    throw new ServerError("Unreachable", `No answer from ${base.host}. The console tries again.`, 0);
+    if (error instanceof ServerError) failed(error);
+    throw error;
   }
-  heard(false);
-  const text = await answer.text();
-  let json = {};
-  try {
-    json = JSON.parse(text || "{}");
-  } catch {
-    json = { message: text };
-  }
-  if (answer.ok) return json;
-  const code = (json.__type ?? json.code ?? `HTTP ${answer.status}`).split("#").pop();
-  if (session.login && token && code === "UnrecognizedClientException") end();
-  const { message, Message, __type, code: _, ...more } = json;
-  throw new ServerError(code, message ?? Message ?? text, answer.status, more);
 }
 
-const target = (service, name, body, signal) =>
-  post("./", { "content-type": "application/x-amz-json-1.0", "x-amz-target": `${service}.${name}` }, body, signal);
+const post = (path, headers, body, signal) => told(send(destination(), path, headers, body, signal));
+const asks = (service) => (name, body = {}, signal) => told(operation(destination(), service, name, body, signal));
 
-export const dynamodb = (name, body = {}, signal) => target("DynamoDB_20120810", name, body, signal);
-export const streams = (name, body = {}, signal) => target("DynamoDBStreams_20120810", name, body, signal);
-export const queues = (name, body = {}, signal) => target("AmazonSQS", name, body, signal);
+export const dynamodb = asks(TABLES);
+export const streams = asks(STREAMS);
+export const queues = asks("AmazonSQS");
 export const administer = (name, body = {}, signal) =>
   post(`_trestle/${name}`, { "content-type": "application/json", "x-trestle-admin": "1" }, body, signal);
 

@@ -1,26 +1,13 @@
 // What became of an item, as the change log of its table has it.
 import { streams } from "./api.js";
 import { same } from "./values.js";
-
-/** All shards of the newest stream of a table, oldest first. */
-export async function shardsOf(table) {
-  const arn = table.LatestStreamArn;
-  if (!arn) return [];
-  const shards = [];
-  let after;
-  do {
-    const { StreamDescription } = await streams("DescribeStream", { StreamArn: arn, ...(after ? { ExclusiveStartShardId: after } : {}) });
-    shards.push(...StreamDescription.Shards);
-    after = StreamDescription.LastEvaluatedShardId;
-  } while (after);
-  return shards.map((shard) => ({ arn, id: shard.ShardId, closed: Boolean(shard.SequenceNumberRange.EndingSequenceNumber) }));
-}
+import { shardsOf } from "./wire.js";
 
 /** Reads the whole log and keeps the records of one item. `onProgress(read, found)` hears how far it is; `isStopped()` ends it. */
 export async function historyOf(table, key, onProgress, isStopped) {
   const found = [];
   let read = 0;
-  for (const shard of await shardsOf(table)) {
+  for (const shard of table.LatestStreamArn ? await shardsOf(streams, table.LatestStreamArn) : []) {
     let { ShardIterator: iterator } = await streams("GetShardIterator", { StreamArn: shard.arn, ShardId: shard.id, ShardIteratorType: "TRIM_HORIZON" });
     let empty = 0;
     while (iterator && empty < 3 && !isStopped()) {

@@ -7,10 +7,11 @@ use flate2::read::GzDecoder;
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-/// What the page may load and do: its own files, its own server, nothing inline, and no frame around it.
-pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+/// What the page may load and do: its own files, its own server, nothing inline, and no frame around it. Scripts come from files; the one
+/// that runs as a worker, `follow.js`, has a policy of its own, which names no other.
+pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
-     require-trusted-types-for 'script'; trusted-types 'none'";
+     require-trusted-types-for 'script'; trusted-types trestle-follow";
 
 /// A file of the page.
 #[derive(Clone, Debug)]

@@ -25,6 +25,7 @@ mod directory;
 mod embedded;
 mod held_space;
 mod internal;
+mod looking;
 mod migration_log;
 mod model_tables;
 mod open;
@@ -47,8 +48,8 @@ pub use reindex::EmbeddedHost;
 pub use routes::{RemoteStreams, RouteSetup, RoutesAtWork};
 pub use trestle_engine::{
     ArchiveError, BackupTotals, BlockSize, CloseError, Completion, Disagreement, Durability, HeldChanges,
-    HeldTable, OperationReads, Options as EngineOptions, PausedTable, StorageReads, StoreSettings,
-    TOUCHED_MAX, Watcher as StorageWatcher,
+    HeldTable, OperationReads, Options as EngineOptions, PausedTable, PreviewedRow, RecentChange,
+    StorageReads, StoreSettings, TOUCHED_MAX, Watcher as StorageWatcher,
 };
 pub use trestle_models::{
     ApplyOptions, Models, Nobody, PlanOptions, RepairOptions, Standing, StartOptions, Watcher,

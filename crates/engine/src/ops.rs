@@ -15,7 +15,7 @@ mod describe_time_to_live;
 mod execute_statement;
 mod execute_transaction;
 mod get_item;
-mod get_records;
+pub(crate) mod get_records;
 mod get_shard_iterator;
 mod list_streams;
 mod list_tables;

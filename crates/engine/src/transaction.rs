@@ -19,6 +19,7 @@ use crate::commit::{Group, caught};
 use crate::former::AtPlace;
 use crate::image::Image;
 use crate::layout::{self, ItemKey, StreamId, TableId};
+use crate::preview::{Preview, PreviewedRow};
 use crate::shared::internal;
 use crate::{expiry, former, meta};
 
@@ -48,6 +49,8 @@ pub(crate) struct Transaction<'g> {
     staged: Staged,
     /// Rows of storage that were read for a hook: what it makes of one is held against the same row when it is written.
     read: RefCell<HashMap<Vec<u8>, Option<Arc<Image>>>>,
+    /// Rows that change, if nothing is to stay.
+    preview: Option<Preview>,
 }
 
 /// What a request has staged so far.
@@ -84,6 +87,7 @@ impl<'g> Transaction<'g> {
             staged: Staged::over(group),
             group,
             read: RefCell::default(),
+            preview: None,
         }
     }
 
@@ -111,6 +115,22 @@ impl<'g> Transaction<'g> {
         self.staged = Staged::over(self.group);
         self.read.get_mut().clear();
         results
+    }
+
+    /// Runs work and tells which rows it would change. Nothing of it stays. This transaction has staged nothing before.
+    pub(crate) fn preview(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<Vec<PreviewedRow>, Error> {
+        debug_assert!(
+            self.staged.batch.is_empty(),
+            "a preview would take back what is staged"
+        );
+        self.preview = Some(Preview::default());
+        let result = caught(|| work(self));
+        self.staged = Staged::over(self.group);
+        let preview = self.preview.take().unwrap_or_default();
+        result.map(|()| preview.changed())
     }
 
     /// Hands everything staged to the group.
@@ -231,7 +251,11 @@ impl<'g> Transaction<'g> {
         let counted_before = self.staged.stats.len();
         let (before, after) = (old.map(|old| &**old), new.as_deref());
         let written = self.write_index_rows(table, key, before, after);
-        self.write_change(table, key, before, after, actor);
+        match &mut self.preview {
+            Some(preview) => preview.note(table, &place, before, after),
+            // It counts towards the size of a shard, which a preview must not.
+            None => self.write_change(table, key, before, after, actor),
+        }
         self.write_expiry(table, key, before, after);
         let counts = |image: Option<&Image>| image.map_or((0, 0), |image| (1, image.size() as i64));
         let (counted, counts) = (counts(before), counts(after));

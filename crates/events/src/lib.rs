@@ -40,6 +40,7 @@ mod status;
 mod taken_in_part;
 mod target;
 mod tracker;
+mod try_out;
 mod typer;
 
 pub use backfill::{BackfillState, BackfillStatus};
@@ -60,4 +61,5 @@ pub use row_source::{EndpointClock, RowReading, RowSource, ScanSettings, Unknown
 pub use rows::{RoutePosition, ShardPassed, route_positions};
 pub use status::{LastError, OnHold, RouteState, RouteStatus};
 pub use target::{Batch, Deliver, Delivery, Door, Doors, Enlist, Enlistment, Outcome, Target};
+pub use try_out::taken;
 pub use typer::{ModelTyper, Typer};

@@ -115,7 +115,7 @@ impl Gateway {
         TouchingGateway(self.clone())
     }
 
-    fn endpoint(&self) -> &Endpoint {
+    pub(crate) fn endpoint(&self) -> &Endpoint {
         &self.inner.endpoint
     }
 

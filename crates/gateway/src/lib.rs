@@ -31,6 +31,7 @@ mod moment_view;
 mod own_table;
 mod part;
 mod past_writes;
+mod preview;
 mod probe;
 mod program_lease;
 mod relocate;

@@ -154,7 +154,7 @@ impl Endpoint {
     }
 
     /// One look at the rows, and what is to be written.
-    async fn compute(
+    pub(crate) async fn compute(
         &self,
         hook: &dyn Hook,
         asked: &Asked,

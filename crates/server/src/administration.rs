@@ -17,12 +17,21 @@ pub(crate) fn call_name(path: &str) -> Option<&str> {
 
 /// Whether a call changes nothing, so that the log need not tell of it.
 pub(crate) fn only_looks(name: &str) -> bool {
-    name.starts_with("list-") || name.starts_with("read-") || tells_of_models(name)
+    name.starts_with("list-")
+        || name.starts_with("read-")
+        || matches!(name, "infer-model" | "try-route")
+        || tells_of_models(name)
+        || is_for_writers(name)
 }
 
 /// Whether a call tells what models say, which the holder of any key may know: it is how rows are read.
 pub(crate) fn tells_of_models(name: &str) -> bool {
     matches!(name, "describe-models" | "explain-access")
+}
+
+/// Whether a call is for all who may write: it takes a turn among writes.
+pub(crate) fn is_for_writers(name: &str) -> bool {
+    name == "preview-write"
 }
 
 /// Refuses what is no call, and what a web page may have sent.

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trestle_admin::{
     AdminCall, AdminError, Administration, AdministrationExt, BACKUP, Call, ListMigrations, ListRoutes,
-    ReadGateway, ReadMetrics,
+    ReadGateway, ReadMetrics, RouteSample,
 };
 use trestle_api::{Database, Error, ErrorKind};
 use trestle_embedded::StorageReads;
@@ -62,7 +62,12 @@ pub struct Hooks {
     pub faults: Option<Arc<Faults>>,
     /// Tells what storage did, for the metrics; without it they say nothing of it.
     pub storage: Option<StorageSource>,
+    /// Tells how far behind the routes at work here are, for the metrics of the last hour; without it they say nothing of it.
+    pub route_lags: Option<RouteLags>,
 }
+
+/// Tells how far behind routes are. It is asked often, and must not wait for anything.
+pub type RouteLags = Arc<dyn Fn() -> Vec<RouteSample> + Send + Sync>;
 
 /// Tells what storage did to read rows since the database was opened.
 pub type StorageSource = Arc<dyn Fn() -> StorageReads + Send + Sync>;
@@ -78,6 +83,7 @@ impl Default for Hooks {
             regions: None,
             faults: None,
             storage: None,
+            route_lags: None,
         }
     }
 }
@@ -98,6 +104,7 @@ pub(crate) struct Service {
     backups: Option<Backups>,
     faults: Option<Arc<Faults>>,
     storage: Option<StorageSource>,
+    route_lags: Option<RouteLags>,
     hosts: Hosts,
     pub(crate) console: ConsoleMode,
     cors: CorsOrigins,
@@ -135,6 +142,7 @@ impl Service {
                 .map(|source| Backups::new(source, settings.limits.body_read)),
             faults: hooks.faults,
             storage: hooks.storage,
+            route_lags: hooks.route_lags,
             hosts: Hosts::of(bound, !settings.access_keys.is_empty(), &hosts(settings)),
             console: settings.console,
             is_tls: settings.tls.is_some(),
@@ -403,9 +411,10 @@ impl Service {
 
     /// Keeps what was done since the last sample.
     pub(crate) fn sample(&self) {
+        let routes = self.route_lags.as_ref().map(|lags| lags()).unwrap_or_default();
         self.metrics
             .history
-            .record(&self.metrics, self.clock.now().as_secs());
+            .record(&self.metrics, routes, self.clock.now().as_secs());
     }
 
     async fn metrics_page(&self) -> String {

@@ -46,7 +46,7 @@ mod upload;
 
 pub use backup::BackupSource;
 pub use faults::{Fault, FaultCount, FaultRule, FaultRuleError, Faults};
-pub use http::{Hooks, StorageSource};
+pub use http::{Hooks, RouteLags, StorageSource};
 pub use listen::{Server, StartError, Stopped};
 pub use regions::{Region, Regions};
 pub use role::{KeyGrant, Role};

@@ -78,9 +78,10 @@ impl Caller {
         Err(self.denied("sqs", operation.as_str()))
     }
 
-    /// Refuses a call of the administration to all but administrators; those that tell what models say are for all.
+    /// Refuses a call of the administration to all but administrators; those that tell what models say are for all, and previews for all
+    /// who may write.
     pub(crate) fn check_call(&self, name: &str) -> Result<(), AdminError> {
-        if administration::tells_of_models(name) {
+        if administration::tells_of_models(name) || administration::is_for_writers(name) && self.may_write() {
             return Ok(());
         }
         if self.looks_only && !administration::only_looks(name) {

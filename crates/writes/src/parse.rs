@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use trestle_api::{
-    DeleteItem, Error, PutItem, ReturnValue, TransactWriteItem, TransactWriteItems, UpdateItem, WriteRequest,
+    DeleteItem, Error, PutItem, Request, ReturnValue, TransactWriteItem, TransactWriteItems, UpdateItem,
+    WriteRequest,
 };
 use trestle_expr::{Condition, Kind, Parameters, Placeholders, Update, legacy};
 use trestle_item::{Item, Map, size};
@@ -95,6 +96,20 @@ impl Write {
             condition,
             show_on_failure: shows(request.return_values_on_condition_check_failure),
         })
+    }
+
+    /// The write of a PutItem, UpdateItem or DeleteItem, to be previewed.
+    pub fn of_previewed(request: Request) -> Result<Self, Error> {
+        let write = match request {
+            Request::PutItem(mut request) => Self::of_put(&mut request),
+            Request::UpdateItem(mut request) => Self::of_update(&mut request),
+            Request::DeleteItem(mut request) => Self::of_delete(&mut request),
+            other => Err(Error::validation(format!(
+                "PutItem, UpdateItem and DeleteItem can be previewed, not {}",
+                other.operation().as_str()
+            ))),
+        };
+        write.map_err(Error::of_request)
     }
 
     /// The writes of a `TransactWriteItems`, in its order.

@@ -36,7 +36,9 @@ const VIEWS = {
   entities: ["#/models/manhunt?tab=entities", "region", "Entity search"],
   patterns: ["#/models/manhunt?tab=access", "region", "Access patterns"],
   file: ["#/models/manhunt?tab=file", "textbox", "Model file"],
+  infer: ["#/models/new?table=manhunt", "region", "What was found"],
   changes: ["#/changes/manhunt?from=TRIM_HORIZON", "region", "Changes"],
+  pattern: ["#/changes/manhunt?tab=pattern&entities=contact", "region", "Changes that are taken"],
   routes: ["#/routes", "region", "Routes"],
   route: ["#/routes/search-begun", "heading", "Dead letters"],
   "route-file": ["#/routes?tab=file", "textbox", "Route file"],
@@ -47,7 +49,7 @@ const VIEWS = {
   metrics: ["#/metrics", "heading", /Metrics/],
 };
 
-test("every view is accessible in both themes, says nothing to the console, and fits a telephone", { timeout: 240_000 }, async (t) => {
+test("every view is accessible in both themes, says nothing to the console, and fits a telephone", { timeout: 480_000 }, async (t) => {
   const server = await sampled(t);
   const written = await generated(server);
   for (const name of NAMES.filter((one) => one !== "manhunt")) assert.ok(written.get(name) > 0, `rows of ${name}`);
@@ -58,7 +60,7 @@ test("every view is accessible in both themes, says nothing to the console, and 
       await page.goto(at(server, hash));
       await page.getByRole(role, { name: label }).first().waitFor();
       assert.deepEqual(await violations(page), [], `${name}, ${colorScheme}`);
-      if (colorScheme === "light" && ["items", "item", "access", "model"].includes(name)) await picture(page, `console-${name}`);
+      if (colorScheme === "light" && ["items", "item", "access", "model", "pattern"].includes(name)) await picture(page, `console-${name}`);
       if (colorScheme === "dark" && name === "changes") await picture(page, "console-changes");
     }
     if (colorScheme === "light") {
@@ -207,7 +209,7 @@ test("an item is edited on the condition that it is as it was read: of two brows
   await first.getByRole("button", { name: "Undo" }).click();
   assert.equal(await first.getByLabel("Value of name").inputValue(), "Grace Hopper");
   await first.getByLabel("Value of name").fill("Grace Brewster Hopper");
-  await first.getByText("is derived again from").first().waitFor();
+  await first.getByRole("region", { name: "Preview" }).getByRole("rowheader", { name: "GSI1SK" }).waitFor();
   await first.getByRole("button", { name: "Save" }).click();
   await first.getByText("Saved").waitFor();
   await second.getByRole("button", { name: "Save" }).click();
@@ -267,9 +269,9 @@ test("rows are edited and deleted together, with progress, and exported in three
   await page.getByLabel("Attribute", { exact: true }).fill("waitSeconds");
   await page.getByLabel("Type", { exact: true }).selectOption("N");
   await page.getByLabel("Value", { exact: true }).fill("60");
-  await page.getByText("4 rows change, 0 have it already.").waitFor();
-  await page.getByRole("button", { name: "Write", exact: true }).click();
-  await page.getByText(/\d done, \d stay\./).waitFor();
+  await page.getByText("4 of 4 rows change.").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Edit", exact: true }).click();
+  await page.getByText(/[1-4] done, \d stay\./).waitFor();
   await page.getByRole("button", { name: "Close", exact: true }).last().click();
   const method = await call(server, "DynamoDB_20120810.GetItem", { TableName: "manhunt", Key: { PK: { S: "c0de-2" }, SK: { S: "a2-0" } } });
   assert.equal(method.Item.waitSeconds.N, "60");
@@ -279,6 +281,124 @@ test("rows are edited and deleted together, with progress, and exported in three
   await page.getByText("4 done, 0 stay.").waitFor();
   await page.getByRole("button", { name: "Close", exact: true }).last().click();
   await page.getByText("0 rows, page 1").waitFor();
+});
+
+/** Heads, counters and inverses in one table. */
+const EFFECTS = `model = "effects"
+
+[table.rows]
+key = ["pk", "sk"]
+entity_attribute = "kind"
+
+[entity.doc]
+table = "rows"
+key = { pk = "doc#{name}", sk = "v#{version:04}" }
+attributes = { name = "string", version = "integer", shop = { type = "string", optional = true } }
+
+[entity.doc.head]
+key.sk = "head"
+newest_by = "version"
+
+[entity.doc.counter.docs]
+entity = "shop"
+attribute = "docs"
+
+[entity.shop]
+table = "rows"
+key = { pk = "shop", sk = "{shop}" }
+attributes = { shop = "string", docs = { type = "integer", default = 0 } }
+
+[entity.person]
+table = "rows"
+key = { pk = "person", sk = "{person}" }
+attributes = { person = "string", clubs = { type = "string-set", optional = true } }
+
+[entity.person.inverse.members]
+entity = "club"
+of = "clubs"
+set = "members"
+
+[entity.club]
+table = "rows"
+key = { pk = "club", sk = "{club}" }
+attributes = { club = "string", members = { type = "string-set", optional = true } }
+`;
+
+test("before a row is written, changed or deleted, the server says everything that will follow, and writes nothing", { timeout: 60_000 }, async (t) => {
+  const server = await serve(t);
+  await administer(server, "apply-model", { text: EFFECTS });
+  await put(server, "rows", { kind: "shop", shop: "corner" });
+  await put(server, "rows", { kind: "club", club: "chess" });
+  await put(server, "rows", { kind: "person", person: "ada" });
+  await put(server, "rows", { kind: "doc", name: "a", version: 1, shop: "corner" });
+  const all = async () => (await call(server, "DynamoDB_20120810.Scan", { TableName: "rows" })).Items;
+  const before = await all();
+  const { page } = await visit(t, at(server, "#/items/rows?item=new"), { bypassCSP: true });
+  await page.getByLabel("Entity").selectOption("doc");
+  await page.getByLabel("Value of name").fill("a");
+  await page.getByLabel("Value of version").fill("2");
+  await page.getByLabel("Value of shop").fill("corner");
+  const preview = page.getByRole("region", { name: "Preview" });
+  await preview.locator("summary", { hasText: "doc.head" }).filter({ hasText: "version: 1 → 2" }).waitFor();
+  await preview.locator("summary", { hasText: "shop" }).filter({ hasText: "docs: 1 → 2" }).waitFor();
+  assert.deepEqual(await all(), before, "a preview writes nothing");
+  await preview.locator("summary").last().scrollIntoViewIfNeeded();
+  await picture(page, "console-preview");
+  assert.deepEqual(await violations(page), []);
+  await page.getByLabel("Value of version").fill("1");
+  await preview.getByRole("alert").getByText("The conditional request failed").waitFor();
+  await page.goto(at(server, `#/items/rows?item=${encodeURIComponent(JSON.stringify({ pk: { S: "person" }, sk: { S: "ada" } }))}`));
+  await page.getByLabel("Value of clubs").fill("chess");
+  await preview.locator("summary", { hasText: "club" }).filter({ hasText: "members: – → " }).waitFor();
+  await page.goto(at(server, `#/items/rows?item=${encodeURIComponent(JSON.stringify({ pk: { S: "doc#a" }, sk: { S: "v#0001" } }))}`));
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  const dialog = page.getByRole("dialog", { name: "Delete this item" });
+  await dialog.locator("summary", { hasText: "deleted" }).filter({ hasText: "doc.head" }).waitFor();
+  await dialog.locator("summary", { hasText: "shop" }).filter({ hasText: "docs: 1 → 0" }).waitFor();
+  assert.deepEqual(await all(), before);
+});
+
+test("everything that a query finds is edited or deleted, on all its pages, and it can be stopped", { timeout: 90_000 }, async (t) => {
+  const server = await serve(t);
+  await call(server, "DynamoDB_20120810.CreateTable", {
+    TableName: "many", BillingMode: "PAY_PER_REQUEST", AttributeDefinitions: [{ AttributeName: "pk", AttributeType: "S" }, { AttributeName: "sk", AttributeType: "N" }], KeySchema: [{ AttributeName: "pk", KeyType: "HASH" }, { AttributeName: "sk", KeyType: "RANGE" }],
+  });
+  for (let i = 0; i < 250; i += 25) {
+    const many = Array.from({ length: 25 }, (_, j) => ({ PutRequest: { Item: { pk: { S: i < 225 ? "one" : "two" }, sk: { N: String(i + j) } } } }));
+    await call(server, "DynamoDB_20120810.BatchWriteItem", { RequestItems: { many } });
+  }
+  const rows = async () => (await call(server, "DynamoDB_20120810.Scan", { TableName: "many" })).Items;
+  const { page } = await visit(t, at(server, "#/items/many?hash=one"), { bypassCSP: true });
+  await page.getByText("100 rows, page 1").waitFor();
+  await page.getByRole("button", { name: "Edit all …" }).click();
+  await page.getByRole("dialog", { name: "Edit all 225 rows of many" }).waitFor();
+  assert.equal(await page.getByRole("region", { name: "First rows" }).getByRole("row").count(), 5);
+  await picture(page, "console-bulk");
+  assert.deepEqual(await violations(page), []);
+  await page.getByLabel("Attribute", { exact: true }).fill("state");
+  await page.getByLabel("Value", { exact: true }).fill("seen");
+  await page.getByLabel("Rows in a second").fill("1000");
+  await page.getByRole("dialog").getByRole("button", { name: "Edit", exact: true }).click();
+  await page.getByText("225 done, 0 stay.").waitFor();
+  assert.equal((await rows()).filter((row) => row.state?.S === "seen").length, 225);
+  await page.getByRole("dialog").getByRole("button", { name: "Close", exact: true }).last().click();
+  await page.getByRole("button", { name: "Delete all …" }).click();
+  await page.getByRole("dialog", { name: "Delete all 225 rows of many" }).waitFor();
+  await page.getByLabel("Rows in a second").fill("20");
+  await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByText(/[1-9]\d* done, 0 stay\./).waitFor();
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByText(/Stopped\. \d+ done, 0 stay\./).waitFor();
+  const left = (await rows()).length;
+  assert.ok(left > 25 && left < 250, `${left} rows are left`);
+  await page.waitForTimeout(500);
+  assert.equal((await rows()).length, left, "nothing goes on after it was stopped");
+  await page.getByRole("dialog").getByRole("button", { name: "Close", exact: true }).last().click();
+  await page.getByRole("button", { name: "Delete all …" }).click();
+  await page.getByLabel("Rows in a second").fill("1000");
+  await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByText(`${left - 25} done, 0 stay.`).waitFor();
+  assert.deepEqual(new Set((await rows()).map((row) => row.pk.S)), new Set(["two"]), "rows of other partitions stay");
 });
 
 test("text of others is never taken for markup", async (t) => {
@@ -329,6 +449,74 @@ test("changes appear as they happen, are filtered, paused and resumed", async (t
   await rows.getByText("3fe").first().waitFor();
   await page.getByLabel("Event").selectOption("remove");
   await page.getByText("None of those that came fits the filter.").waitFor();
+});
+
+test("at a high rate a sample of the changes is shown and said to be one, and all are counted", { timeout: 60_000 }, async (t) => {
+  const server = await serve(t);
+  await call(server, "DynamoDB_20120810.CreateTable", {
+    TableName: "busy", BillingMode: "PAY_PER_REQUEST", AttributeDefinitions: [{ AttributeName: "pk", AttributeType: "S" }], KeySchema: [{ AttributeName: "pk", KeyType: "HASH" }],
+    StreamSpecification: { StreamEnabled: true, StreamViewType: "NEW_AND_OLD_IMAGES" },
+  });
+  const { page, complaints } = await visit(t, at(server, "#/changes/busy?from=TRIM_HORIZON"));
+  await page.getByText("Waiting for changes").waitFor();
+  const batch = (i) => call(server, "DynamoDB_20120810.BatchWriteItem", { RequestItems: { busy: Array.from({ length: 25 }, (_, j) => ({ PutRequest: { Item: { pk: { S: `${i}-${j}` } } } })) } });
+  for (let i = 0; i < 120; i += 8) await Promise.all(Array.from({ length: 8 }, (_, j) => batch(i + j)));
+  await page.getByText("a sample is shown").waitFor();
+  await page.getByText("3,000 changes since").waitFor();
+  const shown = await page.getByRole("region", { name: "Changes" }).locator("tr.row").count();
+  assert.ok(shown > 0 && shown <= 100, `${shown} rows`);
+  assert.deepEqual(complaints, []);
+});
+
+test("a pattern is tried on the last changes, alone or as a route has it", { timeout: 60_000 }, async (t) => {
+  const server = await sampled(t);
+  await call(server, "AmazonSQS.CreateQueue", { QueueName: "jobs" });
+  await administer(server, "apply-routes", { text: `[route.grace]\nentity = "contact"\nevent = "insert"\npattern = { new = { name = ["Grace Hopper"] } }\ntarget = { queue = "jobs" }\n` });
+  const { page } = await visit(t, at(server, "#/changes/manhunt"));
+  await page.getByRole("link", { name: "Try a pattern" }).click();
+  await page.getByText("28 of 28").waitFor();
+  await page.getByLabel("Pattern, as EventBridge has it").fill(`{ "new": { "name": [{ "prefix": "K" }] } }`);
+  await page.getByRole("button", { name: "Try it" }).click();
+  await page.getByText("1 of 28").waitFor();
+  const { page: other } = await visit(t, page.url());
+  await other.getByText("1 of 28").waitFor();
+  await page.getByLabel("Pattern, as EventBridge has it").fill(`{ "new": 7 }`);
+  await page.getByRole("button", { name: "Try it" }).click();
+  await page.getByRole("alert").getByText(/pattern cannot be used/).waitFor();
+  await page.getByLabel("As the route").selectOption("grace");
+  await page.getByText("1 of 28").waitFor();
+  assert.match(await page.getByLabel("Pattern, as EventBridge has it").inputValue(), /Grace Hopper/);
+  assert.equal(await page.getByLabel("Entities").inputValue(), "contact");
+  await page.getByRole("region", { name: "Changes that are taken" }).locator("summary").click();
+  await page.getByRole("region", { name: "Changes that are taken" }).getByText(/"domainId": "mitel"/).waitFor();
+});
+
+test("a model is inferred from a table, checked and applied", { timeout: 60_000 }, async (t) => {
+  const server = await serve(t);
+  await call(server, "DynamoDB_20120810.CreateTable", {
+    TableName: "plain", BillingMode: "PAY_PER_REQUEST", AttributeDefinitions: [{ AttributeName: "pk", AttributeType: "S" }, { AttributeName: "sk", AttributeType: "S" }], KeySchema: [{ AttributeName: "pk", KeyType: "HASH" }, { AttributeName: "sk", KeyType: "RANGE" }],
+  });
+  for (const id of ["ada", "grace", "emmy"]) {
+    await put(server, "plain", { pk: `user#${id}`, sk: "profile", user: id, name: `Name of ${id}` });
+    for (const number of [1, 2]) await put(server, "plain", { pk: `user#${id}`, sk: `order#${number}`, user: id, order: String(number), total: number });
+  }
+  const { page } = await visit(t, at(server, "#/models/new"));
+  await page.getByLabel("Infer from the rows of a table").selectOption("plain");
+  await page.getByText("9 rows read. A proposal").waitFor();
+  assert.match(await page.getByLabel("Model file").inputValue(), /user#\{user\}/);
+  await page.getByText("The file is sound").waitFor();
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByRole("heading", { name: /^Model plain/ }).waitFor();
+});
+
+test("the lag of a route is there from before the page was opened", { timeout: 60_000 }, async (t) => {
+  const server = await sampled(t, "--allow-private-webhooks");
+  await administer(server, "apply-routes", { text: `[route.nowhere]\ntable = "manhunt"\nstarting_position = "trim-horizon"\ntarget = { webhook = "http://127.0.0.1:9/" }\n` });
+  const lag = async () => (await administer(server, "read-metrics")).samples.filter((sample) => sample.routes?.some((route) => route.route === "nowhere" && route.lag_records > 0));
+  while ((await lag()).length < 2) await new Promise((done) => setTimeout(done, 500));
+  const { page } = await visit(t, at(server, "#/routes/nowhere"));
+  await page.getByRole("img", { name: /^Records behind, last hour: records [1-9]/ }).waitFor({ timeout: 3000 });
+  await page.getByRole("img", { name: /^Age of the oldest change/ }).waitFor();
 });
 
 test("dead letters are shown whole and replayed", { timeout: 60_000 }, async (t) => {

@@ -220,6 +220,14 @@ class Administration(unittest.TestCase):
         self.assertEqual(access["operation"], bound["operation"])
         self.assertEqual("shop", bound["request"]["TableName"])
         self.call("explain-access", status=400, model="shop", access=access["name"], where={"nothing": "x"})
+        delete = {"TableName": "shop", "Key": {"pk": {"S": "customer#ada"}, "sk": {"S": "profile"}}}
+        preview = self.call("preview-write", operation="DeleteItem", request=delete)
+        self.assertEqual((1, "shop"), (preview["total"], preview["rows"][0]["table"]))
+        self.assertNotIn("after", preview["rows"][0])
+        self.call("preview-write", status=400, operation="Scan", request={"TableName": "shop"})
+        proposed = self.call("infer-model", table="shop")
+        self.assertEqual((2, True), (proposed["rows"], proposed["complete"]))
+        self.call("infer-model", status=404, table="nothing")
         self.assertEqual(2, self.call("repair-models", dry_run=True)["models"][0]["rows"])
         refused = self.call("apply-model", status=409, text=OTHER_KEY)
         self.assertEqual(["refused", "refused"], [refused["code"], refused["report"]["outcome"]])
@@ -276,6 +284,13 @@ class Administration(unittest.TestCase):
         self.put("emmy", "hedy", "joan")
         self.until(lambda: len(self.call("list-dead-letters", route="changes")["dead_letters"]) == 3)
         self.assertIsNotNone(self.call("list-routes")["routes"][0]["last_error"])
+        tried = self.call("try-route", route="changes")
+        self.assertEqual(("shop", tried["looked_at"]), (tried["table"], tried["taken"]))
+        pattern = {"new": {"customer": ["hedy"]}}
+        tried = self.call("try-route", table="shop", entities=["customer"], events=["insert"], pattern=pattern)
+        self.assertEqual((1, "hedy"), (tried["taken"], tried["changes"][0]["new"]["customer"]))
+        self.call("try-route", status=400, table="shop", pattern={"new": 7})
+        self.call("try-route", status=400)
         page = self.call("list-dead-letters", limit=1)
         letters = page["dead_letters"] + self.call("list-dead-letters", after=page["next"])["dead_letters"]
         ids = [letter["id"] for letter in letters]

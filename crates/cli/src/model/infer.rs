@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use trestle_api::{
     DescribeTimeToLive, KeySchemaElement, KeyType, ProjectionType, Scan, StreamViewType, TableDescription,
 };
-use trestle_discover::TableFacts;
+use trestle_discover::{Proposal, TableFacts};
 use trestle_model::{Index, KeyAttribute, KeySchema, Projection, StreamView};
 
 /// Between two signs of progress on a terminal.
@@ -37,17 +37,53 @@ pub(crate) struct InferFlags {
 pub(super) fn infer(flags: &InferFlags) -> Result<(), Failure> {
     logging::start("warn", LogFormat::Text)?;
     flags.output.check()?;
-    let database = flags.place.database()?;
-    let described = database.describe(&flags.table)?;
+    let shows = io::stderr().is_terminal();
+    let inferred = propose(&flags.place.database()?, &flags.table, flags.rows, shows)?;
+    if !inferred.complete {
+        let _ = writeln!(
+            io::stderr(),
+            "looked at {} of about {} rows; --rows takes more",
+            inferred.read,
+            inferred.all
+        );
+    }
+    flags.output.give(&inferred.proposal)
+}
+
+/// A proposal, and which rows it is made from.
+pub(crate) struct Inferred {
+    pub(crate) proposal: Proposal,
+    /// How many rows were read.
+    pub(crate) read: usize,
+    /// How many there are, as DescribeTable says.
+    all: u64,
+    /// Whether all rows were read.
+    pub(crate) complete: bool,
+}
+
+/// Reads at most so many rows of a table and proposes a model, with or without signs of progress on standard error.
+pub(crate) fn propose(
+    database: &Database,
+    table: &str,
+    most: u32,
+    shows_progress: bool,
+) -> Result<Inferred, Failure> {
+    let described = database.describe(table)?;
     let ttl = database.run(DescribeTimeToLive {
-        table_name: flags.table.clone(),
+        table_name: table.to_owned(),
     })?;
     let facts = facts(&described, ttl.time_to_live_description.attribute_name)?;
-    let most = usize::try_from(flags.rows).unwrap_or(usize::MAX);
-    let mut rows = SampleRows::of(&database, &flags.table, described.item_count, most);
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let all = described.item_count;
+    let mut rows = SampleRows::of(database, table, all, most, shows_progress);
     let proposal = trestle_discover::infer(&facts, &mut rows);
-    rows.end()?;
-    flags.output.give(&proposal)
+    let (read, complete) = rows.end()?;
+    Ok(Inferred {
+        proposal,
+        read,
+        all,
+        complete,
+    })
 }
 
 /// The rows of a table, page by page. An error ends them, and is told at the end.
@@ -64,7 +100,7 @@ struct SampleRows<'d> {
 }
 
 impl<'d> SampleRows<'d> {
-    fn of(database: &'d Database, table: &str, all: u64, most: usize) -> Self {
+    fn of(database: &'d Database, table: &str, all: u64, most: usize, shows_progress: bool) -> Self {
         SampleRows {
             database,
             scan: Some(Scan {
@@ -76,7 +112,7 @@ impl<'d> SampleRows<'d> {
             read: 0,
             all,
             failure: None,
-            last_shown: io::stderr().is_terminal().then(Instant::now),
+            last_shown: shows_progress.then(Instant::now),
         }
     }
 
@@ -114,22 +150,18 @@ impl<'d> SampleRows<'d> {
         }
     }
 
-    fn end(self) -> Result<(), Failure> {
+    /// How many rows were read, and whether they were all; or what ended them.
+    fn end(self) -> Result<(usize, bool), Failure> {
         if self.last_shown.is_some() {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
-        if let Some(failure) = self.failure {
-            return Err(failure);
-        }
-        if self.left == 0 && (self.scan.is_some() || self.page.len() > 0) {
-            let _ = writeln!(
-                io::stderr(),
-                "looked at {} of about {} rows; --rows takes more",
+        match self.failure {
+            Some(failure) => Err(failure),
+            None => Ok((
                 self.read,
-                self.all
-            );
+                self.left > 0 || (self.scan.is_none() && self.page.len() == 0),
+            )),
         }
-        Ok(())
     }
 }
 

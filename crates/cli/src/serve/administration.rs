@@ -2,6 +2,7 @@
 //! and faults of tests.
 
 use super::faults;
+use super::previews;
 use super::reindexes::ServerReindexes;
 use super::route_calls;
 use super::routes::Routes;
@@ -34,6 +35,13 @@ impl Administration for ServerAdministration {
             AdminCall::DeleteCollection(call) => {
                 collections::answer(&self.db, call).map(AdminAnswer::DeleteCollection)
             }
+            AdminCall::PreviewWrite(call) => {
+                previews::write(&call, |request| self.db.preview(request)).map(AdminAnswer::PreviewWrite)
+            }
+            AdminCall::TryRoute(call) => {
+                previews::route(&self.db, &self.routes, call).map(AdminAnswer::TryRoute)
+            }
+            AdminCall::InferModel(call) => previews::model(&self.db, &call).map(AdminAnswer::InferModel),
             AdminCall::ReadGateway(_) => Err(AdminError::not_found(
                 "this server has data of its own; only a gateway (`trestle serve --backend URL`) has an endpoint",
             )),
@@ -74,7 +82,7 @@ pub(super) fn clock_and_faults(
     })
 }
 
-/// Whether a call is about what only a server with data of its own has: routes, collections and reindexes.
+/// Whether a call is about what only a server with data of its own has: routes, collections, reindexes and previews.
 pub(super) fn server_only(call: &AdminCall) -> bool {
     !matches!(
         call,

@@ -3,7 +3,7 @@
 use super::administration::{clock_and_faults, server_only};
 use super::gateway_routes::GatewayRoutes;
 use super::route_sources::RouteSources;
-use super::{faults, listen, models, open_files, route_workers, settings};
+use super::{faults, listen, models, open_files, previews, route_workers, settings};
 use crate::administration::models::{Log, answer};
 use crate::config::{BackendConfig, Config};
 use crate::exit::{Code, Failure};
@@ -59,6 +59,7 @@ pub(super) fn serve(config: &Config, url: &str) -> Result<(), Failure> {
         past_writes: Arc::clone(&past_writes),
         faults: faults.clone(),
     };
+    let lag_source = Arc::clone(&routes);
     let hooks = Hooks {
         clock,
         administration: Some(Arc::new(administration)),
@@ -68,6 +69,12 @@ pub(super) fn serve(config: &Config, url: &str) -> Result<(), Failure> {
         regions: None,
         faults,
         storage: None,
+        route_lags: Some(Arc::new(move || {
+            lag_source
+                .at_work()
+                .map(|routes| routes.lags())
+                .unwrap_or_default()
+        })),
     };
     let place = format!("before {url}");
     let runtime = runtime::on_this_thread()?;
@@ -148,20 +155,32 @@ impl Administration for GatewayAdministration {
             Ok(answered) => return answered,
             Err(call) => *call,
         };
-        if let AdminCall::ReadGateway(_) = call {
-            return self.status().map(AdminAnswer::ReadGateway);
+        match &call {
+            AdminCall::ReadGateway(_) => return self.status().map(AdminAnswer::ReadGateway),
+            AdminCall::PreviewWrite(call) => {
+                let preview = |request| self.gateway.preview(request).wait();
+                return previews::write(call, preview).map(AdminAnswer::PreviewWrite);
+            }
+            _ => {}
         }
         match clock_and_faults(call, None, self.faults.as_ref()) {
             Ok(answered) => answered,
             Err(call) => match server_only(&call) {
-                true => Err(AdminError::not_found(format!(
-                    "a gateway has no {}: reindexes of an endpoint are run by `trestle reindex` with --endpoint",
-                    call.info().name
-                ))),
+                true => Err(not_here(&call)),
                 false => self.of_models(*call),
             },
         }
     }
+}
+
+/// Only a server with data of its own answers the call.
+fn not_here(call: &AdminCall) -> AdminError {
+    let instead = match call {
+        AdminCall::TryRoute(_) => "`trestle tail` shows the changes of an endpoint",
+        AdminCall::InferModel(_) => "`trestle model infer` reads an endpoint with --endpoint",
+        _ => "reindexes of an endpoint are run by `trestle reindex` with --endpoint",
+    };
+    AdminError::not_found(format!("a gateway has no {}: {instead}", call.info().name))
 }
 
 impl GatewayAdministration {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
-use trestle_admin::AdminError;
+use trestle_admin::{AdminError, RouteSample};
 use trestle_api::{Error, ErrorKind};
 use trestle_embedded::{Embedded, RouteSetup};
 use trestle_events::{ApplyError, Router};
@@ -134,6 +134,18 @@ impl Routes {
     /// The router.
     pub(super) fn router(&self) -> &Router {
         &self.router
+    }
+
+    /// How far behind those that are on are.
+    pub(super) fn lags(&self) -> Vec<RouteSample> {
+        let on = self.router.status().into_iter();
+        let on = on.filter(|status| !status.state.is_off());
+        on.map(|status| RouteSample {
+            route: status.route,
+            lag_records: status.lag_records,
+            lag_ms: status.lag_ms,
+        })
+        .collect()
     }
 
     /// Waits for something that the router does. Not for tasks.

@@ -1,19 +1,17 @@
 // The changes of a table as they happen, by entity, event and attribute; paused and resumed. At a high rate a sample is shown, and said to be one.
 import { Component } from "../libraries/preact.js";
-import { describeTable, modelDescriptions, tableNames } from "../api.js";
-import { follow } from "../follow.js";
+import { describeTable, destination, failed, may, modelDescriptions, tableNames } from "../api.js";
 import { eventOf } from "../history.js";
 import { recognise, tableModel } from "../model.js";
 import { go, link } from "../router.js";
 import { KeyValue } from "../rows.js";
 import { count, differences, shown } from "../values.js";
-import { Chip, Empty, EntityChip, Failure, Loading, html, useAsked, useEffect, useRef, useState } from "../ui.js";
-import { Changed } from "./item.js";
+import { Chip, Empty, EntityChip, Failure, Loading, Tabs, html, useAsked, useEffect, useRef, useState } from "../ui.js";
+import { Changed } from "./preview.js";
+import { TryPattern } from "./pattern.js";
 
-/** Rows that are kept to be shown, how often they are drawn, and how many of a moment are looked at. */
-const SHOWN_MAX = 120;
-const DRAW_MS = 250;
-const PER_DRAW_MAX = 30;
+/** Rows that are shown. */
+const SHOWN_MAX = 100;
 
 export function Changes({ address }) {
   const [name] = address.parts;
@@ -29,51 +27,35 @@ export function Changes({ address }) {
   if (!tables.value) return html`<${Loading} what="tables" />`;
   if (!tables.value.length) return html`<h1>Changes</h1><${Empty} title="No table has a stream"><p>Give a table one: <code>stream = "new-and-old-images"</code> in its model, or <code>StreamSpecification</code> with any AWS SDK.</p><//>`;
   const table = tables.value.find((one) => one.TableName === name);
+  const { tab = "live" } = address.query;
   return html`<div class="stack"><div class="bar"><h1>Changes</h1><label class="sr" for="changes-table">Table</label><select id="changes-table" value=${name} onChange=${(event) => go(["changes", event.target.value])}>${tables.value.map((one) => html`<option value=${one.TableName}>${one.TableName}</option>`)}</select></div>
-    ${table ? html`<${Live} key=${name} table=${table} address=${address} />` : name && html`<p class="quiet">Table ${name} has no stream.</p>`}</div>`;
+    ${table && may.administer && html`<${Tabs} label="Changes" current=${tab} tabs=${[{ id: "live", label: "Live", href: link(["changes", name]) }, { id: "pattern", label: "Try a pattern", href: link(["changes", name], { tab: "pattern" }) }]} />`}
+    ${table ? tab === "pattern" && may.administer ? html`<${TryPattern} key=${name} table=${table} address=${address} />` : html`<${Live} key=${name} table=${table} address=${address} />` : name && html`<p class="quiet">Table ${name} has no stream.</p>`}</div>`;
 }
 
-/** Takes records in as they come and draws a few times a second. What is more than can be drawn is counted and left out. */
-function useLive(tableName, from, paused, view) {
-  const [drawn, setDrawn] = useState({ rows: [], total: 0, rate: 0, left: 0 });
-  const state = useRef({ fresh: [], total: 0, arrived: 0, left: 0, error: undefined });
-  const isPaused = useRef(paused);
-  isPaused.current = paused;
+/** The one script that may run as a worker. */
+const workers = window.trustedTypes?.createPolicy("trestle-follow", { createScriptURL: () => new URL("../follow.js", import.meta.url).href });
+const startFollowing = () => new Worker(workers ? workers.createScriptURL("") : new URL("../follow.js", import.meta.url), { type: "module" });
+
+const NOTHING = { rows: [], total: 0, rate: 0, left: 0 };
+
+/** The newest changes that were given to be shown, how many there were in all, and how many are left out. */
+function useLive(tableName, from, isPaused, view) {
+  const [live, setLive] = useState(NOTHING);
+  const worker = useRef();
   useEffect(() => {
-    const held = state.current;
-    const stop = follow(tableName, {
-      from,
-      onRecords: (records) => {
-        held.total += records.length;
-        held.arrived += records.length;
-        held.error = undefined;
-        if (isPaused.current) return;
-        const room = PER_DRAW_MAX - held.fresh.length;
-        // A sample over the whole page, not only its beginning.
-        const step = Math.max(1, Math.ceil(records.length / Math.max(1, room)));
-        for (let i = 0; i < records.length && held.fresh.length < PER_DRAW_MAX; i += step) held.fresh.push(records[i]);
-        held.left += Math.max(0, records.length - Math.min(room, Math.ceil(records.length / step)));
-      },
-      onError: (error) => { held.error = error; },
-    });
-    let last = performance.now();
-    const timer = setInterval(() => {
-      const now = performance.now();
-      const rate = (held.arrived * 1000) / (now - last);
-      last = now;
-      held.arrived = 0;
-      const fresh = isPaused.current ? [] : held.fresh;
-      const left = held.left;
-      held.fresh = isPaused.current ? held.fresh : [];
-      held.left = 0;
-      setDrawn((before) => ({ rows: fresh.length ? [...fresh.map(view).reverse(), ...before.rows].slice(0, SHOWN_MAX) : before.rows, total: held.total, rate: before.rate * 0.7 + rate * 0.3, left: left || (rate ? 0 : before.left), error: held.error }));
-    }, DRAW_MS);
-    return () => {
-      stop();
-      clearInterval(timer);
+    setLive(NOTHING);
+    const follower = startFollowing();
+    worker.current = follower;
+    follower.onmessage = ({ data: { records, count: number, left, rate, error } }) => {
+      if (error) failed(error);
+      setLive((before) => ({ rows: records.length ? [...records.map(view).reverse(), ...before.rows].slice(0, SHOWN_MAX) : before.rows, total: before.total + number, rate, left: left || (number ? 0 : before.left), error }));
     };
+    follower.postMessage({ begin: { to: destination(), table: tableName, from }, isPaused });
+    return () => follower.terminate();
   }, [tableName, from]);
-  return drawn;
+  useEffect(() => worker.current.postMessage({ isPaused }), [isPaused]);
+  return live;
 }
 
 function Live({ table, address }) {
@@ -104,7 +86,7 @@ function Live({ table, address }) {
     </div>
     <p role="status" class="quiet">${paused ? "Paused. " : ""}${count(live.total)} changes since this view was opened, ${count(Math.round(live.rate))} in a second.${live.left ? html` <${Chip} kind="warn">a sample is shown<//> ${count(live.left)} of the last moment are left out.` : ""}</p>
     <${Failure} error=${live.error ?? models.error} />
-    ${rows.length ? html`<div class="rows" tabindex="0" role="region" aria-label="Changes"><table><thead><tr><th scope="col">Time</th><th scope="col">Event</th><th scope="col">Entity</th><th scope="col">Key</th><th scope="col">Changed</th></tr></thead>
+    ${rows.length ? html`<div class="rows changes" tabindex="0" role="region" aria-label="Changes"><table><thead><tr><th scope="col">Time</th><th scope="col">Event</th><th scope="col">Entity</th><th scope="col">Key</th><th scope="col">Changed</th></tr></thead>
       <tbody>${rows.map((row) => html`<${ChangeRow} key=${row.id} row=${row} known=${known} tableName=${table.TableName} isOpen=${open === row.id} onToggle=${setOpen} />`)}</tbody></table></div>`
       : html`<${Empty} title="Waiting for changes"><p>${live.total ? "None of those that came fits the filter." : "Each write to the table appears here within a second."}</p><//>`}`;
 }
@@ -119,7 +101,7 @@ class ChangeRow extends Component {
     const colour = row.entity && known?.colours.get(row.entity.name);
     return html`<tr class=${`row ${row.entity ? `c${colour}` : ""}`} onClick=${(event) => !event.target.closest("a, button") && onToggle(isOpen ? undefined : row.id)}><td class="first">${new Date(row.at).toLocaleTimeString()}</td><td><${Chip} kind=${{ insert: "good", remove: "bad", expire: "bad" }[row.event] ?? ""}>${row.event}<//></td><td><${EntityChip} entity=${row.entity?.name} colour=${colour} /></td>
       <td><a class="quietlink" href=${link(["items", tableName], { item: JSON.stringify(row.keys) })}>${Object.entries(row.keys).map(([name, value]) => html`<${KeyValue} entity=${row.entity} attribute=${name} value=${value} /> `)}</a></td>
-      <td class="cell">${row.changes.slice(0, 4).map((one) => `${one.name}: ${shown(one.before).slice(0, 20) || "–"} → ${shown(one.after).slice(0, 20) || "–"}`).join("; ")} <button type="button" class="link" aria-expanded=${isOpen} onClick=${() => onToggle(isOpen ? undefined : row.id)}>all</button></td></tr>
+      <td class="cell"><button type="button" class="link" aria-expanded=${isOpen} onClick=${() => onToggle(isOpen ? undefined : row.id)}>all</button> ${row.changes.slice(0, 4).map((one) => `${one.name}: ${shown(one.before).slice(0, 20) || "–"} → ${shown(one.after).slice(0, 20) || "–"}`).join("; ")}</td></tr>
       ${isOpen && html`<tr><td colspan="5"><${Changed} changes=${row.changes} /></td></tr>`}`;
   }
 }

@@ -6,6 +6,7 @@ import { createOf, deleteOf, updateOf } from "../requests.js";
 import { go } from "../router.js";
 import { KeyValue } from "../rows.js";
 import { TYPES, TYPE_NAMES, differences, editable, parse, plainItem, shown, typeOf, when } from "../values.js";
+import { Changed, Preview } from "./preview.js";
 import { Confirm, EntityChip, Failure, Json, Loading, html, say, useAction, useAsked, useEffect, useRef, useState } from "../ui.js";
 
 const written = () => window.dispatchEvent(new Event("trestle-written"));
@@ -114,23 +115,6 @@ function derivedKeys(table, entity) {
   return new Set(names.filter((name) => templateOf(entity, name) && templateOf(entity, name) !== `{${name}}`));
 }
 
-export const Changed = ({ changes }) => html`<table><thead><tr><th scope="col">Attribute</th><th scope="col">Before</th><th scope="col">After</th></tr></thead>
-  <tbody>${changes.map((change) => html`<tr><th scope="row">${change.name}</th><td class=${change.before ? "diff-old" : ""}>${change.before ? shown(change.before) : html`<span class="quiet">absent</span>`}</td><td class=${change.after ? "diff-new" : ""}>${change.after ? shown(change.after) : html`<span class="quiet">absent</span>`}</td></tr>`)}</tbody></table>`;
-
-/** What the model says will follow in the same commit. */
-function Consequences({ entity, changes }) {
-  const effects = entity?.effects ?? [];
-  const names = new Set(changes.map((change) => change.name));
-  const moved = [...(entity?.index_keys ?? [])].filter((key) => [...names].some((name) => key.template.includes(`{${name}`)));
-  if (!effects.length && !moved.length) return null;
-  return html`<div><p class="label">What the model keeps in step, in the same commit</p><ul class="findings">
-    ${moved.map((key) => html`<li>index key <code>${key.attribute}</code> is derived again from <code>${key.template}</code></li>`)}
-    ${effects.map((effect) => html`<li>${{
-      head: `head ${effect.entity}, the newest by ${effect.attributes.join(", ")}`, inverse: `inverse ${effect.name} in ${effect.entity}`, counter: `counter ${effect.attributes.join(", ")} of ${effect.entity}`,
-      unique: `uniqueness of ${effect.attributes.join(", ")}`, copy: `copies of ${effect.entity}: ${effect.attributes.join(", ")}`, entries: `entries of ${effect.attributes.join(", ")} in ${effect.entity}`, history: `history of ${effect.attributes.join(", ")} in ${effect.entity}`,
-    }[effect.kind]}</li>`)}</ul></div>`;
-}
-
 function Editor({ table, known, read, reload, close }) {
   const entity = recognise(known, read);
   const derived = derivedKeys(table, entity);
@@ -161,7 +145,7 @@ function Editor({ table, known, read, reload, close }) {
   };
   return html`<${Lines} lines=${lines} setLines=${setLines} entity=${entity} fixed=${fixed} derived=${derived} wrong=${wrong} />
     ${may.write && html`<div class="bar"><button type="button" class="small" onClick=${() => setLines([...lines, { ...line(""), added: true }])}>Add an attribute</button></div>`}
-    ${changes.length > 0 && html`<section class="card" aria-label="Preview"><h3>What will be written</h3><${Changed} changes=${changes} /><${Consequences} entity=${entity} changes=${changes} /></section>`}
+    ${changes.length > 0 && !Object.keys(wrong).length && html`<${Preview} write=${{ operation: "UpdateItem", request: updateOf(table, read, changes) }} changes=${changes} />`}
     <${Failure} error=${action.error} />
     ${conflict && html`<div class="card"><p>The item was changed since it was read, so nothing was written.</p>${action.error.Item && html`<${Changed} changes=${differences(read, action.error.Item)} />`}<button type="button" onClick=${() => reload()}>Read it again</button></div>`}
     ${may.write && html`<div class="bar">
@@ -169,7 +153,7 @@ function Editor({ table, known, read, reload, close }) {
       <button type="button" disabled=${!changes.length} onClick=${() => setLines(asRead())}>Undo</button><span class="grow"></span>
       <button type="button" class="danger" onClick=${() => setOpen("delete")}>Delete</button></div>
       <p class="quiet">Written only if the item is still as it was read.</p>`}
-    ${open === "delete" && html`<${Confirm} title="Delete this item" action="Delete" danger onDone=${remove} onClose=${() => setOpen()}><p>It is deleted if it is still as it was read. This cannot be taken back.</p><${Consequences} entity=${entity} changes=${[]} /><//>`}`;
+    ${open === "delete" && html`<${Confirm} title="Delete this item" action="Delete" danger onDone=${remove} onClose=${() => setOpen()}><p>It is deleted if it is still as it was read. This cannot be taken back.</p><${Preview} write=${{ operation: "DeleteItem", request: deleteOf(table, read) }} changes=${differences(read)} /><//>`}`;
 }
 
 function NewItem({ table, known, close }) {
@@ -183,8 +167,9 @@ function NewItem({ table, known, close }) {
   const action = useAction();
   const { item, wrong } = readLines(lines, entity);
   const tag = known?.table.entity_attribute;
+  const request = createOf(table, entity && tag ? { ...item, [tag]: { S: entity.tag } } : item);
   const save = () => action.run(async () => {
-    await dynamodb("PutItem", createOf(table, entity && tag ? { ...item, [tag]: { S: entity.tag } } : item));
+    await dynamodb("PutItem", request);
     say("Written");
     written();
     close();
@@ -194,7 +179,7 @@ function NewItem({ table, known, close }) {
     ${entity && html`<p class="quiet">Keys are derived: ${entity.key.map((key) => html`<code>${key.attribute} = ${key.template}</code> `)}</p>`}
     <${Lines} lines=${lines} setLines=${setLines} entity=${entity} fixed=${new Set()} derived=${new Set()} wrong=${wrong} />
     <div class="bar"><button type="button" class="small" onClick=${() => setLines([...lines, { ...line(""), added: true }])}>Add an attribute</button></div>
-    <${Consequences} entity=${entity} changes=${[]} />
+    ${!Object.keys(wrong).length && html`<${Preview} write=${{ operation: "PutItem", request }} changes=${differences({}, item)} />`}
     <${Failure} error=${action.error} />
     <div class="bar"><button type="button" class="primary" disabled=${Object.keys(wrong).length > 0 || action.busy} onClick=${save}>Write</button><span class="quiet">Written only if there is no item of this key.</span></div>`;
 }

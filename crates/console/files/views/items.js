@@ -2,12 +2,13 @@
 import { administer, describeTable, dynamodb, may, modelDescriptions, tableNames } from "../api.js";
 import { FORMATS, written } from "../exports.js";
 import { read, remember, toggleBookmark, isBookmarked, write } from "../kept.js";
-import { recognise, tableModel } from "../model.js";
-import { FILTER_OPERATORS, KEY_OPERATORS, WITHOUT_VALUE, deleteOf, fromForm, keyOf, keysOf, updateOf } from "../requests.js";
+import { tableModel } from "../model.js";
+import { FILTER_OPERATORS, KEY_OPERATORS, WITHOUT_VALUE, fromForm, keyOf, keysOf } from "../requests.js";
 import { go, link } from "../router.js";
 import { Rows, columnsOf } from "../rows.js";
-import { TYPES, TYPE_NAMES, bytes, count, editable, parse, same } from "../values.js";
+import { TYPES, TYPE_NAMES, bytes, count, editable } from "../values.js";
 import { Dialog, Empty, Failure, Field, Json, Loading, Tabs, download, html, say, useAction, useAsked, useEffect, useRef, useState } from "../ui.js";
+import { DeleteRows, EditRows } from "./bulk.js";
 import { ItemDrawer } from "./item.js";
 
 const PAGE = 100;
@@ -117,9 +118,9 @@ function Results({ pages, asked, table, keys, known, address, label }) {
     setSelected((before) => new Set([...before].filter((id) => there.has(id))));
   }, [items]);
   // What was chosen when the dialog was opened; the page is read again while it is open.
-  const [chosen, setChosen] = useState([]);
-  const openFor = (what) => {
-    setChosen(items.filter((item) => selected.has(idOf(item))));
+  const [chosen, setChosen] = useState({});
+  const openFor = (what, rows) => {
+    setChosen(rows);
     setOpen(what);
   };
   useEffect(() => {
@@ -131,6 +132,9 @@ function Results({ pages, asked, table, keys, known, address, label }) {
   if (pages.error) return html`<${Failure} error=${pages.error} />`;
   if (!items) return pages.loading ? html`<${Loading} what="rows" />` : null;
   const hasKey = (item) => table.KeySchema.every((key) => item[key.AttributeName]);
+  // Without a selection, everything that the query finds is meant.
+  const picked = items.filter((item) => selected.has(idOf(item)));
+  const rows = !may.write || !items.length ? undefined : picked.length ? { items: picked } : asked.isQuestion ? { asked } : undefined;
   const openItem = (item) => (hasKey(item) ? go(["items", table.TableName], { ...address.query, item: JSON.stringify(keyOf(table, item)) }) : say("This row does not have the whole key of the table"));
   const collection = (item) => go(["items", table.TableName], { ...Object.fromEntries(keys.hash.map((key, i) => [`hash${i || ""}`, editable(item[key.name])])), index: asked.index });
   return html`
@@ -138,7 +142,7 @@ function Results({ pages, asked, table, keys, known, address, label }) {
       <span>${count(items.length)} ${items.length === 1 ? "row" : "rows"}, page ${pages.starts.length}</span>
       <span class="quiet">read ${count(pages.scanned)}${pages.units ? `, ${pages.units} RCU` : ""}, ${pages.ms} ms</span>
       <span class="grow"></span>
-      ${selected.size > 0 && may.write && html`<button type="button" onClick=${() => openFor("edit")}>Edit ${selected.size} …</button><button type="button" class="danger" onClick=${() => openFor("delete")}>Delete ${selected.size} …</button>`}
+      ${rows && html`<button type="button" onClick=${() => openFor("edit", rows)}>Edit ${rows.items?.length ?? "all"} …</button><button type="button" class="danger" onClick=${() => openFor("delete", rows)}>Delete ${rows.items?.length ?? "all"} …</button>`}
       <button type="button" onClick=${() => setOpen("columns")}>Columns</button>
       <button type="button" onClick=${() => setOpen("export")}>Export</button>
       <button type="button" disabled=${pages.starts.length < 2 || pages.loading} onClick=${pages.back}>Previous page</button>
@@ -149,8 +153,8 @@ function Results({ pages, asked, table, keys, known, address, label }) {
       : html`<${Empty} title=${pages.next ? "No match so far" : "No row"}><p>${pages.next ? `The filter left nothing of ${count(pages.scanned)} rows. There are more.` : asked.emptyHint ?? "Nothing lies here. Loosen the condition, or write an item."}</p><//>`}
     ${open === "columns" && html`<${Columns} all=${[...new Set([...all, ...columns])]} columns=${columns} onClose=${() => setOpen()} onChange=${(next) => { setKept(next); write(memory, next); }} />`}
     ${open === "export" && html`<${Export} table=${table} pages=${pages} asked=${asked} onClose=${() => setOpen()} />`}
-    ${open === "edit" && html`<${EditRows} table=${table} known=${known} items=${chosen} onClose=${() => setOpen()} />`}
-    ${open === "delete" && html`<${DeleteRows} table=${table} known=${known} items=${chosen} onClose=${() => setOpen()} />`}`;
+    ${open === "edit" && html`<${EditRows} table=${table} known=${known} rows=${chosen} onClose=${() => setOpen()} />`}
+    ${open === "delete" && html`<${DeleteRows} table=${table} known=${known} rows=${chosen} onClose=${() => setOpen()} />`}`;
 }
 
 function Columns({ all, columns, onClose, onChange }) {
@@ -194,72 +198,6 @@ function Export({ table, pages, asked, onClose }) {
     <footer><button type="button" class="primary" disabled=${action.busy} onClick=${write}>Write the file</button></footer><//>`;
 }
 
-/** Does something to rows one by one, each on the condition that it is as it was read, at a rate; shows progress and what stays. */
-function EachRow({ title, action, danger, table, known, items, act, isReady = true, children, onClose }) {
-  const [rate, setRate] = useState("50");
-  const [state, setState] = useState({ done: 0, left: [] });
-  const stop = useRef(false);
-  useEffect(() => () => { stop.current = true; }, []);
-  const begin = async () => {
-    const left = [];
-    setState({ busy: true, done: 0, left });
-    for (const [i, item] of items.entries()) {
-      if (stop.current) return;
-      const until = performance.now() + 1000 / Math.max(1, Number(rate) || 1);
-      try {
-        const { Item } = await dynamodb("GetItem", { TableName: table.TableName, Key: keyOf(table, item), ConsistentRead: true });
-        if (Item) await act(Item);
-      } catch (error) {
-        left.push({ item, error });
-      }
-      setState({ busy: true, done: i + 1, left });
-      await new Promise((done) => setTimeout(done, Math.max(0, until - performance.now())));
-    }
-    setState({ finished: true, done: items.length, left });
-    window.dispatchEvent(new Event("trestle-written"));
-  };
-  const entities = new Map();
-  for (const item of items) {
-    const name = recognise(known, item)?.name ?? "no entity";
-    entities.set(name, (entities.get(name) ?? 0) + 1);
-  }
-  return html`<${Dialog} title=${title} onClose=${onClose}><div class="dialog-body">
-    <p>${[...entities].map(([entity, number]) => `${number} of ${entity}`).join(", ")}. A row that was changed since it was read stays as it is. This cannot be taken back.</p>
-    ${children}
-    <${Field} id="each-rate" label="Rows in a second"><input id="each-rate" inputmode="numeric" value=${rate} disabled=${state.busy} onInput=${(event) => setRate(event.target.value)} /><//>
-    ${(state.busy || state.finished) && html`<div class="progress" role="progressbar" aria-label=${title} aria-valuenow=${state.done} aria-valuemin="0" aria-valuemax=${items.length}><i style=${{ width: `${(100 * state.done) / items.length}%` }}></i></div>
-      <p role="status">${count(state.done - state.left.length)} done, ${count(state.left.length)} stay.</p>`}
-    ${state.left.slice(0, 5).map((row) => html`<${Failure} error=${row.error} />`)}</div>
-    <footer><button type="button" onClick=${onClose}>${state.finished ? "Close" : "Cancel"}</button>${!state.finished && html`<button type="button" class=${danger ? "danger" : "primary"} disabled=${state.busy || !isReady} onClick=${begin}>${action}</button>`}</footer><//>`;
-}
-
-const DeleteRows = ({ table, known, items, onClose }) => html`<${EachRow} title=${`Delete ${count(items.length)} rows of ${table.TableName}`} action="Delete" danger table=${table} known=${known} items=${items} onClose=${onClose}
-  act=${(Item) => dynamodb("DeleteItem", deleteOf(table, Item))}><p>What the model derives from them goes with them.</p><//>`;
-
-/** Gives rows the same value of an attribute, or takes the attribute away. */
-function EditRows({ table, known, items, onClose }) {
-  const [form, setForm] = useState({ name: "", type: "S", text: "", remove: false });
-  const change = (members) => setForm({ ...form, ...members });
-  let after;
-  let wrong;
-  try {
-    after = form.remove ? undefined : parse(form.type, form.text);
-  } catch (error) {
-    wrong = error.message;
-  }
-  const isKey = table.KeySchema.some((key) => key.AttributeName === form.name);
-  const differing = items.filter((item) => !same(item[form.name], after));
-  const act = async (Item) => {
-    if (!same(Item[form.name], after)) await dynamodb("UpdateItem", updateOf(table, Item, [{ name: form.name, after }]));
-  };
-  return html`<${EachRow} title=${`Edit ${count(items.length)} rows of ${table.TableName}`} action="Write" table=${table} known=${known} items=${items} act=${act} onClose=${onClose} isReady=${Boolean(form.name) && !wrong && !isKey}>
-    <${Field} id="edit-name" label="Attribute" error=${isKey ? "a key is not changed" : undefined}><input id="edit-name" value=${form.name} spellcheck=${false} onInput=${(event) => change({ name: event.target.value })} /><//>
-    <label class="check"><input type="checkbox" checked=${form.remove} onChange=${(event) => change({ remove: event.target.checked })} />take it away</label>
-    ${!form.remove && html`<${Field} id="edit-type" label="Type"><select id="edit-type" value=${form.type} onChange=${(event) => change({ type: event.target.value })}>${TYPES.map((type) => html`<option value=${type}>${TYPE_NAMES[type]}</option>`)}</select><//>
-      <${Field} id="edit-value" label="Value" error=${form.text ? wrong : undefined}><textarea id="edit-value" rows="2" value=${form.text} spellcheck=${false} onInput=${(event) => change({ text: event.target.value })}></textarea><//>`}
-    ${form.name && !wrong && html`<p>${count(differing.length)} rows change, ${count(items.length - differing.length)} have it already.</p>`}<//>`;
-}
-
 // ---- by form
 
 function formOf(query, keys) {
@@ -296,7 +234,7 @@ function Browse({ table, known, address }) {
     wrong = error;
   }
   const asked = {
-    id: built && id, index,
+    id: built && id, index, isQuestion: true,
     run: async (start) => {
       const answer = await dynamodb(built.operation, start ? { ...built.request, ExclusiveStartKey: start } : built.request);
       return { items: answer.Items, next: answer.LastEvaluatedKey, scanned: answer.ScannedCount, units: answer.ConsumedCapacity?.CapacityUnits };
@@ -374,7 +312,7 @@ function Access({ table, known, address }) {
   const bound = useAsked(async () => (run ? administer("explain-access", { model: known.model.name, access: pattern.name, where: given }) : undefined), [run, id]);
   const ready = bound.value && !bound.loading && !bound.error ? bound.value : undefined;
   const asked = {
-    id: ready && id, index: pattern.index, emptyHint: "The access pattern finds no row for these parameters.",
+    id: ready && id, index: pattern.index, isQuestion: !pattern.limit, emptyHint: "The access pattern finds no row for these parameters.",
     run: async (start) => {
       const request = { Limit: PAGE, ...ready.request, ReturnConsumedCapacity: "TOTAL" };
       if (ready.operation === "GetItem") {

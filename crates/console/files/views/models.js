@@ -1,5 +1,5 @@
 // Models: the graph, entities and access patterns; the file with its errors in place, compared, applied, repaired.
-import { administer, forgetModels, may, modelDescriptions } from "../api.js";
+import { administer, forgetModels, may, modelDescriptions, tableNames } from "../api.js";
 import { Editor, lineDifferences } from "../editor.js";
 import { go, link } from "../router.js";
 import { bytes, count } from "../values.js";
@@ -34,7 +34,7 @@ export function Models({ address }) {
   const asked = useAsked(() => modelDescriptions(true), []);
   if (asked.error) return html`<h1>Models</h1><${Failure} error=${asked.error} />`;
   if (!asked.value) return html`<${Loading} what="models" />`;
-  if (name === "new") return html`<${NewModel} onApplied=${asked.reload} />`;
+  if (name === "new") return html`<${NewModel} address=${address} models=${asked.value} onApplied=${asked.reload} />`;
   const model = asked.value.find((one) => one.name === name);
   if (name && !model && !asked.loading) return html`<h1>Models</h1><${Empty} title=${`There is no model ${name}`}><p><a href="#/models">All models</a></p><//>`;
   if (model) return html`<${OneModel} key=${name} model=${model} address=${address} onApplied=${asked.reload} />`;
@@ -42,11 +42,24 @@ export function Models({ address }) {
     ${asked.value.length ? asked.value.map((one) => html`<section class="card"><header><h2><a href=${link(["models", one.name])}>${one.name}</a></h2><span class="quiet">${one.tables.map((table) => table.table).join(", ")}</span></header>
         ${one.about && html`<p>${one.about}</p>`}<p class="quiet">${count(one.entities.length)} entities, ${count(one.access.length)} access patterns</p></section>`)
       : html`<${Empty} title="No model yet"><p>A model says what the rows are: entities, key templates, effects and access patterns. The database enforces it.</p>
-        <p>${may.change ? html`<a class="button" href="#/models/new">Write one</a> ` : ""}or let <code>trestle model infer</code> propose one from a table's rows.</p><//>`}</div>`;
+        <p>${may.change ? html`<a class="button" href="#/models/new">Write one</a> ` : ""}or let the server propose one from a table's rows: choose the table there.</p><//>`}</div>`;
 }
 
-function NewModel({ onApplied }) {
-  return html`<div class="stack"><div class="bar"><h1>New model</h1></div><${ModelFile} text=${TEMPLATE} before="" onApplied=${async (name) => { await onApplied(); go(["models", name]); }} /></div>`;
+/** A new model: from the template, or as the server infers it from the rows of a table. */
+function NewModel({ address, models, onApplied }) {
+  const { table = "" } = address.query;
+  const tables = useAsked(tableNames, []);
+  const modelled = new Set(models.flatMap((one) => one.tables.map((known) => known.table)));
+  const inferred = useAsked(async () => (table ? administer("infer-model", { table }) : undefined), [table]);
+  const proposal = inferred.loading || inferred.error ? undefined : inferred.value;
+  return html`<div class="stack"><div class="bar"><h1>New model</h1></div>
+    <div class="form"><div class="field"><label for="infer-table">Infer from the rows of a table</label><select id="infer-table" value=${table} onChange=${(event) => go(["models", "new"], { table: event.target.value })}>
+      <option value="">no table: begin with an example</option>${(tables.value ?? []).filter((one) => !one.startsWith("_trestle")).map((one) => html`<option value=${one}>${one}${modelled.has(one) ? " (has a model)" : ""}</option>`)}</select></div></div>
+    <${Failure} error=${inferred.error ?? tables.error} />
+    ${table && !proposal && !inferred.error && html`<${Loading} what=${`rows of ${table}`} />`}
+    ${proposal && html`<section class="card" aria-label="What was found"><p role="status">${count(proposal.rows)} rows read${proposal.complete ? "" : ", which are not all"}. A proposal: the comments say what each line rests on.</p>
+      ${proposal.notes.length > 0 && html`<ul class="findings">${proposal.notes.map((note) => html`<li>${note}</li>`)}</ul>`}</section>`}
+    ${(!table || proposal) && html`<${ModelFile} key=${table} text=${proposal?.text ?? TEMPLATE} before="" onApplied=${async (name) => { await onApplied(); go(["models", name]); }} />`}</div>`;
 }
 
 function OneModel({ model, address, onApplied }) {

@@ -1,35 +1,19 @@
-// Routes: how each is doing, its lag while you watch, its dead letters with replay, the route file.
+// Routes: how each is doing, its lag in the last hour, its dead letters with replay, the route file.
 import { administer, may } from "../api.js";
 import { Chart } from "../chart.js";
 import { Editor } from "../editor.js";
 import { go, link } from "../router.js";
 import { count, duration, when } from "../values.js";
 import { Confirm, Dialog, Empty, Failure, Json, Loading, Tabs, html, problemOf, say, useAction, useAsked, useEffect, useRef, useState } from "../ui.js";
-import { Changed } from "./item.js";
+import { Changed } from "./preview.js";
 import { routeChip } from "./overview.js";
 
 const EVERY_MS = 2000;
-const LAG_MAX = 300;
-
-/** Lag of each route since the console was opened; it stays when views change. */
-const lags = { times: [], routes: new Map() };
-
-async function list() {
-  const answer = await administer("list-routes");
-  lags.times.push(Math.round(Date.now() / 1000));
-  for (const route of answer.routes) {
-    const line = lags.routes.get(route.route) ?? Array(lags.times.length - 1).fill(null);
-    line.push(route.lag_records);
-    lags.routes.set(route.route, line);
-  }
-  for (const line of lags.routes.values()) if (line.length < lags.times.length) line.push(null);
-  if (lags.times.length > LAG_MAX) [lags.times, ...lags.routes.values()].forEach((line) => line.shift());
-  return answer;
-}
+const LAG_EVERY_MS = 10_000;
 
 export function Routes({ address }) {
   const [name] = address.parts;
-  const asked = useAsked(list, [], EVERY_MS);
+  const asked = useAsked(() => administer("list-routes"), [], EVERY_MS);
   if (!asked.value) return asked.error ? html`<h1>Routes</h1><${Failure} error=${asked.error} />` : html`<${Loading} what="routes" />`;
   const { routes, gone = [] } = asked.value;
   const route = routes.find((one) => one.route === name);
@@ -56,11 +40,22 @@ function OneRoute({ name, route, routes, reload, address }) {
       ${route.last_error && html`<p class=${route.last_error.past ? "quiet" : "wrong"}>Last error, ${when(route.last_error.at_ms)}${route.last_error.past ? ", since overcome" : ""}: ${route.last_error.message}</p>`}
       ${route.gaps?.length > 0 && html`<p class="wrong">${count(route.gaps.length)} gaps: records that the stream trimmed before they were read.</p>`}
       ${route.backfill && html`<p>Backfill: ${route.backfill.state}, ${count(route.backfill.rows)} of about ${count(route.backfill.total)} rows.</p>`}
-      <section class="card"><${Chart} title="Records behind, since the console was opened" times=${lags.times} format=${(value) => count(Math.round(value))} series=${[{ name, values: lags.routes.get(name) ?? [] }]} empty="Watching …" /></section>`
+      <${Lag} name=${name} />`
       : html`<p>This route was removed; its dead letters are kept.</p>`}
     <${Failure} error=${action.error} />
     <${Letters} name=${name} routes=${routes} address=${address} reload=${reload} dead=${route?.dead} />
     ${open === "backfill" && html`<${Confirm} title=${`Backfill ${name}`} action="Begin" onClose=${() => setOpen()} onDone=${async () => { await administer("backfill-route", { route: name }); await reload(); }}><p>Every row that the route takes is delivered to its target, in order with the changes.</p><//>`}</div>`;
+}
+
+/** How far behind the route was in the last hour, also before the console was opened. */
+function Lag({ name }) {
+  const asked = useAsked(() => administer("read-metrics"), [name], LAG_EVERY_MS);
+  const samples = asked.value?.samples ?? [];
+  const of = (read) => samples.map((sample) => { const route = sample.routes?.find((one) => one.route === name); return route ? read(route) : null; });
+  const times = samples.map((sample) => sample.at);
+  return html`<${Failure} error=${asked.error} /><div class="grid2">
+    <section class="card"><${Chart} title="Records behind, last hour" times=${times} format=${(value) => count(Math.round(value))} series=${[{ name: "records", values: of((route) => route.lag_records) }]} /></section>
+    <section class="card"><${Chart} title="Age of the oldest change that is not done" times=${times} format=${(ms) => duration(ms)} series=${[{ name: "age", values: of((route) => route.lag_ms) }]} /></section></div>`;
 }
 
 // ---- dead letters

@@ -55,14 +55,7 @@ pub(crate) fn run(
             break;
         }
         let (key, value) = row.map_err(internal)?;
-        let sequence = layout::change_sequence(&key)
-            .ok_or_else(|| internal("a change record has no sequence number; run `trestle verify`"))?;
-        let unreadable = || {
-            internal(format!(
-                "change record {sequence} of space changes cannot be read; run `trestle verify`"
-            ))
-        };
-        let recorded = change_log::decode(&value).ok_or_else(unreadable)?;
+        let (sequence, recorded) = recorded(&key, &value)?;
         iterator.next = sequence + 1;
         // Where the clock was set back, older records can be among the younger ones.
         if recorded.time < cutoff {
@@ -81,6 +74,18 @@ pub(crate) fn run(
     })
 }
 
+/// A stored change record and its number.
+pub(crate) fn recorded(key: &[u8], value: &[u8]) -> Result<(u64, Recorded), Error> {
+    let sequence = layout::change_sequence(key)
+        .ok_or_else(|| internal("a change record has no sequence number; run `trestle verify`"))?;
+    let unreadable = || {
+        internal(format!(
+            "change record {sequence} of space changes cannot be read; run `trestle verify`"
+        ))
+    };
+    Ok((sequence, change_log::decode(value).ok_or_else(unreadable)?))
+}
+
 /// The service that made a change, if it was none of the application's.
 fn principal(actor: Actor) -> Option<&'static str> {
     match actor {
@@ -91,7 +96,8 @@ fn principal(actor: Actor) -> Option<&'static str> {
     }
 }
 
-fn record(shared: &Shared, stream: &Stream, sequence: u64, recorded: Recorded) -> Record {
+/// A change record as clients get it.
+pub(crate) fn record(shared: &Shared, stream: &Stream, sequence: u64, recorded: Recorded) -> Record {
     let images = recorded
         .new
         .iter()

@@ -816,3 +816,51 @@ fn expiry_goes_on_past_an_item_on_which_the_hook_panics() {
     assert!(get(engine, "D", key("p", 1)).is_some());
     fixture.assert_sound();
 }
+
+#[test]
+fn a_preview_has_every_row_that_would_change_and_leaves_everything_as_it_is() {
+    let fixture = fixture();
+    let engine = &fixture.engine;
+    engine
+        .run(put("D", document("a", 1, [("author", s("x"))])))
+        .unwrap();
+    let spaces = [Space::Items, Space::Index, Space::Changes, Space::Meta];
+    let stored = || spaces.map(|space| fixture.rows(space));
+    let before = stored();
+    let change = |request| {
+        let rows = engine.preview(request).unwrap().into_iter();
+        let latest = |item: Option<Item>| item.map(|item| number(&item, "latest"));
+        rows.map(|row| match row.table.as_str() {
+            "H" => format!("H {:?} {:?}", latest(row.before), latest(row.after)),
+            table => format!("{table} {} {}", row.before.is_some(), row.after.is_some()),
+        })
+        .collect::<Vec<_>>()
+    };
+    let added = put("D", document("a", 2, [("chain", n(2))]));
+    assert_eq!(
+        change(added.clone().into()),
+        [
+            "D false true",
+            "C false true",
+            "C false true",
+            "C false true",
+            "H Some(1) Some(2)"
+        ]
+    );
+    assert_eq!(change(delete("a", 1).into()), ["D true false", "H Some(1) None"]);
+    assert_eq!(change(delete("b", 1).into()), Vec::<String>::new());
+    let refused = put("D", document("a", 2, [("refused", n(1))]));
+    assert_eq!(
+        engine.preview(refused.clone().into()).unwrap_err().to_string(),
+        engine.run(refused).unwrap_err().to_string()
+    );
+    assert!(engine.preview(scan("D", None).into()).is_err());
+    assert_eq!(stored(), before);
+    // What was foretold happens.
+    let foretold = engine.preview(added.clone().into()).unwrap();
+    engine.run(added).unwrap();
+    for row in foretold {
+        assert_eq!(get(engine, &row.table, row.key), row.after);
+    }
+    fixture.assert_sound();
+}

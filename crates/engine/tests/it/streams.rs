@@ -11,7 +11,7 @@ use trestle_engine::{Engine, Options};
 use trestle_item::Item;
 use trestle_store::Space;
 
-use crate::support::{Fixture, describe, n, put, s, streaming, table, update, with_stream};
+use crate::support::{Fixture, describe, n, number, put, s, streaming, table, update, with_stream};
 
 /// All records of all shards of a stream, shard by shard, from the oldest on.
 pub(crate) fn read_all(engine: &Engine, arn: &str) -> Vec<Record> {
@@ -509,4 +509,44 @@ fn a_stream_survives_closing_and_goes_on_after_it() {
     let after = numbers(&read_all(&fixture.engine, &arn));
     assert_eq!(after.len(), 2);
     assert_eq!(after[..1], before);
+}
+
+#[test]
+fn the_newest_changes_are_read_from_the_end_over_all_shards_oldest_first() {
+    let fixture = Fixture::with(Options {
+        stream_shards: 3,
+        ..Options::default()
+    });
+    let engine = &fixture.engine;
+    let view = StreamViewType::NewAndOldImages;
+    engine
+        .run(with_stream(table("T", "pk:S", &[], &[]), view))
+        .unwrap();
+    engine.run(table("plain", "pk:S", &[], &[])).unwrap();
+    for number in 0..30 {
+        let row = Item::from([("pk", s(format!("{number}"))), ("n", n(number))]);
+        engine.run(put("T", row)).unwrap();
+    }
+    let numbers = |at_most| {
+        let recent = engine.recent_changes("T", at_most).unwrap();
+        let shards: std::collections::BTreeSet<_> =
+            recent.iter().map(|change| change.shard.clone()).collect();
+        let images = recent
+            .into_iter()
+            .map(|change| change.record.dynamodb.new_image.unwrap());
+        (
+            images.map(|image| number(&image, "n")).collect::<Vec<_>>(),
+            shards.len(),
+        )
+    };
+    assert_eq!(numbers(10), ((20..30).collect(), 3));
+    assert_eq!(numbers(1000).0, (0..30).collect::<Vec<_>>());
+    assert_eq!(engine.recent_changes("plain", 10).unwrap(), []);
+    assert!(engine.recent_changes("none", 10).is_err());
+    fixture.clock.advance(Duration::from_secs(25 * 3600));
+    assert_eq!(
+        numbers(1000).0,
+        Vec::<i64>::new(),
+        "what is past the retention is not shown"
+    );
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use trestle_api::{Database, Request, Wait};
-use trestle_embedded::{ApplyOptions, Background, Embedded, Nobody, Options};
+use trestle_api::{Database, Error, GetItem, Request, Wait};
+use trestle_embedded::{ApplyOptions, Background, Embedded, Nobody, Options, PreviewedRow};
 use trestle_env::Clock;
+use trestle_gateway::Gateway;
 use trestle_model::COUNTS_TABLE;
 use trestle_store::MemoryStore;
 
@@ -46,10 +47,20 @@ pub(crate) fn compare_with(
     let mut refused = 0;
     for number in 0..250 {
         let request = request(&mut random);
+        let foretold = foretold(&embedded, &gateway, &request);
         let here = embedded.execute(request.clone()).wait();
         let there = gateway.execute(request.clone()).wait();
         refused += usize::from(here.is_err());
         assert_eq!(there, here, "seed {seed}, request {number}: {request:?}");
+        for row in foretold {
+            let get = GetItem {
+                table_name: row.table.clone(),
+                key: row.key.clone(),
+                ..GetItem::default()
+            };
+            let found = embedded.run(get).unwrap().item;
+            assert_eq!(found, row.after, "seed {seed}, request {number}: {row:?}");
+        }
     }
     assert!(
         (1..200).contains(&refused),
@@ -63,4 +74,24 @@ pub(crate) fn compare_with(
         );
     }
     assert_exact(&gateway, "afterwards");
+}
+
+/// The rows that a write of one item is said to change, which a gateway and a database say alike. A refusal changes none.
+fn foretold(embedded: &Embedded, gateway: &Gateway, request: &Request) -> Vec<PreviewedRow> {
+    if !matches!(
+        request,
+        Request::PutItem(_) | Request::UpdateItem(_) | Request::DeleteItem(_)
+    ) {
+        return Vec::new();
+    }
+    let sorted = |rows: Result<Vec<PreviewedRow>, Error>| {
+        rows.map(|mut rows| {
+            rows.sort_by_key(|row| format!("{} {:?}", row.table, row.key));
+            rows
+        })
+    };
+    let here = sorted(embedded.preview(request.clone()));
+    let there = sorted(gateway.preview(request.clone()).wait());
+    assert_eq!(there, here, "{request:?}");
+    here.unwrap_or_default()
 }

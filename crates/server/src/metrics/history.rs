@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use trestle_admin::{MetricsHistory, MetricsSample, OperationSample};
+use trestle_admin::{MetricsHistory, MetricsSample, OperationSample, RouteSample};
 use trestle_api::OperationName;
 use trestle_queue::sqs::QueueOperation;
 
@@ -40,7 +40,7 @@ struct Counted {
 
 impl History {
     /// Adds what was done since the last sample.
-    pub(crate) fn record(&self, metrics: &Metrics, now_s: u64) {
+    pub(crate) fn record(&self, metrics: &Metrics, routes: Vec<RouteSample>, now_s: u64) {
         let mut recorded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut operations = Vec::new();
         for (name, counters) in counters(metrics) {
@@ -58,6 +58,7 @@ impl History {
             connections: u64::try_from(open).unwrap_or_default(),
             refused: refused.saturating_sub(recorded.refused),
             operations,
+            routes,
         };
         recorded.refused = refused;
         if recorded.samples.len() == SAMPLES_MAX {
@@ -135,6 +136,14 @@ fn bound(at_most: &[u64], wanted: u64) -> u64 {
 mod tests {
     use super::*;
 
+    fn behind(route: &str, lag_records: u64) -> RouteSample {
+        RouteSample {
+            route: route.to_owned(),
+            lag_records,
+            lag_ms: 0,
+        }
+    }
+
     #[test]
     fn a_sample_tells_of_its_own_time_only() {
         let (history, metrics) = (History::default(), Metrics::new());
@@ -148,9 +157,9 @@ mod tests {
             .operations
             .of(OperationName::GetItem)
             .answered(Duration::from_millis(3));
-        history.record(&metrics, 10);
+        history.record(&metrics, vec![behind("mail", 7)], 10);
         metrics.operations.of(OperationName::PutItem).failed_by_us();
-        history.record(&metrics, 20);
+        history.record(&metrics, vec![behind("mail", 0)], 20);
         let read = history.read(&metrics, None);
         let [first, second] = &read.samples[..] else {
             panic!("{read:?}")
@@ -159,6 +168,10 @@ mod tests {
         assert_eq!(
             (get.name.as_str(), get.succeeded, get.p50_us, get.p99_us),
             ("GetItem", 100, 100, 100)
+        );
+        assert_eq!(
+            [&first.routes[..], &second.routes],
+            [[behind("mail", 7)], [behind("mail", 0)]]
         );
         assert_eq!(second.operations.len(), 1);
         assert_eq!(
@@ -175,7 +188,7 @@ mod tests {
     fn no_more_than_an_hour_is_kept() {
         let (history, metrics) = (History::default(), Metrics::new());
         for at in 1..=SAMPLES_MAX as u64 + 5 {
-            history.record(&metrics, at);
+            history.record(&metrics, Vec::new(), at);
         }
         let read = history.read(&metrics, None);
         assert_eq!((read.samples.len(), read.samples[0].at), (SAMPLES_MAX, 6));

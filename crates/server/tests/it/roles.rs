@@ -128,3 +128,17 @@ fn only_a_key_for_administration_reaches_the_administration() {
     }
     assert_eq!(ask(Role::Administration).status, 200);
 }
+
+#[test]
+fn a_write_is_previewed_for_keys_that_may_write() {
+    let server = server();
+    let ask = |role| {
+        let admin = ("x-trestle-admin", "1");
+        let body = r#"{"operation":"PutItem","request":{}}"#;
+        send(&server, role, "/_trestle/preview-write", admin, body).status
+    };
+    assert_eq!(ask(Role::ReadOnly), 403);
+    // This server has a clock and nothing else to administer; what matters is that the call gets there.
+    assert_ne!(ask(Role::Data), 403);
+    assert_ne!(ask(Role::Administration), 403);
+}

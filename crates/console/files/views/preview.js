@@ -1,0 +1,55 @@
+// What a write would change, as the server says it: the row itself, and every row that the model derives from it. Asked while you type.
+import { administer, modelDescriptions } from "../api.js";
+import { recognise, tableModel } from "../model.js";
+import { KeyValue } from "../rows.js";
+import { count, differences, shown } from "../values.js";
+import { Chip, EntityChip, Failure, html, useAsked, useEffect, useState } from "../ui.js";
+
+/** After the last key, before the server is asked. */
+const PAUSE_MS = 250;
+
+export const Changed = ({ changes }) => html`<table><thead><tr><th scope="col">Attribute</th><th scope="col">Before</th><th scope="col">After</th></tr></thead>
+  <tbody>${changes.map((change) => html`<tr><th scope="row">${change.name}</th><td class=${change.before ? "diff-old" : ""}>${change.before ? shown(change.before) : html`<span class="quiet">absent</span>`}</td><td class=${change.after ? "diff-new" : ""}>${change.after ? shown(change.after) : html`<span class="quiet">absent</span>`}</td></tr>`)}</tbody></table>`;
+
+/** What the server answers for a write, and nothing while it is not known. */
+function useAnswer(write) {
+  const id = JSON.stringify(write);
+  const [answer, setAnswer] = useState({});
+  useEffect(() => {
+    let isOver = false;
+    const timer = setTimeout(() => {
+      administer("preview-write", write).then((preview) => !isOver && setAnswer({ id, preview }), (error) => !isOver && setAnswer({ id, error }));
+    }, PAUSE_MS);
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }, [id]);
+  return answer.id === id ? answer : {};
+}
+
+/** `write`: the operation and its request. `changes`: what is known without the server, for endpoints that preview nothing. */
+export function Preview({ write, changes }) {
+  const models = useAsked(modelDescriptions, []);
+  const { preview, error } = useAnswer(write);
+  const isUnknown = error && ["not-found", "no-answer", "HTTP 404"].includes(error.code);
+  const [own, ...following] = preview?.rows ?? [];
+  return html`<section class="card" aria-label="Preview"><h3>What will be written</h3>
+    ${isUnknown && html`<${Changed} changes=${changes} /><p class="quiet">What follows from it is not known here: ${error.message}</p>`}
+    ${error && !isUnknown && html`<${Failure} error=${error} />`}
+    ${!preview && !error && html`<p class="quiet" role="status">Asking the server …</p>`}
+    ${preview && !own && html`<p>Nothing: every row is so already.</p>`}
+    ${own && html`<${Changed} changes=${differences(own.before, own.after)} />
+      ${following.length > 0 ? html`<h3>What follows from it, in the same commit</h3>${following.map((row) => html`<${Following} row=${row} models=${models.value ?? []} />`)}` : html`<p class="quiet">No other row follows from it.</p>`}
+      ${preview.total > preview.rows.length && html`<p>${count(preview.total - preview.rows.length)} more rows.</p>`}`}</section>`;
+}
+
+function Following({ row, models }) {
+  const known = tableModel(models, row.table);
+  const entity = recognise(known, row.after ?? row.before);
+  const [kind, what] = !row.before ? ["good", "created"] : row.after ? ["", "changed"] : ["bad", "deleted"];
+  return html`<details><summary><${Chip} kind=${kind}>${what}<//> <${EntityChip} entity=${entity?.name ?? row.table} colour=${entity && known.colours.get(entity.name)} />
+    ${Object.entries(row.key).map(([name, value]) => html` <${KeyValue} entity=${entity} attribute=${name} value=${value} />`)}
+    ${row.before && row.after && html` <span class="quiet">${differences(row.before, row.after).map((one) => `${one.name}: ${shown(one.before) || "–"} → ${shown(one.after) || "–"}`).join("; ")}</span>`}</summary>
+    <${Changed} changes=${differences(row.before, row.after)} /></details>`;
+}

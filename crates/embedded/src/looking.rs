@@ -1,0 +1,20 @@
+//! What an administrator looks at before something is done: what a write would change, and which changes came last.
+
+use trestle_api::{Error, Request};
+use trestle_engine::{PreviewedRow, RecentChange};
+
+use crate::Embedded;
+
+impl Embedded {
+    /// The rows that a PutItem, UpdateItem or DeleteItem would change: its own row first, then those that models derive from it.
+    /// A write that would be refused is refused in the same words. Nothing is written.
+    pub fn preview(&self, request: Request) -> Result<Vec<PreviewedRow>, Error> {
+        self.opened().models.admit(&request)?;
+        self.opened().engine.preview(request)
+    }
+
+    /// The newest changes of a table that are within the retention of its stream, oldest first. A table without a stream has none.
+    pub fn recent_changes(&self, table: &str, at_most: usize) -> Result<Vec<RecentChange>, Error> {
+        self.opened().engine.recent_changes(table, at_most)
+    }
+}
