@@ -86,6 +86,9 @@ pub(crate) enum Command {
     /// Answer every request the same; a limit that `bench` compares with.
     #[command(hide = true)]
     BenchConstant(ConstantFlags),
+    /// Print this program's commands and flags as the page docs/reference/cli.md.
+    #[command(hide = true)]
+    PrintReference,
 }
 
 const SERVE_HELP: &str = "Settings come from flags, then TRESTLE__SECTION__KEY variables (TRESTLE__SERVER__PORT=8001), \
@@ -183,7 +186,7 @@ pub(crate) struct ServeFlags {
     #[arg(long)]
     pub(crate) virtual_clock: bool,
     /// Inject a fault into requests, such as `throttle,operation=UpdateItem,table=orders,share=0.1`; for tests. May be given
-    /// more than once; docs/running.md lists faults and parts
+    /// more than once; docs/operate/running.md lists faults and parts
     #[arg(long = "inject-fault", value_name = "RULE")]
     pub(crate) inject_faults: Vec<String>,
     /// Let POST /_trestle/set-faults inject faults into requests; for tests

@@ -18,7 +18,7 @@ use trestle_copy::{CopyError, CopyPhase, CopySettings, StateFile};
 
 pub(crate) const COPY_HELP: &str = "FROM and TO are each a data directory, the URL of a server of Trestle's, the URL of an endpoint that speaks \
 DynamoDB's protocol, or dynamodb:REGION for Amazon DynamoDB. Access keys and regions come from the variables that AWS names, unless flags say \
-otherwise. docs/copy.md describes it.";
+otherwise. docs/remote/copy.md describes it.";
 
 /// Flags of `trestle copy`.
 #[derive(Debug, Args)]

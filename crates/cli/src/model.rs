@@ -108,7 +108,7 @@ fn check(flags: &CheckFlags) -> Result<(), Failure> {
 fn bad_model(files: &str) -> Failure {
     Failure::new(
         Code::BadModel,
-        format!("not a sound model: {files}; docs/model-reference.md describes model files"),
+        format!("not a sound model: {files}; docs/reference/model-file.md describes model files"),
     )
 }
 

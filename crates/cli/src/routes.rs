@@ -28,7 +28,7 @@ use std::path::Path;
 use trestle_admin::{AdminErrorCode, AdministrationExt, Call, ListRoutes};
 
 /// Where routes are described.
-const PAGE: &str = "docs/routes.md";
+const PAGE: &str = "docs/reference/routes.md";
 
 /// What can be done with routes.
 #[derive(Debug, Subcommand)]

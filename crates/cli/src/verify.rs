@@ -58,7 +58,7 @@ fn what_now(verified: &Verified, directory: &Path) -> String {
     let place = directory.display();
     if verified.storage.disagreements > 0 {
         return format!(
-            "{count} in {place}; keep a copy of the directory, then restore a backup (docs/backup.md)"
+            "{count} in {place}; keep a copy of the directory, then restore a backup (docs/operate/backup.md)"
         );
     }
     let mut kinds = verified.models.iter().flat_map(|facts| facts.wrong.keys());
