@@ -244,7 +244,7 @@ impl Terminal {
 impl Progress for Terminal {
     fn doing(&mut self, what: &str) {
         if self.interactive {
-            // Nobody minds a line of progress that could not be shown.
+            // A line of progress that cannot be shown is left out.
             let _ = write!(std::io::stderr(), "\r\x1b[K{what:.100}");
         }
     }

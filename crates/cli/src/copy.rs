@@ -47,7 +47,7 @@ pub(crate) struct CopyFlags {
     /// A model file for the target: after the cut-over, rows move to its keys there in a migration
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
-    /// Say what would be copied, and change nothing
+    /// Show what would be copied, and change nothing
     #[arg(long)]
     dry_run: bool,
     /// Do not compare both sides
@@ -82,7 +82,7 @@ const STATE: &str = "trestle-copy.json";
 
 #[derive(Debug, Subcommand)]
 enum CopyCommand {
-    /// Let the target of a running copy take over.
+    /// Switch over to the target of a running copy.
     CutOver(CutOverFlags),
     /// Let rows be written again that were paused in a cut-over, at a server of Trestle's.
     ResumeWrites(ResumeFlags),
