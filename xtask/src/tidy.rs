@@ -4,6 +4,7 @@ mod arrows;
 mod book;
 mod glossary;
 mod links;
+mod metrics;
 mod operations;
 mod orphans;
 mod places;
@@ -18,6 +19,7 @@ pub(crate) fn faults(repository: &Repository) -> Vec<String> {
         book::faults,
         glossary::faults,
         links::faults,
+        metrics::faults,
         places::missing_paths,
         places::machine_names,
         operations::faults,
