@@ -9,7 +9,7 @@ use trestle_store::archive::{ArchiveReader, Header, check, read_into, write};
 use trestle_store::{Batch, MemoryStore, Space, Store as _};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// As docs/format.md has them.
+/// As docs/internals/format.md has them.
 const HEADER_BYTES: usize = 32;
 const BLOCK_HEAD_BYTES: usize = 12;
 const CHECKSUM_BYTES: usize = 8;

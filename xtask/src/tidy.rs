@@ -1,7 +1,10 @@
 //! What must hold of the repository as a whole. Each check returns one sentence per fault.
 
 mod arrows;
+mod book;
 mod glossary;
+mod links;
+mod metrics;
 mod operations;
 mod orphans;
 mod places;
@@ -13,7 +16,10 @@ use crate::repository::Repository;
 pub(crate) fn faults(repository: &Repository) -> Vec<String> {
     let checks = [
         arrows::faults,
+        book::faults,
         glossary::faults,
+        links::faults,
+        metrics::faults,
         places::missing_paths,
         places::machine_names,
         operations::faults,

@@ -119,7 +119,7 @@ calls! {
     ListMigrations -> MigrationList, "list-migrations", "How migrations are doing.";
     PlanMigration -> MigrationPlan, "plan-migration", "Says what a migration to other keys would do.";
     StartMigration -> MigrationPlan, "start-migration", "Starts a migration: the new version takes effect, and rows move.";
-    PauseMigration -> MigrationStatus, "pause-migration", "Lets the sweep of a migration stand still.";
+    PauseMigration -> MigrationStatus, "pause-migration", "Pauses the sweep of a migration.";
     ResumeMigration -> MigrationStatus, "resume-migration", "Lets the sweep of a migration go on.";
     FinishMigration -> MigrationStatus, "finish-migration", "Ends a migration that is verified.";
     RollBackMigration -> RolledBack, "roll-back-migration", "Goes back to the version before.";

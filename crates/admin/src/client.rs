@@ -129,7 +129,7 @@ impl AdminClient {
             return Some(AdminError::new(
                 code,
                 format!(
-                    "{endpoint} answered {status}: {said}; it is no server of Trestle, or another version"
+                    "{endpoint} answered {status}: {said}; it is not a Trestle server, or has another version"
                 ),
             ));
         }

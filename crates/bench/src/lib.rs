@@ -1,7 +1,7 @@
 //! `trestle bench`: the same requests on Trestle and on the servers it is compared with, and the limits of the machine.
 //!
 //! [`run`] starts each server on a fresh directory, loads the same rows, sends the same bytes from the same load
-//! generator to one after the other, and returns a [`Report`]. `docs/benchmarks.md` describes the method.
+//! generator to one after the other, and returns a [`Report`]. `docs/operate/benchmarks.md` describes the method.
 
 mod alone;
 mod client;

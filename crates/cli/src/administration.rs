@@ -52,6 +52,6 @@ pub(crate) fn reported<R: DeserializeOwned>(error: AdminError) -> Result<R, Fail
 /// Prints an answer as JSON in a line.
 pub(crate) fn print_json(answer: &impl serde::Serialize) -> Result<(), Failure> {
     let json = serde_json::to_string(answer);
-    line(&json.map_err(|error| Failure::failed(format!("the answer is no JSON: {error}")))?);
+    line(&json.map_err(|error| Failure::failed(format!("the answer is not JSON: {error}")))?);
     Ok(())
 }

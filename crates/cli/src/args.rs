@@ -31,31 +31,31 @@ pub(crate) enum Command {
     /// Serve DynamoDB's protocol.
     #[command(after_help = SERVE_HELP)]
     Serve(Box<ServeFlags>),
-    /// Ask a running server whether it is healthy; for containers without a shell.
+    /// Check that a running server is healthy; for containers without a shell.
     Healthcheck(HealthcheckFlags),
     /// Check that everything in a data directory agrees: items, indexes, change log, expiry, counts, and what the stored
     /// models derive from their rows.
     ///
     /// Every stored model is audited: its keys, heads, relations, counters, copies, entries and unique values must be what
-    /// its rows give. `--no-models` leaves that out. `trestle model repair` mends what can be mended.
+    /// its rows give. `--no-models` skips this. `trestle model repair` corrects what it can.
     Verify(VerifyFlags),
-    /// Write everything into one file, from a running server or from a directory.
+    /// Back up a running server or a directory into one file.
     Backup(Box<BackupFlags>),
-    /// Make a data directory from a backup, and verify it.
+    /// Restore a data directory from a backup, and verify it.
     Restore(RestoreFlags),
-    /// The application's model: check it, explain it, apply it to a database.
+    /// Check, explain and apply the model of an application.
     #[command(subcommand)]
     Model(ModelCommand),
-    /// A new layout of keys while rows are read and written: plan it, start it, watch it, finish it or go back.
+    /// Change the key layout without downtime: plan, start, watch, finish or roll back a migration.
     #[command(subcommand)]
     Migrate(Box<MigrateCommand>),
-    /// Every row of a table once more: touch it, so that the stream has a record of it, or send it to the target of a route.
+    /// Process every row of a table again: touch it, so that the stream has a record of it, or send it to the target of a route.
     #[command(subcommand)]
     Reindex(Box<ReindexCommand>),
-    /// Rows of another database become rows of a model: check them, write them, compare them.
+    /// Import rows of another database into a model: check, write and compare them.
     #[command(subcommand)]
     Import(ImportCommand),
-    /// Copy tables, rows and models to another database while they are written, and let it take over.
+    /// Copy tables, rows and models to another database while clients write, and switch over to it.
     ///
     /// Rows are copied in parallel and changes are followed until `trestle copy cut-over`. A command that is stopped or killed goes
     /// on where it was when it is run again.
@@ -63,20 +63,20 @@ pub(crate) enum Command {
     Copy(Box<CopyFlags>),
     /// Delete all rows of a partition, of a key prefix or of an access pattern, in bounded steps.
     ///
-    /// Each row is deleted as a client would delete it: what a model derives from it goes with it, and streams tell of it. A
+    /// Each row is deleted as a client would delete it: rows that a model derives from it are deleted too, and streams have a record. A
     /// command that is stopped has deleted a part; the same command again goes on. Works with any server that speaks DynamoDB's
     /// protocol.
     #[command(override_usage = delete_collection::USAGE)]
     DeleteCollection(Box<DeleteCollectionFlags>),
-    /// Where changes go: check and apply route files, see how routes are doing, replay what was given up.
+    /// Deliver changes: check and apply route files, show the status of routes, replay dead letters.
     #[command(subcommand)]
     Routes(RoutesCommand),
-    /// What a remote endpoint can do, and what a gateway before it needs.
+    /// Find out what a remote endpoint supports, and try what a gateway needs.
     #[command(subcommand)]
     Endpoint(EndpointCommand),
-    /// Serve the console of any endpoint on this machine: Amazon DynamoDB, a gateway, a server of Trestle's.
+    /// Serve the console for any endpoint: Amazon DynamoDB, a gateway, a Trestle server.
     ///
-    /// A server of Trestle's has its console at /console, too; this one needs no way for the browser to the endpoint.
+    /// A Trestle server also has its console at /console. With this command the browser needs no access to the endpoint.
     Console(Box<ConsoleFlags>),
     /// Show the changes of a table as they happen, by entity, with what changed.
     Tail(Box<TailFlags>),
@@ -86,6 +86,9 @@ pub(crate) enum Command {
     /// Answer every request the same; a limit that `bench` compares with.
     #[command(hide = true)]
     BenchConstant(ConstantFlags),
+    /// Print this program's commands and flags as the page docs/reference/cli.md.
+    #[command(hide = true)]
+    PrintReference,
 }
 
 const SERVE_HELP: &str = "Settings come from flags, then TRESTLE__SECTION__KEY variables (TRESTLE__SERVER__PORT=8001), \
@@ -95,7 +98,7 @@ then the file, then the defaults. DynamoDB Local's flags are understood too: -po
 /// Flags of `trestle serve`.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ServeFlags {
-    /// Directory of the data; made if it does not exist [default: ./trestle-data]
+    /// Data directory, created if it does not exist [default: ./trestle-data]
     #[arg(long, value_name = "DIR", conflicts_with = "in_memory")]
     pub(crate) data: Option<PathBuf>,
     /// Keep everything in memory and nothing on disk
@@ -131,7 +134,7 @@ pub(crate) struct ServeFlags {
     /// Apply this model before serving; may be given more than once
     #[arg(long = "model", value_name = "FILE")]
     pub(crate) models: Vec<PathBuf>,
-    /// Apply this route file before serving; it takes the place of the one applied before
+    /// Apply this route file before serving; it replaces the one that was applied before
     #[arg(long, value_name = "FILE")]
     pub(crate) routes: Option<PathBuf>,
     /// Address to listen on [default: 127.0.0.1]
@@ -143,10 +146,10 @@ pub(crate) struct ServeFlags {
     /// Settings file [default: trestle.toml, if there is one]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Only accept requests signed with this key; better set as TRESTLE__AUTH__ACCESS_KEY
+    /// Accept only requests signed with this key; prefer TRESTLE__AUTH__ACCESS_KEY
     #[arg(long, value_name = "ID", requires = "secret_key")]
     pub(crate) access_key: Option<String>,
-    /// The secret of the access key; better set as TRESTLE__AUTH__SECRET_KEY
+    /// The secret of the access key; prefer TRESTLE__AUTH__SECRET_KEY
     #[arg(long, value_name = "SECRET", requires = "access_key")]
     pub(crate) secret_key: Option<String>,
     /// Serve TLS with this certificate chain
@@ -155,7 +158,7 @@ pub(crate) struct ServeFlags {
     /// Private key of the certificate
     #[arg(long, value_name = "PEM", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Allow listening beyond this machine without access keys
+    /// Listen on other addresses than this machine's even without access keys
     #[arg(long)]
     pub(crate) insecure: bool,
     /// Memory for requests and answers, in megabytes [default: 192]
@@ -173,26 +176,26 @@ pub(crate) struct ServeFlags {
     /// Which of AWS's texts errors have: `2026-05` or `2026-08`, when AWS changed some [default: 2026-08]
     #[arg(long, value_name = "MONTH")]
     pub(crate) error_texts: Option<String>,
-    /// Let routes that callers apply run commands and read files and variables
+    /// Allow routes that are applied over HTTP to run commands and to read files and variables
     #[arg(long)]
     pub(crate) allow_command_routes: bool,
-    /// Let routes that callers apply send to loopback, link-local and private addresses
+    /// Allow routes that are applied over HTTP to send to loopback, link-local and private addresses
     #[arg(long)]
     pub(crate) allow_private_webhooks: bool,
-    /// Let time stand still until POST /_trestle/move-clock moves it; for tests
+    /// Stop the clock until POST /_trestle/move-clock moves it; for tests
     #[arg(long)]
     pub(crate) virtual_clock: bool,
     /// Inject a fault into requests, such as `throttle,operation=UpdateItem,table=orders,share=0.1`; for tests. May be given
-    /// more than once; docs/running.md lists faults and parts
+    /// more than once; docs/operate/running.md lists faults and parts
     #[arg(long = "inject-fault", value_name = "RULE")]
     pub(crate) inject_faults: Vec<String>,
-    /// Let POST /_trestle/set-faults inject faults into requests; for tests
+    /// Allow POST /_trestle/set-faults to inject faults into requests; for tests
     #[arg(long)]
     pub(crate) allow_fault_injection: bool,
-    /// Form of the log on standard error [default: text]
+    /// Format of the log on standard error [default: text]
     #[arg(long, value_enum)]
     pub(crate) log_format: Option<LogFormat>,
-    /// Least important log lines to show: error, warn, info, debug, trace [default: info]
+    /// Log level: error, warn, info, debug or trace [default: info]
     #[arg(long, value_name = "LEVEL")]
     pub(crate) log_level: Option<String>,
     /// Whether the regions that requests are signed for are namespaces of their own [default: together]
@@ -303,10 +306,10 @@ pub(crate) struct VerifyFlags {
 /// Flags of `trestle backup`.
 #[derive(Debug, Args)]
 pub(crate) struct BackupFlags {
-    /// A data directory to back up that no server has open; then no server is asked
+    /// Back up this data directory, which no server has open, instead of a server
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// The file to write, or a directory in which it is named after the time
+    /// The file to write, or a directory, in which the file is named after the time
     #[arg(long, value_name = "FILE")]
     pub(crate) to: PathBuf,
     #[command(flatten)]
@@ -319,7 +322,7 @@ pub(crate) struct RestoreFlags {
     /// The backup
     #[arg(long, value_name = "FILE")]
     pub(crate) from: PathBuf,
-    /// The data directory to make; it must be new or empty
+    /// The data directory to create; it must be new or empty
     #[arg(long, value_name = "DIR")]
     pub(crate) data: PathBuf,
     /// Size of the blocks of its files, in KiB: 4, 8, 16, 32 or 64 [default: 8]

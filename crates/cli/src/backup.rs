@@ -1,4 +1,4 @@
-//! `trestle backup`: one file with everything, from a running server or from a directory that nobody has open.
+//! `trestle backup`: one file with everything, from a running server or from a directory that no process has open.
 
 mod download;
 

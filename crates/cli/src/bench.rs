@@ -9,7 +9,7 @@ use trestle_bench::{Alone, Places, Progress, Settings, Target, Workload};
 
 pub(crate) const BENCH_HELP: &str = "Every server is started on a fresh directory and gets the same rows; then each workload \
 is sent to one after the other, and in the end all are killed. Those that are not found are left out. Trestle runs with its defaults: on \
-disk, with fsync before each answer. docs/benchmarks.md describes the method.
+disk, with fsync before each answer. docs/operate/benchmarks.md describes the method.
 
 Workloads: put, get, query, gsi-query, update, transaction, batch, delete-collection, model-put (a put whose keys and times a model derives).
 Alone: embedded (GetItem without a socket), model (what derived keys and heads cost), queues (messages, also at moto's server), routes (from a write to its delivery), migrations (reads and writes while rows move), reindex (puts beside a reindex), tables (writes with many tables), blocks (reads with blocks of several sizes), start (memory, and start with many \
@@ -244,7 +244,7 @@ impl Terminal {
 impl Progress for Terminal {
     fn doing(&mut self, what: &str) {
         if self.interactive {
-            // Nobody minds a line of progress that could not be shown.
+            // A line of progress that cannot be shown is left out.
             let _ = write!(std::io::stderr(), "\r\x1b[K{what:.100}");
         }
     }

@@ -18,7 +18,7 @@ use trestle_copy::{CopyError, CopyPhase, CopySettings, StateFile};
 
 pub(crate) const COPY_HELP: &str = "FROM and TO are each a data directory, the URL of a server of Trestle's, the URL of an endpoint that speaks \
 DynamoDB's protocol, or dynamodb:REGION for Amazon DynamoDB. Access keys and regions come from the variables that AWS names, unless flags say \
-otherwise. docs/copy.md describes it.";
+otherwise. docs/remote/copy.md describes it.";
 
 /// Flags of `trestle copy`.
 #[derive(Debug, Args)]
@@ -47,7 +47,7 @@ pub(crate) struct CopyFlags {
     /// A model file for the target: after the cut-over, rows move to its keys there in a migration
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
-    /// Say what would be copied, and change nothing
+    /// Show what would be copied, and change nothing
     #[arg(long)]
     dry_run: bool,
     /// Do not compare both sides
@@ -82,7 +82,7 @@ const STATE: &str = "trestle-copy.json";
 
 #[derive(Debug, Subcommand)]
 enum CopyCommand {
-    /// Let the target of a running copy take over.
+    /// Switch over to the target of a running copy.
     CutOver(CutOverFlags),
     /// Let rows be written again that were paused in a cut-over, at a server of Trestle's.
     ResumeWrites(ResumeFlags),

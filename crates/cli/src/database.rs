@@ -26,7 +26,7 @@ pub(crate) struct Server {
 }
 
 impl Database {
-    /// The database of a running server; without one, whoever waits is told what to do.
+    /// The database of a running server; without one, the failure says what to do.
     pub(crate) fn of_server(server: &ServerFlags, without_server: &'static str) -> Result<Self, Failure> {
         Ok(Database::Server(Server {
             remote: server.remote()?,

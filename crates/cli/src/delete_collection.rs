@@ -63,10 +63,10 @@ pub(crate) struct DeleteCollectionFlags {
     /// The most rows in a step
     #[arg(long, value_name = "ROWS", default_value_t = StepBounds::default().rows, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rows_per_step: u32,
-    /// End after so many steps and say where to go on; all of them unless given
+    /// Stop after this many steps and print a bookmark
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     steps: Option<u32>,
-    /// Go on where a former run ended, as it said
+    /// Continue after this bookmark, which an earlier run printed
     #[arg(long, value_name = "BOOKMARK", value_parser = bookmark)]
     after: Option<CollectionBookmark>,
     /// Print JSON
@@ -242,7 +242,7 @@ fn stopped(error: &Error, after: Option<&CollectionBookmark>, steps: u32) -> Fai
         Some(_) if steps == 0 && error.kind() == ErrorKind::Validation => {
             "; if --after is from a deletion of other rows, leave --after out".to_owned()
         }
-        Some(after) => format!("; the same command again goes on, or with --after {after}"),
+        Some(after) => format!("; run the same command again to continue, or with --after {after}"),
         None => String::new(),
     };
     Failure::failed(format!("{error}{help}"))

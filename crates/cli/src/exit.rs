@@ -55,7 +55,7 @@ impl Failure {
 
     /// Tells the user and gives the code to end with.
     pub(crate) fn report(&self) -> ExitCode {
-        // With standard error closed there is nobody left to tell.
+        // A closed standard error is not reported.
         let _ = writeln!(std::io::stderr(), "trestle: {}", self.message);
         ExitCode::from(self.code as u8)
     }

@@ -22,6 +22,7 @@ mod logging;
 mod migrate;
 mod model;
 mod open;
+mod reference;
 mod reindex;
 mod restore;
 mod routes;
@@ -75,5 +76,9 @@ fn run() -> Result<(), Failure> {
         Command::Tail(flags) => tail::tail(&flags),
         Command::Bench(flags) => bench::bench(*flags),
         Command::BenchConstant(flags) => bench::constant(&flags),
+        Command::PrintReference => {
+            model::line(reference::page().trim_end());
+            Ok(())
+        }
     }
 }

@@ -20,19 +20,19 @@ use trestle_admin::{
 /// What can be done with a migration.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MigrateCommand {
-    /// Look at models, tables and every row: what would move, and what stands in the way
+    /// Check models, tables and every row: what would move, and what prevents it
     Plan(PlanFlags),
-    /// Let the new version take effect at once, and move the rows while they are read and written
+    /// Put the new version into effect, and move the rows while clients read and write
     Start(StartFlags),
-    /// How migrations are doing: state, progress, rows that cannot move, double reads
+    /// Show the state and progress of migrations, rows that cannot move, and double reads
     Status(StatusFlags),
-    /// Let the sweep stand still; rows that are written move all the same
+    /// Pause the sweep; rows that are written still move
     Pause(NameFlags),
-    /// Let the sweep go on
+    /// Continue the sweep
     Resume(ResumeFlags),
-    /// End a migration that is verified: keys of the version before are no longer understood
+    /// Finish a migration that is verified: the old keys are no longer understood
     Finish(NameFlags),
-    /// Go back to the version before
+    /// Roll back to the old version
     Rollback(RollbackFlags),
 }
 
@@ -42,10 +42,10 @@ pub(crate) struct PlanFlags {
     /// The model file with the new keys
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Do not keep the plan for `start`
+    /// Do not store the plan for `start`
     #[arg(long)]
     dry_run: bool,
-    /// Delete global indexes that the model does not have, and build anew those that differ
+    /// Delete global indexes that the model does not have, and build those that differ again
     #[arg(long)]
     delete_indexes: bool,
     /// Print the plan as JSON
@@ -64,16 +64,16 @@ pub(crate) struct StartFlags {
     /// Rows that may move in a second, or `unlimited` [default: 2000]
     #[arg(long, value_name = "ROWS")]
     rate: Option<String>,
-    /// Finish by itself as soon as it is verified
+    /// Finish the migration as soon as it is verified
     #[arg(long)]
     finish: bool,
     /// Only move rows that are written, until `resume`
     #[arg(long)]
     paused: bool,
-    /// Delete global indexes that the model does not have, and build anew those that differ
+    /// Delete global indexes that the model does not have, and build those that differ again
     #[arg(long)]
     delete_indexes: bool,
-    /// Wait until the rows have moved, and show how far it is
+    /// Wait until the rows have moved, and show the progress
     #[arg(long)]
     watch: bool,
     /// Print JSON: the plan, then the status
@@ -89,7 +89,7 @@ pub(crate) struct StatusFlags {
     /// The model [default: all]
     #[arg(value_name = "NAME")]
     name: Option<String>,
-    /// Look again every second, until nothing more happens by itself
+    /// Repeat every second until the migration needs a command or is over
     #[arg(long)]
     watch: bool,
     /// Print JSON
@@ -105,7 +105,7 @@ pub(crate) struct ResumeFlags {
     /// Rows that may move in a second from now on, or `unlimited`
     #[arg(long, value_name = "ROWS")]
     rate: Option<String>,
-    /// Wait until the rows have moved, and show how far it is
+    /// Wait until the rows have moved, and show the progress
     #[arg(long)]
     watch: bool,
     #[command(flatten)]
@@ -115,7 +115,7 @@ pub(crate) struct ResumeFlags {
 /// Flags of `trestle migrate rollback`.
 #[derive(Debug, Args)]
 pub(crate) struct RollbackFlags {
-    /// Wait until the rows have moved, and show how far it is
+    /// Wait until the rows have moved, and show the progress
     #[arg(long)]
     watch: bool,
     #[command(flatten)]

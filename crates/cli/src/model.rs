@@ -21,19 +21,19 @@ use trestle_model::{Loaded, Model, Severity};
 /// What can be done with a model.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelCommand {
-    /// Check model files: everything that is wrong with them, and where
+    /// Check model files: report every mistake with its position
     Check(CheckFlags),
     /// Show what each access pattern sends, which index it reads, and what it costs
     Explain(ExplainFlags),
-    /// Make a database what the model says, and let it enforce the model
+    /// Apply the model to a database, which enforces it from then on
     Apply(ApplyFlags),
-    /// Show what applying the model would do, and what stands in the way
+    /// Show what applying the model would do, and what prevents it
     Diff(DiffFlags),
     /// List the models of a database, or print one
     List(ListFlags),
     /// Bring derived rows (heads, inverses, counts, unique values, entries, copies, keys) back in line with their rows
     Repair(RepairFlags),
-    /// Let go of a model; tables and rows stay
+    /// Remove a model; tables and rows stay
     Remove(RemoveFlags),
     /// Propose a model of a table from its rows
     Infer(InferFlags),
@@ -109,7 +109,7 @@ fn check(flags: &CheckFlags) -> Result<(), Failure> {
 fn bad_model(files: &str) -> Failure {
     Failure::new(
         Code::BadModel,
-        format!("not a sound model: {files}; docs/model-reference.md describes model files"),
+        format!("not a sound model: {files}; docs/reference/model-file.md describes model files"),
     )
 }
 
@@ -227,7 +227,7 @@ fn unknown(model: &Model, name: &str) -> Failure {
     ))
 }
 
-/// With standard output closed there is nobody left to tell; the exit code still says it.
+/// A closed standard output is not reported; the exit code tells the outcome.
 pub(crate) fn line(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }

@@ -33,19 +33,19 @@ pub(crate) enum ReindexCommand {
     Start(Box<StartFlags>),
     /// Work on a reindex in this process; any number of processes can
     Work(WorkFlags),
-    /// How a reindex is doing: rows, failures, gaps, rate, workers
+    /// Show the progress of a reindex: rows, failures, gaps, rate, workers
     Status(StatusFlags),
-    /// Let the workers stop after their pages
+    /// Pause a reindex: workers stop after their current pages
     Pause(NameFlags),
-    /// Go on with a reindex that was paused
+    /// Continue a paused reindex
     Resume(GoOnFlags),
-    /// Give a reindex up; rows that are done stay as they are
+    /// Cancel a reindex; rows that are done stay as they are
     Cancel(NameFlags),
-    /// Show the rows that were given up, each with its reason and as it was
+    /// Show the rows that failed, each with its reason
     DeadLetters(DeadLettersFlags),
-    /// Try the rows that were given up again
+    /// Process the rows that failed again
     Replay(GoOnFlags),
-    /// Name the rows that the destination does not have
+    /// List the rows that the destination does not have
     Gaps(GapsFlags),
     /// Touch or send rows of a list again, or all gaps
     Resend(ResendFlags),

@@ -28,30 +28,30 @@ use std::path::Path;
 use trestle_admin::{AdminErrorCode, AdministrationExt, Call, ListRoutes};
 
 /// Where routes are described.
-const PAGE: &str = "docs/routes.md";
+const PAGE: &str = "docs/reference/routes.md";
 
 /// What can be done with routes.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RoutesCommand {
-    /// Check route files, or the routes in model files: everything that is wrong, and where
+    /// Check route files, or the routes in model files: report every mistake with its position
     Check(check::CheckFlags),
-    /// Let a server's routes be those of a file; those in models stay
+    /// Apply a route file to a server; it replaces the one that was applied before. Routes in models stay
     Apply(apply::ApplyFlags),
-    /// List the routes of a server: what each takes, and where it goes
+    /// List the routes of a server: which changes each takes, and its target
     List(list::ListFlags),
-    /// Take a route out of the file that was applied; what waited for it becomes dead letters
+    /// Remove a route from the applied file; changes that it has not delivered become dead letters
     Remove(apply::RemoveFlags),
-    /// Run the routes of a file on the streams of any endpoint, DynamoDB's own included, until told to stop
+    /// Run the routes of a file on the streams of any endpoint, such as Amazon DynamoDB, until Ctrl-C
     Run(Box<run::RunFlags>),
     /// Give every row that a route takes to its target, in order with the changes; shows how far it is
     Backfill(backfill::BackfillFlags),
-    /// Show how the routes of a server are doing
+    /// Show the status of a server's routes
     Status(status::StatusFlags),
-    /// Show what a route takes, as it happens; nothing is delivered
+    /// Show the changes that a route takes as they happen; nothing is delivered
     Tail(Box<tail::TailFlags>),
-    /// List what was given up, show one, or drop some
+    /// List, show, move or drop dead letters
     DeadLetters(Box<dead_letters::DeadLettersFlags>),
-    /// Try again what was given up
+    /// Deliver dead letters again
     Replay(dead_letters::ReplayFlags),
 }
 
@@ -72,12 +72,12 @@ pub(crate) fn routes(command: &RoutesCommand) -> Result<(), Failure> {
     }
 }
 
-/// With standard output closed there is nobody left to tell; the exit code still says it.
+/// A closed standard output is not reported; the exit code tells the outcome.
 fn line(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
-/// What is not the answer itself. With standard error closed there is nobody left to tell.
+/// What is not the answer itself. A closed standard error is not reported.
 fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

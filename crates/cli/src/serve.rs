@@ -220,7 +220,7 @@ fn start_failure(error: &StartError) -> Failure {
     }
 }
 
-/// The first request to stop, and a second one from somebody in a hurry.
+/// The first signal to stop, and a second one that does not wait.
 fn two_signals(
     queues: Option<Queues>,
     regions: Option<Arc<ServerRegions>>,
@@ -230,7 +230,7 @@ fn two_signals(
     let first = async move {
         termination().await;
         tracing::info!("stopping; ask again to stop at once");
-        // Whoever waits for messages would hold up the end.
+        // Clients that wait for messages would delay the end.
         if let Some(queues) = queues {
             queues.close();
         }

@@ -16,7 +16,7 @@ pub(crate) struct ServerFlags {
         default_value = "http://127.0.0.1:8000"
     )]
     pub(crate) endpoint: String,
-    /// Access key, if the server asks for one [default: as AWS's tools find it: environment, profile, role]
+    /// Access key [default: as AWS's tools find it: environment, profile, role]
     #[arg(long, value_name = "ID", requires = "secret_key", conflicts_with = "profile")]
     access_key: Option<String>,
     /// The secret of the access key
@@ -33,7 +33,7 @@ pub(crate) struct ServerFlags {
     /// The region that requests are signed for [default: as the host says, AWS_REGION, us-east-1]
     #[arg(long, value_name = "NAME")]
     region: Option<String>,
-    /// Certificate authorities to believe instead of the system's
+    /// Certificate authorities to trust instead of the system's
     #[arg(long, value_name = "PEM", env = "AWS_CA_BUNDLE")]
     ca_file: Option<PathBuf>,
 }

@@ -76,7 +76,7 @@ pub(crate) fn tail(flags: &TailFlags) -> Result<(), Failure> {
     )
 }
 
-/// The models that say what an item is. Whoever asks for an entity has to have one that knows it.
+/// The models that say what an item is. A filter by entity needs a model that knows the entity.
 fn models(flags: &TailFlags) -> Result<Vec<Arc<Model>>, Failure> {
     let models: Vec<Arc<Model>> = if flags.models.is_empty() {
         let known = known::models(&flags.follow.server)?;

@@ -58,7 +58,7 @@ fn what_now(verified: &Verified, directory: &Path) -> String {
     let place = directory.display();
     if verified.storage.disagreements > 0 {
         return format!(
-            "{count} in {place}; keep a copy of the directory, then restore a backup (docs/backup.md)"
+            "{count} in {place}; keep a copy of the directory, then restore a backup (docs/operate/backup.md)"
         );
     }
     let mut kinds = verified.models.iter().flat_map(|facts| facts.wrong.keys());
@@ -86,7 +86,7 @@ fn cannot_read(directory: &Path, error: &dyn Display) -> Failure {
 /// Prints what is found as it is found.
 struct Printer {
     json: bool,
-    /// Whether somebody watches.
+    /// Whether progress is shown.
     shows_progress: bool,
     last_shown: Instant,
 }
@@ -100,7 +100,7 @@ impl Printer {
         }
     }
 
-    /// With standard output closed there is nobody left to tell; the exit code still says it.
+    /// A closed standard output is not reported; the exit code tells the outcome.
     fn line(&self, text: &str) {
         let _ = writeln!(io::stdout(), "{text}");
     }

@@ -28,7 +28,7 @@ pub enum OpenError {
     /// A row that the engine needs cannot be read.
     #[error(
         "row {0} of space meta cannot be read, although it matches its checksum: another program wrote it, or memory is \
-         faulty. Run `trestle verify` on the directory, then restore a backup with `trestle restore` (docs/backup.md)"
+         faulty. Run `trestle verify` on the directory, then restore a backup with `trestle restore` (docs/operate/backup.md)"
     )]
     Damaged(String),
     /// The system gave no thread.

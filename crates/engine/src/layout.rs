@@ -1,6 +1,6 @@
 //! Where every row lies: the storage keys of items, index rows, change records and expiry entries.
 //!
-//! `docs/format.md` documents these bytes for people; change both in one commit. All integers are big-endian, so that
+//! `docs/internals/format.md` documents these bytes for people; change both in one commit. All integers are big-endian, so that
 //! the order of bytes is the order of values.
 
 use trestle_api::Error;

@@ -22,7 +22,7 @@ pub(crate) fn read(text: &str, problems: &mut Problems<'_>) -> DraftModel {
     };
     if document.get_ref().is_empty() {
         let help =
-            "begin with `model = \"…\"`, the model's name; docs/model-in-ten-minutes.md shows a whole file";
+            "begin with `model = \"…\"`, the model's name; docs/model/ten-minutes.md shows a whole file";
         problems.error(0, "the file is empty, or has only comments", help);
         return DraftModel::default();
     }

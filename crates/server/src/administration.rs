@@ -52,7 +52,7 @@ pub(crate) fn admit(head: &Parts, own_origin: &str) -> Result<(), AdminError> {
     }
     if head.method != Method::POST {
         return Err(AdminError::invalid(format!(
-            "every call is a POST, not a {}; docs/administration.md lists the calls",
+            "every call is a POST, not a {}; docs/reference/administration.md lists the calls",
             head.method
         )));
     }

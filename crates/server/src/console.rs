@@ -90,7 +90,7 @@ fn file(path: &str, asked: &HeaderMap) -> Reply {
     guarded(reply).with_header(header::ETAG, etag)
 }
 
-/// What every answer tells the browser: load nothing from elsewhere, be framed by nobody, ask again next time.
+/// What every answer tells the browser: load nothing from elsewhere, allow no frames, do not cache.
 fn guarded(reply: Reply) -> Reply {
     const HEADERS: [(HeaderName, &str); 7] = [
         (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),

@@ -14,7 +14,7 @@ const OF_CONTAINERS: [&str; 2] = ["host.docker.internal", "host.containers.inter
 /// The names that a server answers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hosts {
-    /// All of them: whoever calls has to sign.
+    /// All of them: callers must sign.
     Any,
     /// Those of this machine, and these.
     Loopback(Vec<String>),

@@ -48,7 +48,8 @@ pub(crate) fn token(headers: &HeaderMap) -> Option<&str> {
 /// Begins a session for the holder of a key.
 pub(crate) fn begin(grant: Option<&KeyGrant>, login: &Login, now_s: u64) -> Result<Session, Error> {
     let grant = grant.ok_or_else(Error::unrecognized_client)?;
-    let at = Moment::parse(&login.at).ok_or_else(|| invalid("`at` is no time such as 20261118T061500Z"))?;
+    let at =
+        Moment::parse(&login.at).ok_or_else(|| invalid("`at` is not a time such as 20261118T061500Z"))?;
     let now = Moment::from_epoch_s(now_s);
     if at < now.minus_s(SKEW_S) || at > now.plus_s(SKEW_S) {
         return Err(invalid(format!(

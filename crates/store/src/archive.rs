@@ -1,6 +1,6 @@
 //! Everything a snapshot holds, as one stream of bytes that knows its own end: for backups.
 //!
-//! `docs/format.md` has the layout. In short: a header, blocks of rows, an end. Every part carries a checksum that
+//! `docs/internals/format.md` has the layout. In short: a header, blocks of rows, an end. Every part carries a checksum that
 //! also covers its position, so that parts that are damaged, missing, repeated or exchanged are noticed; the end
 //! carries totals, so that a copy that was cut short is noticed, too.
 

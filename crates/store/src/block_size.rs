@@ -44,7 +44,7 @@ impl BlockSize {
 }
 
 impl Default for BlockSize {
-    /// See `docs/benchmarks.md`, "Sizes of blocks".
+    /// See `docs/operate/benchmarks.md`, "Sizes of blocks".
     fn default() -> Self {
         BlockSize { bytes: 8 * KIB }
     }

@@ -34,7 +34,7 @@ pub enum ErrorKind {
     InUse,
     /// The directory was written by a version this one does not understand. The message says the way out.
     Format,
-    /// Bytes on disk are not what was written. The message names where; `docs/format.md` says the ways out.
+    /// Bytes on disk are not what was written. The message names where; `docs/internals/format.md` says the ways out.
     Damaged,
     /// The system refused to read or write: disk full, permission, hardware. Nothing of the request is visible.
     Io,

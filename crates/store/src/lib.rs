@@ -7,7 +7,7 @@
 //! - **What was acknowledged stays**, as far as the chosen [`Durability`] says.
 //!
 //! [`FjallStore`] keeps them in a directory, [`MemoryStore`] in memory. Both pass the same conformance tests.
-//! `docs/format.md` describes the directory.
+//! `docs/internals/format.md` describes the directory.
 
 pub mod archive;
 mod batch;

@@ -39,7 +39,7 @@
 //! # Routes in a file
 //!
 //! Which changes go where can also stand in the model file, or in a file of routes; the program then says what the names in
-//! it mean. `docs/routes.md` has all settings.
+//! it mean. `docs/reference/routes.md` has all settings.
 //!
 //! ```
 //! # use trestle::events::{Changed, Events};

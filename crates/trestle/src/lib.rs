@@ -108,7 +108,7 @@
 //! # }
 //! ```
 //!
-//! In a task it is `.await`; [`Wait`] is for threads. The guide is `docs/typed-client.md`, an application
+//! In a task it is `.await`; [`Wait`] is for threads. The guide is `docs/model/typed-client.md`, an application
 //! `examples/manhunt.rs`; what the generated code stands on is in [`typed`].
 //!
 //! Functions that are called with what has changed are in [`events`]; work that is done later, or again, in [`queue`]; a
@@ -116,7 +116,7 @@
 //! new index or a changed transformation, in [`reindex`].
 //!
 //! An attribute of type `large` holds more than an item: `db.write_large(&bytes)` before the row is put, `db.read_large(&row.payload)`
-//! afterwards; `docs/typed-client.md` has the rest.
+//! afterwards; `docs/model/typed-client.md` has the rest.
 //!
 //! # On a remote endpoint
 //!

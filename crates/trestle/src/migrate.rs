@@ -38,7 +38,7 @@
 //! # }
 //! ```
 //!
-//! The guide is `docs/migrations.md`; everything else that can be asked is at [`Embedded::models`].
+//! The guide is `docs/migrate/migrations.md`; everything else that can be asked is at [`Embedded::models`].
 
 use trestle_binding::BindError;
 use trestle_embedded::Embedded;

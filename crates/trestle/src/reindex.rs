@@ -35,7 +35,7 @@
 //! ```
 //!
 //! `Reindexer::new` takes any [`Database`](crate::Database), a remote endpoint too: any number of processes work on the
-//! same reindex there. The guide is `docs/reindex.md`.
+//! same reindex there. The guide is `docs/migrate/reindex.md`.
 
 pub use trestle_embedded::EmbeddedHost;
 pub use trestle_events::{RowSender, SentRow, Typer};

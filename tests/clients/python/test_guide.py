@@ -1,8 +1,8 @@
 """The guides in docs/, followed to the letter: every command is run, and what it says it prints is looked for.
 
 A fence names what its block is: `sh` is run, in one shell from the first to the last; `sh serve` runs beside it, as does
-`sh serve PORT`, at which the guide expects it (8000 unless given); `sh setup` is what this test has done already; `toml NAME`
-and `python NAME` are files; `text` is what the block before it prints, where `…` stands for anything; `console` is not run.
+`sh serve PORT`, at which the guide expects it (8000 unless given); `sh setup` is what this test has done already; `toml NAME`,
+`python NAME` and `javascript NAME` are files; `text` is what the block before it prints, where `…` stands for anything; `console` is not run.
 """
 
 import os
@@ -45,7 +45,8 @@ class Guide(unittest.TestCase):
         aws = shutil.which("aws", path=os.path.dirname(sys.executable)) or shutil.which("aws")
         (bin_folder / "aws").symlink_to(aws)
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "TRESTLE_"))}
-        self.environment = {**kept, "PATH": f"{bin_folder}:{os.environ['PATH']}", "TRESTLE__SERVER__PORT": "0", "PORT": "0"}
+        path = f"{bin_folder}:{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+        self.environment = {**kept, "PATH": path, "TRESTLE__SERVER__PORT": "0", "PORT": "0"}
         # The addresses that the guide has, and those that were free.
         self.addresses = {}
 
@@ -69,26 +70,36 @@ class Guide(unittest.TestCase):
             text = text.replace(expected, found)
         return text
 
+    def test_every_command_of_five_minutes_with_python_prints_what_it_says(self):
+        self.follow("start/python.md")
+
+    def test_every_command_of_five_minutes_with_javascript_prints_what_it_says(self):
+        (self.folder / "node_modules").symlink_to(ROOT / ".test-env" / "node" / "node_modules")
+        self.follow("start/javascript.md")
+
+    def test_every_command_of_a_first_migration_prints_what_it_says(self):
+        self.follow("migrate/tutorial.md")
+
     def test_every_command_of_a_model_in_ten_minutes_prints_what_it_says(self):
-        self.follow("model-in-ten-minutes.md")
+        self.follow("model/ten-minutes.md")
 
     def test_every_command_of_the_search_by_tags_prints_what_it_says(self):
-        self.follow("search-by-tags.md")
+        self.follow("model/search-by-tags.md")
 
     def test_every_command_of_a_gateway_before_dynamodb_prints_what_it_says(self):
-        self.follow("gateway.md")
+        self.follow("remote/gateway.md")
 
     def test_every_command_of_a_copy_prints_what_it_says(self):
-        self.follow("copy.md")
+        self.follow("remote/copy.md")
 
     def test_every_command_from_a_write_to_a_webhook_prints_what_the_guide_says(self):
-        self.follow("events-guide.md")
+        self.follow("events/guide.md")
 
     def follow(self, guide):
         script, promised = [], []
         for name, text in blocks((ROOT / "docs" / guide).read_text()):
             match name.split():
-                case ["toml" | "python", file]:
+                case ["toml" | "python" | "javascript", file]:
                     (self.folder / file).write_text(self.at_home(text))
                 case ["sh"]:
                     script.append(f"echo '{MARK}'\n{text}")

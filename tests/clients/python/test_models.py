@@ -67,9 +67,9 @@ class ModelTest(ClientTest):
 
 
 class LargeValues(ModelTest):
-    """The example of docs/model-reference.md, as it stands there."""
+    """The example of docs/reference/model-file.md, as it stands there."""
 
-    REFERENCE = (MODELS / ".." / "docs" / "model-reference.md").read_text()
+    REFERENCE = (MODELS / ".." / "docs" / "reference" / "model-file.md").read_text()
 
     def setUp(self):
         super().setUp()

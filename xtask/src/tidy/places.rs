@@ -1,5 +1,6 @@
 //! Paths named in the documents exist, and no file names a machine.
 
+use super::links::prose;
 use crate::repository::Repository;
 
 /// What a build or a run makes; documents may speak of it, but it is not in the repository.
@@ -20,12 +21,6 @@ pub(crate) fn missing_paths(repository: &Repository) -> Vec<String> {
                 .filter(|span| !repository.has(span))
                 .map(|span| missing(document, span)),
         );
-        let links = link_targets(text).map(|target| (target, beside(document, target)));
-        faults.extend(
-            links
-                .filter(|(_, path)| !repository.has(path))
-                .map(|(target, _)| missing(document, target)),
-        );
     }
     faults
 }
@@ -39,15 +34,6 @@ fn code_spans(text: &str) -> impl Iterator<Item = &str> {
     prose(text).flat_map(|line| line.split('`').skip(1).step_by(2))
 }
 
-fn prose(text: &str) -> impl Iterator<Item = &str> {
-    let mut fenced = false;
-    text.lines().filter(move |line| {
-        let fence = line.trim_start().starts_with("```");
-        fenced ^= fence;
-        !fenced && !fence
-    })
-}
-
 /// A span claims to be a path when it looks like one and starts with something at the root, or is a document.
 fn names_path(repository: &Repository, span: &str) -> bool {
     let plain = span
@@ -57,29 +43,6 @@ fn names_path(repository: &Repository, span: &str) -> bool {
         Some((first, _)) => plain && !first.is_empty() && !MADE.contains(&first) && repository.has(first),
         None => plain && span.ends_with(".md"),
     }
-}
-
-/// Relative targets of `[text](target)`, without anchors and addresses.
-fn link_targets(text: &str) -> impl Iterator<Item = &str> {
-    let targets = prose(text)
-        .flat_map(|line| line.split("](").skip(1))
-        .filter_map(|rest| rest.split(')').next());
-    let files = targets.map(|target| target.split('#').next().unwrap_or_default());
-    files.filter(|target| !target.is_empty() && !target.contains(':'))
-}
-
-/// A relative path as seen from the document's folder.
-fn beside(document: &str, target: &str) -> String {
-    let mut parts: Vec<_> = document.split('/').collect();
-    parts.pop();
-    for part in target.split('/') {
-        match part {
-            "." | "" => {}
-            ".." => drop(parts.pop()),
-            _ => parts.push(part),
-        }
-    }
-    parts.join("/")
 }
 
 /// Written in two parts, so that this file does not name them itself.
@@ -125,7 +88,7 @@ mod tests {
     #[test]
     fn a_path_that_exists_passes_as_file_and_as_folder() {
         assert_eq!(
-            missing_in("See `crates/item/src/lib.rs`, `crates/item/` and [that](../README.md#top)."),
+            missing_in("See `crates/item/src/lib.rs` and `crates/item/`."),
             Vec::<String>::new()
         );
     }
@@ -133,14 +96,13 @@ mod tests {
     #[test]
     fn a_path_that_is_gone_is_named() {
         assert_eq!(missing_in("See `crates/item/src/gone.rs`.").len(), 1);
-        assert_eq!(missing_in("See [that](gone.md).").len(), 1);
         assert_eq!(missing_in("See `ELSEWHERE.md`.").len(), 1);
     }
 
     #[test]
     fn other_code_and_made_files_are_no_claims() {
         assert_eq!(
-            missing_in("`a/b`, `GET /`, `target/debug/x`, `crates/*`, <https://x.y/z>, [x](https://x.y)"),
+            missing_in("`a/b`, `GET /`, `target/debug/x`, `crates/*`, <https://x.y/z>"),
             Vec::<String>::new()
         );
         assert_eq!(missing_in("```\n`crates/none`\n```"), Vec::<String>::new());

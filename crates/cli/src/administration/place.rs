@@ -14,7 +14,7 @@ use trestle_admin::Administration;
 pub(crate) struct PlaceFlags {
     #[command(flatten)]
     pub(crate) server: ServerFlags,
-    /// A data directory that no server has open; then no server is asked
+    /// Use this data directory, which no server has open, instead of a server
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
 }

@@ -28,7 +28,7 @@ pub(super) fn run(flags: CopyFlags) -> Result<(), Failure> {
     if from == to {
         return Err(Failure::usage("FROM and TO are the same"));
     }
-    // First, so that whoever tells it to cut over finds it at work.
+    // First, so that a cut-over command finds it running.
     let now = SystemClock::new().now().as_millis();
     let state = match flags.dry_run {
         true => None,

@@ -77,7 +77,7 @@ pub(super) fn report(report: &CopyReport) {
     ));
     line(&match report.end {
         CopyEnd::Done => taken_over(report.paused_ms),
-        CopyEnd::Stopped => "stopped; the same command goes on from here".to_owned(),
+        CopyEnd::Stopped => "stopped; run the same command again to continue".to_owned(),
     });
 }
 

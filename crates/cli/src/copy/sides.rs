@@ -45,7 +45,7 @@ pub(super) struct SideFlags {
     /// The region that requests to FROM are signed for
     #[arg(long, value_name = "NAME")]
     from_region: Option<String>,
-    /// Certificate authorities to believe for FROM
+    /// Certificate authorities to trust for FROM
     #[arg(long, value_name = "PEM")]
     from_ca_file: Option<PathBuf>,
     /// Access key for TO
@@ -70,7 +70,7 @@ pub(super) struct SideFlags {
     /// The region that requests to TO are signed for
     #[arg(long, value_name = "NAME")]
     to_region: Option<String>,
-    /// Certificate authorities to believe for TO
+    /// Certificate authorities to trust for TO
     #[arg(long, value_name = "PEM")]
     to_ca_file: Option<PathBuf>,
 }
@@ -158,7 +158,7 @@ fn side(
     }
 }
 
-/// Whoever does not answer to this answers to nothing else.
+/// A server that does not answer this answers nothing else.
 fn answers(remote: &Remote, runtime: &Runtime, wait: Duration) -> Result<(), Error> {
     let began = Instant::now();
     loop {

@@ -83,7 +83,7 @@ pub(super) fn import(flags: &CassandraFlags) -> Result<(), Failure> {
     let text = read(file)?;
     let shown = file.display();
     let wrong = |error: &dyn std::fmt::Display| {
-        Failure::usage(format!("{shown} is no mapping that can be used:\n{error}"))
+        Failure::usage(format!("{shown} cannot be used as a mapping:\n{error}"))
     };
     let mapping = Mapping::read(&text).map_err(|error| wrong(&error))?;
     let found = ImportModel::find(&flags.model, &flags.place, &mapping.model, flags.dry_run)?;
@@ -217,7 +217,7 @@ fn failure(error: RunError) -> Failure {
     match error {
         RunError::File { .. } => Failure::usage(error),
         RunError::Database(_) | RunError::Cluster { .. } => {
-            Failure::failed(format!("{error}; the same command again goes on where it was"))
+            Failure::failed(format!("{error}; run the same command again to continue"))
         }
         other => Failure::failed(other),
     }

@@ -109,7 +109,7 @@ fn write(folder: &Path, proposed: &ProposedFiles) -> Result<(), Failure> {
 
 fn tell(out: Option<&Path>, proposed: &ProposedFiles) {
     let say = |text: &str| {
-        // With standard error closed there is nobody left to tell.
+        // A closed standard error is not reported.
         let _ = writeln!(io::stderr(), "{text}");
     };
     for note in &proposed.notes {

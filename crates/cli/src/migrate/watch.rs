@@ -30,7 +30,7 @@ pub(super) fn status(flags: &StatusFlags) -> Result<(), Failure> {
     })
 }
 
-/// What follows a start: in a directory nobody else moves the rows; a server does by itself.
+/// What follows a start: in a directory this process moves the rows; a server does so itself.
 pub(super) fn go_on(place: &MigrationHost, model: &str, watch: bool, json: bool) -> Result<(), Failure> {
     let last = match place.models() {
         Some(models) => swept(models, model)?,

@@ -16,13 +16,13 @@ pub(crate) struct ApplyFlags {
     /// The model file
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Fill in what rows from before lack (index keys, tags, defaults), and make what follows from them
+    /// Fill in what existing rows lack (index keys, tags, defaults), and apply effects to them (heads, counters, unique values)
     #[arg(long)]
     fill: bool,
-    /// Delete global indexes that the model does not have, and build anew those that differ
+    /// Delete global indexes that the model does not have, and build those that differ again
     #[arg(long)]
     delete_indexes: bool,
-    /// Only say what would be done, as `diff` does
+    /// Only show what would be done, as `diff` does
     #[arg(long)]
     dry_run: bool,
     /// Print the report as JSON
@@ -185,7 +185,7 @@ fn report(report: &Report, json: bool) -> Result<(), Failure> {
         )),
         Outcome::Incomplete => Err(Failure::new(
             Code::ModelRefused,
-            format!("rows from before do not fit model {}", report.model),
+            format!("existing rows do not fit model {}", report.model),
         )),
     }
 }

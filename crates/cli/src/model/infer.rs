@@ -24,7 +24,7 @@ pub(crate) struct InferFlags {
     /// The table
     #[arg(value_name = "TABLE")]
     table: String,
-    /// Look at no more rows than this; a scan comes by partitions in no order, so that the first ones are a fair sample
+    /// Read at most this many rows; a scan returns partitions in no order, so that the first ones are a fair sample
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
     rows: u32,
     #[command(flatten)]

@@ -76,7 +76,7 @@ fn write(file: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::failed(format!("cannot write {}: {error}", file.display())))
 }
 
-/// With standard error closed there is nobody left to tell.
+/// A closed standard error is not reported.
 fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }

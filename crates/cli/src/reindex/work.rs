@@ -55,7 +55,7 @@ pub(crate) struct WatchFlags {
 /// Flags of `trestle reindex status`.
 #[derive(Debug, Args)]
 pub(crate) struct StatusFlags {
-    /// Look again every second, until it is done, paused or cancelled
+    /// Repeat every second until it is done, paused or cancelled
     #[arg(long)]
     watch: bool,
     #[command(flatten)]
@@ -129,7 +129,7 @@ fn until_done(place: &ReindexPlace, name: &str, json: bool) -> Result<(), Failur
     match (report.status.state, report.status.dead_letters) {
         (ReindexState::Done, 0) | (ReindexState::Paused | ReindexState::Cancelled, _) => Ok(()),
         (ReindexState::Running | ReindexState::Preparing, _) => Err(Failure::failed(format!(
-            "reindex {name} goes on; `trestle reindex status {name} --watch` follows it"
+            "reindex {name} continues; `trestle reindex status {name} --watch` follows it"
         ))),
         (ReindexState::Done, letters) => Err(Failure::failed(format!(
             "{letters} rows could not be done; `trestle reindex dead-letters {name}` says why, and `trestle reindex replay {name}` \
@@ -151,7 +151,7 @@ fn worked(here: &WorkedOnHere, name: &str) -> Result<(), Failure> {
     match is_done {
         true => Ok(()),
         false => Err(Failure::failed(format!(
-            "stopped; `trestle reindex work {name}` goes on where it was"
+            "stopped; `trestle reindex work {name}` continues"
         ))),
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct ApplyFlags {
     /// The route file
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Only let the server check it
+    /// Only check it at the server
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]

@@ -17,7 +17,7 @@ pub(crate) struct CheckFlags {
     /// The files
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// A model whose entities the routes speak of; may be given more than once
+    /// A model with the entities that the routes name; may be given more than once
     #[arg(long = "model", value_name = "FILE")]
     models: Vec<PathBuf>,
     /// Print one JSON object per line: each problem, then a summary of each file

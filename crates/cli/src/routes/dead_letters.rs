@@ -26,11 +26,11 @@ pub(crate) struct DeadLettersFlags {
 /// What can be done with dead letters, besides listing and replaying them.
 #[derive(Debug, Subcommand)]
 enum DeadLettersCommand {
-    /// Show one, whole
+    /// Show one dead letter
     Show(ShowFlags),
-    /// Give some to another route, which can replay them
+    /// Move dead letters to another route, which can replay them
     Move(MoveFlags),
-    /// Forget some for good
+    /// Delete dead letters
     Drop(DropFlags),
 }
 

@@ -1,4 +1,4 @@
-//! Opens the destinations of routes, for whoever runs them.
+//! Opens the targets of routes.
 
 use parking_lot::Mutex;
 use std::collections::HashSet;

@@ -39,19 +39,19 @@ pub(crate) struct RunFlags {
     /// The route file, or a model with routes
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// A model whose entities the routes speak of; may be given more than once
+    /// A model with the entities that the routes name; may be given more than once
     #[arg(long = "model", value_name = "FILE")]
     models: Vec<PathBuf>,
-    /// Keep places and dead letters in this directory, made if there is none, instead of at the endpoint
+    /// Store checkpoints and dead letters in this directory, created if it does not exist, instead of at the endpoint
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// Look for changes this often
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
     poll: Duration,
-    /// First try again what was given up
+    /// Replay all dead letters first, then go on delivering changes
     #[arg(long)]
     replay: bool,
-    /// Forget routes that ran here before and are not in the file; what waits for them becomes dead letters
+    /// Remove routes that ran here before and are not in the file; changes that they have not delivered become dead letters
     #[arg(long)]
     replace: bool,
     #[command(flatten)]

@@ -15,7 +15,7 @@ use trestle_env::{Timestamp, iso_8601_millis};
 /// Flags of `trestle routes status`.
 #[derive(Debug, Args)]
 pub(crate) struct StatusFlags {
-    /// Look again every second, until told to stop
+    /// Repeat every second until Ctrl-C
     #[arg(long)]
     watch: bool,
     /// Print JSON

@@ -47,7 +47,7 @@ pub(super) struct GatewayRoutes {
     view: Mutex<Option<Arc<Routes>>>,
     /// Without routes at work: reads what is stored.
     stored: Routes,
-    /// There are routes, or somebody wants some.
+    /// There are routes, or a call needs them.
     is_needed: AtomicBool,
     is_over: AtomicBool,
 }

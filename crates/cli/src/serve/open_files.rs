@@ -22,7 +22,7 @@ fn raise_limit() -> Option<usize> {
     raised.current = limit.maximum;
     let allowed = match setrlimit(Resource::Nofile, raised) {
         Ok(()) => raised.current,
-        // Some systems call a limit unlimited that they do not let anybody reach.
+        // Some systems report an unlimited value that no process can reach.
         Err(_) => limit.current,
     };
     allowed.and_then(|files| usize::try_from(files).ok())

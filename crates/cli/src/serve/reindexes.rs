@@ -20,10 +20,10 @@ impl ServerReindexes {
         match workers.resume().await {
             Ok(resumed) => {
                 for job in resumed {
-                    tracing::info!("reindex {} of table {} goes on", job.name, job.table);
+                    tracing::info!("reindex {} of table {} continues", job.name, job.table);
                 }
             }
-            Err(error) => tracing::error!("no reindex goes on: {error}"),
+            Err(error) => tracing::error!("reindexes cannot continue: {error}"),
         }
         let runtime = runtime.clone();
         Self { workers, runtime }

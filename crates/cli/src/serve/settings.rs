@@ -248,7 +248,7 @@ fn hosts(text: &str) -> Result<Vec<String>, Failure> {
         .find(|host| *host != "*" && host.contains(['/', '*', ' ', '@']))
     {
         Some(host) => Err(Failure::usage(format!(
-            "server.allowed_hosts: `{host}` is no name of a host; write db.example, or * for all"
+            "server.allowed_hosts: `{host}` is not a host name; write db.example, or * for all"
         ))),
         None => Ok(hosts),
     }

@@ -32,7 +32,7 @@ impl Show {
         }
     }
 
-    /// Prints a change. An error means that nobody reads any more.
+    /// Prints a change. An error means that the reader is gone.
     pub(crate) fn change(self, change: &Change) -> io::Result<()> {
         if self.json {
             self.json(&change.to_json())

@@ -222,7 +222,7 @@ fn a_bookmark_that_does_not_fit_is_refused_and_not_recommended() {
     let (_, refused) = of_wf(&home, &server, 2, &["--yes", "--after", "garbage"]);
     assert!(refused.contains("garbage"), "{refused}");
     assert!(refused.contains("leave it out"), "{refused}");
-    assert!(!refused.contains("goes on"), "{refused}");
+    assert!(!refused.contains("to continue"), "{refused}");
     let steps = ["--yes", "--json", "--rows-per-step", "10", "--steps", "1"];
     let (said, _) = of_wf(&home, &server, 0, &steps);
     let first: Value = serde_json::from_str(&said).unwrap();
@@ -241,7 +241,7 @@ fn a_bookmark_that_does_not_fit_is_refused_and_not_recommended() {
     ];
     let (_, refused) = ended(home.path(), 1, &of_other);
     assert!(refused.contains("leave --after out"), "{refused}");
-    assert!(!refused.contains("goes on"), "{refused}");
+    assert!(!refused.contains("to continue"), "{refused}");
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn a_flag_injects_faults_with_a_warning_and_callers_may_replace_them() {
         refused["message"]
             .as_str()
             .unwrap()
-            .contains("`slow` is no fault"),
+            .contains("`slow` is not a fault"),
         "{refused}"
     );
     assert_eq!(admin(&server, "set-faults", json!({ "rules": [] })).0, 200);

@@ -169,6 +169,6 @@ fn a_server_goes_on_with_its_reindexes_after_kill_9() {
     );
     assert_eq!(out(&served.reindex(&["gaps", "one"])), "");
     let (_, log) = server.stop();
-    assert!(log.contains("reindex one of table works goes on"), "{log}");
+    assert!(log.contains("reindex one of table works continues"), "{log}");
     assert!(log.contains("reindex one is done"), "{log}");
 }

@@ -196,7 +196,7 @@ fn the_problems_of_a_file_are_told_with_their_places_and_change_nothing() {
     let told = said(7, &["apply", "wrong.toml"]);
     for says in [
         "wrong.toml:2:1: error: route `a`: unknown field `tabel`\n  help: ",
-        "the routes cannot be used: wrong.toml; docs/routes.md",
+        "the routes cannot be used: wrong.toml; docs/reference/routes.md",
     ] {
         assert!(told.contains(says), "{says}\n{told}");
     }

@@ -44,3 +44,14 @@ fn dynamodb_locals_help_is_the_servers() {
         assert!(help.contains(text), "{help}");
     }
 }
+
+#[test]
+fn the_reference_of_the_command_line_is_what_the_program_prints() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
+    let documented = std::fs::read_to_string(path).unwrap();
+    let printed = String::from_utf8(run(Path::new("."), &["print-reference"]).stdout).unwrap();
+    assert!(
+        documented == printed,
+        "run `cargo run -p trestle-cli -- print-reference > docs/reference/cli.md`"
+    );
+}

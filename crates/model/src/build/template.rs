@@ -63,7 +63,7 @@ impl Builder<'_, '_, '_> {
                 self.problems.error(
                     source.at,
                     subject.says(&reason),
-                    "see the reference of key templates in docs/model-reference.md",
+                    "see the reference of key templates in docs/reference/model-file.md",
                 );
                 return None;
             }

@@ -285,7 +285,7 @@ fn templates_that_cannot_be_read_or_do_not_fit() {
         "order#{customer",
         11,
         "has a `{` that is not closed",
-        "model-reference.md",
+        "model-file.md",
     );
     check(
         "order#{customer}",

@@ -120,7 +120,10 @@ fn faults(schema: &Value, value: &Value, at: &str) -> Vec<String> {
 
 #[test]
 fn the_examples_of_the_reference_load() {
-    let path = format!("{}/../../docs/model-reference.md", env!("CARGO_MANIFEST_DIR"));
+    let path = format!(
+        "{}/../../docs/reference/model-file.md",
+        env!("CARGO_MANIFEST_DIR")
+    );
     let page = std::fs::read_to_string(path).unwrap();
     let examples = page.split("```toml\n").skip(1);
     let examples = examples.map(|rest| rest.split("```").next().unwrap());

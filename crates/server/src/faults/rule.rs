@@ -129,9 +129,9 @@ impl<'a> Parts<'a> {
     }
 
     fn take(&mut self, part: &str) -> Result<(), String> {
-        let (name, value) = part
-            .split_once('=')
-            .ok_or_else(|| format!("`{part}` is no part; write name=value, where the name is {PARTS}"))?;
+        let (name, value) = part.split_once('=').ok_or_else(|| {
+            format!("`{part}` is not a part of a rule; write name=value, where the name is {PARTS}")
+        })?;
         let (name, value) = (name.trim(), value.trim());
         match name {
             "operation" => self.operations.push(operation(value)?),
@@ -141,7 +141,7 @@ impl<'a> Parts<'a> {
             "seed" => once(name, &mut self.seed, whole(name, value)?)?,
             "times" => once(name, &mut self.times, whole(name, value)?)?,
             "ms" => once(name, &mut self.ms, whole(name, value)?)?,
-            _ => return Err(format!("`{name}` is no part of a rule; there are {PARTS}")),
+            _ => return Err(format!("`{name}` is not a part of a rule; the parts are {PARTS}")),
         }
         Ok(())
     }
@@ -171,7 +171,9 @@ fn fault(name: &str, ms: Option<u64>) -> Result<Fault, String> {
         ("unknown", _) => Fault::Unknown,
         _ => {
             let names = Fault::NAMES.join(", ");
-            return Err(format!("`{name}` is no fault; a rule begins with one of {names}"));
+            return Err(format!(
+                "`{name}` is not a fault; a rule begins with one of {names}"
+            ));
         }
     };
     match ms {
@@ -182,7 +184,7 @@ fn fault(name: &str, ms: Option<u64>) -> Result<Fault, String> {
 
 fn operation(name: &str) -> Result<OperationName, String> {
     name.parse().map_err(|_| {
-        format!("`operation={name}` is no operation; write it as DynamoDB does, such as UpdateItem")
+        format!("`operation={name}` is not an operation; write it as DynamoDB does, such as UpdateItem")
     })
 }
 
@@ -190,12 +192,12 @@ fn share(value: &str) -> Result<f64, String> {
     let share = value.parse().ok();
     share
         .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| format!("`share={value}` is no share; it goes from 0 (none) to 1 (all), such as 0.1"))
+        .ok_or_else(|| format!("`share={value}` is not a share from 0 (none) to 1 (all), such as 0.1"))
 }
 
 fn whole(name: &str, value: &str) -> Result<u64, String> {
     let number = value.parse();
-    number.map_err(|_| format!("`{name}={value}` is no whole number from 0 up"))
+    number.map_err(|_| format!("`{name}={value}` is not a whole number of 0 or more"))
 }
 
 fn once<T>(name: &str, slot: &mut Option<T>, value: T) -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! What lies where in a data directory, and which version wrote it. `docs/format.md` is the long form.
+//! What lies where in a data directory, and which version wrote it. `docs/internals/format.md` is the long form.
 
 use super::guard::WAY_OUT;
 use super::keyspaces;
@@ -241,7 +241,7 @@ impl Directory {
             if self.engine().exists() {
                 let way_out = format!(
                     "restore the file, or write it anew with the one line {FORMAT_NAME} {FORMAT_VERSION}, which every directory \
-                     has so far (docs/format.md)"
+                     has so far (docs/internals/format.md)"
                 );
                 return Err(self.refuse("holds a database", &way_out));
             }
@@ -275,7 +275,7 @@ fn check_version(path: &Path, bytes: &[u8]) -> Result<()> {
         ),
         Some(older) => format!(
             "{path} says format {older}; this program reads format {FORMAT_VERSION}. \
-             docs/format.md says how to bring the directory up to date."
+             docs/internals/format.md says how to bring the directory up to date."
         ),
         None => format!(
             "{path} does not hold \"{FORMAT_NAME} <number>\". If this is a Trestle directory, restore the file \

@@ -99,7 +99,7 @@ fn other_versions_are_refused_with_a_way_out() {
     fs::write(&format, "trestle-store 2\n").unwrap();
     assert!(refusal(&dir).contains("newer version of Trestle"));
     fs::write(&format, "trestle-store 0\n").unwrap();
-    assert!(refusal(&dir).contains("docs/format.md"));
+    assert!(refusal(&dir).contains("docs/internals/format.md"));
     for garbage in [
         b"".as_slice(),
         b"\xff\xfe",

@@ -1,10 +1,10 @@
-//! The destinations in docs/targets.md can be opened as they stand there.
+//! The destinations in docs/reference/targets.md can be opened as they stand there.
 
 use crate::batches::{surroundings, try_open};
 
 #[test]
 fn every_destination_of_the_documentation_opens() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/targets.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/targets.md");
     let page = std::fs::read_to_string(path).unwrap();
     let mut opened = 0;
     for line in page.lines().filter(|line| line.starts_with("target = ")) {

@@ -18,7 +18,7 @@ const CUTS: u64 = 12;
 /// What a message must have of these: what to do next.
 const WAYS_OUT: [&str; 4] = [
     "trestle restore",
-    "docs/format.md",
+    "docs/internals/format.md",
     "restore the file",
     "newer version",
 ];

@@ -1,4 +1,4 @@
-//! The snippets of `docs/typed-client.md`, as they stand there: compiled, run, and compared with the page.
+//! The snippets of `docs/model/typed-client.md`, as they stand there: compiled, run, and compared with the page.
 
 use std::sync::Arc;
 
@@ -226,20 +226,32 @@ fn the_guide_does_what_it_says() -> Result<(), Box<dyn std::error::Error>> {
 
 #[test]
 fn every_snippet_of_the_guide_stands_in_a_file_that_is_compiled() {
+    let sources = [
+        "tests/it/guide.rs",
+        "tests/it/large_values.rs",
+        "examples/manhunt.rs",
+        "examples/shop.toml",
+        "../../apps/klayers/src/expiry.rs",
+        "../../apps/klayers/routes.toml",
+    ];
+    let snippets = compiled_snippets("../../docs/model/typed-client.md", &sources);
+    assert!(snippets > 8, "{snippets}");
+}
+
+#[test]
+fn the_program_of_the_first_five_minutes_is_an_example() {
+    let sources = ["examples/five_minutes.rs", "examples/shop.toml"];
+    assert_eq!(compiled_snippets("../../docs/start/rust.md", &sources), 2);
+}
+
+/// How many snippets of Rust and TOML a page has; each is in one of the sources.
+fn compiled_snippets(page: &str, sources: &[&str]) -> usize {
     let read = |path: &str| {
         let path = format!("{}/{path}", env!("CARGO_MANIFEST_DIR"));
         std::fs::read_to_string(path).unwrap()
     };
-    let page = read("../../docs/typed-client.md");
-    let sources = [
-        read("tests/it/guide.rs"),
-        read("tests/it/large_values.rs"),
-        read("examples/manhunt.rs"),
-        read("examples/shop.toml"),
-        read("../../apps/klayers/src/expiry.rs"),
-        read("../../apps/klayers/routes.toml"),
-    ]
-    .map(|source| trimmed(&source));
+    let page = read(page);
+    let sources: Vec<_> = sources.iter().map(|source| trimmed(&read(source))).collect();
     let mut snippets = 0;
     let mut blocks = page.split("```");
     while let (Some(_), Some(block)) = (blocks.next(), blocks.next()) {
@@ -254,7 +266,7 @@ fn every_snippet_of_the_guide_stands_in_a_file_that_is_compiled() {
             }
         }
     }
-    assert!(snippets > 8, "{snippets}");
+    snippets
 }
 
 /// Without the indentation, which depends on where a line stands.

@@ -91,7 +91,7 @@ fn refusal(outcome: Result<(), Error>) -> String {
     outcome.unwrap_err().to_string()
 }
 
-/// What stands in `docs/typed-client.md`.
+/// What stands in `docs/model/typed-client.md`.
 async fn guide(db: &Registry<Embedded>) -> Result<(), Box<dyn std::error::Error>> {
     let (tarball, fixed) = (bytes(1, 1_000_000), bytes(2, 1_000_000));
     let payload = db.write_large(&tarball).await?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// What helps when a file is damaged. Ends every message about one.
 pub(in crate::fjall_store) const WAY_OUT: &str = "Nothing was changed. Copy the directory first. Then put the file back \
-     from a copy of the same moment, or restore a backup with `trestle restore`. docs/format.md, \"When a start is \
+     from a copy of the same moment, or restore a backup with `trestle restore`. docs/internals/format.md, \"When a start is \
      refused\", says more";
 
 /// A file that is not what was written.
