@@ -38,7 +38,7 @@ fn row(part: Part) -> PreviewedRow {
     PreviewedRow {
         table: part.table,
         key: part.key,
-        before: part.old.as_deref().map(Item::clone),
+        before: part.old.as_deref().cloned(),
         after: match part.becomes {
             Becomes::Replaced(new) | Becomes::Changed(new) => Some(Item::clone(&new)),
             Becomes::Removed | Becomes::Unchanged => None,

@@ -285,7 +285,9 @@ class Administration(unittest.TestCase):
         self.until(lambda: len(self.call("list-dead-letters", route="changes")["dead_letters"]) == 3)
         self.assertIsNotNone(self.call("list-routes")["routes"][0]["last_error"])
         tried = self.call("try-route", route="changes")
-        self.assertEqual(("shop", tried["looked_at"]), (tried["table"], tried["taken"]))
+        self.assertEqual("shop", tried["table"])
+        # Rows that a migration moved are looked at, and not taken.
+        self.assertTrue(3 <= tried["taken"] < tried["looked_at"], tried)
         pattern = {"new": {"customer": ["hedy"]}}
         tried = self.call("try-route", table="shop", entities=["customer"], events=["insert"], pattern=pattern)
         self.assertEqual((1, "hedy"), (tried["taken"], tried["changes"][0]["new"]["customer"]))
