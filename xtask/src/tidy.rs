@@ -2,6 +2,7 @@
 
 mod arrows;
 mod book;
+mod commands;
 mod glossary;
 mod links;
 mod metrics;
@@ -17,6 +18,7 @@ pub(crate) fn faults(repository: &Repository) -> Vec<String> {
     let checks = [
         arrows::faults,
         book::faults,
+        commands::faults,
         glossary::faults,
         links::faults,
         metrics::faults,

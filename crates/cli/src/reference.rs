@@ -4,7 +4,7 @@ use crate::args::Cli;
 use crate::exit::EXIT_CODES;
 use crate::server_flags::ServerFlags;
 use clap::builder::StyledStr;
-use clap::{Arg, Args as _, Command, CommandFactory as _};
+use clap::{Arg, ArgAction, Args as _, Command, CommandFactory as _};
 
 const HEAD: &str = "# Command line
 
@@ -55,7 +55,7 @@ fn describe(command: &Command, server: &Command, parts: &mut Vec<String>) {
     let own: Vec<&Arg> = command
         .get_arguments()
         .filter(|arg| !asks_server || !server.get_arguments().any(|flag| is_same(arg, flag)))
-        .filter(|arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str()))
+        .filter(|arg| !arg.is_hide_set() && !is_everywhere(arg))
         .collect();
     if !own.is_empty() {
         parts.push(table(own));
@@ -68,6 +68,14 @@ fn describe(command: &Command, server: &Command, parts: &mut Vec<String>) {
     for inner in visible(command) {
         describe(inner, server, parts);
     }
+}
+
+/// `--help`, which every command has.
+fn is_everywhere(arg: &Arg) -> bool {
+    matches!(
+        arg.get_action(),
+        ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version
+    )
 }
 
 fn is_same(one: &Arg, other: &Arg) -> bool {

@@ -19,7 +19,9 @@ pub(crate) fn faults(repository: &Repository) -> Vec<String> {
         for name in names(repository.text(page).unwrap_or_default()) {
             let of_series = SERIES.iter().find_map(|suffix| name.strip_suffix(suffix));
             if !is_made(name) && !of_series.is_some_and(is_made) {
-                faults.push(format!("{page} names trestle_{name}, which {SOURCES} does not make."));
+                faults.push(format!(
+                    "{page} names trestle_{name}, which {SOURCES} does not make."
+                ));
             }
         }
     }
@@ -42,7 +44,10 @@ mod tests {
     fn faults_of(page: &str) -> Vec<String> {
         faults(&Repository::of(&[
             ("docs/operate/metrics.md", page),
-            ("crates/server/src/metrics/routes.rs", r#"("latency_seconds", "route_parked")"#),
+            (
+                "crates/server/src/metrics/routes.rs",
+                r#"("latency_seconds", "route_parked")"#,
+            ),
         ]))
     }
 
@@ -52,7 +57,9 @@ mod tests {
         assert_eq!(faults_of(page), Vec::<String>::new());
         assert_eq!(
             faults_of("trestle_route_gone"),
-            ["docs/operate/metrics.md names trestle_route_gone, which crates/server/src/metrics does not make."]
+            [
+                "docs/operate/metrics.md names trestle_route_gone, which crates/server/src/metrics does not make."
+            ]
         );
     }
 }
