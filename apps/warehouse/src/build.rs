@@ -65,7 +65,8 @@ impl Service {
             self.fail(spec, locale, format!("{error}{again}")).await?;
             return if is_final { Ok(()) } else { Err(error) };
         }
-        self.finish(spec).await
+        while !self.finish(spec).await? {}
+        Ok(())
     }
 
     /// Adds a build that was made elsewhere: a tarball with a folder `dist`, or single files. A locale that is there is a
@@ -84,7 +85,7 @@ impl Service {
             files => files.to_vec(),
         };
         self.store(publication, &publication.row(), false).await?;
-        if !self.add_build(spec, locale, files).await? {
+        if !self.add_build(spec, locale, files, None).await? {
             return Err(Error::Conflict(there));
         }
         // The first version is used at once. A later one waits for a promotion, when all its locales are there.
@@ -105,14 +106,15 @@ impl Service {
             env: spec.env,
             locale,
         };
-        let files = self.setup.bundler.bundle(source).await;
-        let files = files.map_err(Error::Invalid)?;
-        self.add_build(spec, locale, files).await.map(drop)
+        let bundler = &self.setup.bundler;
+        let files = bundler.bundle(source).await.map_err(Error::Invalid)?;
+        let built = self.add_build(spec, locale, files, Some(bundler.name()));
+        built.await.map(drop)
     }
 
     /// Stores and verifies files and their compressed twins, then writes the rows that name them. Says whether it was this call
-    /// that wrote them.
-    async fn add_build(&self, spec: &Spec, locale: &str, files: Vec<File>) -> Result<bool> {
+    /// that wrote them. Without a bundler, they were made elsewhere.
+    async fn add_build(&self, spec: &Spec, locale: &str, files: Vec<File>, by: Option<&str>) -> Result<bool> {
         let Spec { name, env, version } = spec;
         if files.is_empty() {
             return Err(Error::invalid(format!("{spec} made no files")));
@@ -160,7 +162,9 @@ impl Service {
         let previous = heads.find(|head| head.locale == locale);
         build.previous_build_id = previous.map(|head| head.build_id);
         build.cdn_url = Some(assets.url.clone());
-        let event = self.event(spec, Some(locale), EventType::Complete, "built");
+        build.bundler = by.map(str::to_owned);
+        let made = format!("built by {}", by.unwrap_or("another program"));
+        let event = self.event(spec, Some(locale), EventType::Complete, &made);
         let writes = self.db.transaction().with(self.db.put(&build).if_not_exists());
         let written = writes.with(self.db.put(&event)).commit().await.held()?;
         Ok(written.is_some())

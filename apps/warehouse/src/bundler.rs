@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io};
 
@@ -40,8 +41,34 @@ pub struct File {
 /// Builds packages.
 #[async_trait]
 pub trait Bundler: Send + Sync {
+    /// Its name, for the rows of builds.
+    fn name(&self) -> &'static str;
+
     /// The files for an environment and a locale, or why there are none.
     async fn bundle(&self, source: Source<'_>) -> Result<Vec<File>, String>;
+}
+
+/// The program esbuild that is named, or else found; without one, the files that packages bring along. The log says which it is.
+#[must_use]
+pub fn bundler(named: Option<PathBuf>) -> Arc<dyn Bundler> {
+    let Some(program) = named.or_else(installed) else {
+        let way_out = "to bundle them, run `npm install esbuild` here or name the program with --esbuild";
+        tracing::info!("there is no esbuild, so files of packages are taken as they are; {way_out}");
+        return Arc::new(Files);
+    };
+    let path = program.display();
+    tracing::info!("packages are bundled by {path}; --esbuild names another program");
+    // It runs in the folder of a package, where a path that is not absolute would mean another file.
+    Arc::new(Esbuild(std::path::absolute(&program).unwrap_or(program)))
+}
+
+/// esbuild where npm installs programs below this folder, or on the `PATH`.
+fn installed() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let npm = PathBuf::from("node_modules/.bin");
+    let folders = std::iter::once(npm).chain(std::env::split_paths(&path));
+    let mut programs = folders.map(|folder| folder.join("esbuild"));
+    programs.find(|program| program.is_file())
 }
 
 impl Source<'_> {
@@ -52,29 +79,14 @@ impl Source<'_> {
 }
 
 /// The program esbuild of npm. In the code, `process.env.LOCALE` is the locale, `process.env.NODE_ENV` the environment.
-#[derive(Clone, Debug)]
-pub struct Esbuild(PathBuf);
-
-impl Esbuild {
-    /// The program at this path. It runs in the folder of a package, where a path that is not absolute would mean another file.
-    pub fn at(program: impl Into<PathBuf>) -> Self {
-        let program = program.into();
-        Self(std::path::absolute(&program).unwrap_or(program))
-    }
-
-    /// Where npm installs programs below this folder, or on the `PATH`.
-    #[must_use]
-    pub fn find() -> Option<Self> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let npm = PathBuf::from("node_modules/.bin");
-        let mut folders = std::iter::once(npm).chain(std::env::split_paths(&path));
-        let program = |folder: PathBuf| Some(folder.join("esbuild")).filter(|program| program.is_file());
-        folders.find_map(program).map(Self::at)
-    }
-}
+struct Esbuild(PathBuf);
 
 #[async_trait]
 impl Bundler for Esbuild {
+    fn name(&self) -> &'static str {
+        "esbuild"
+    }
+
     async fn bundle(&self, source: Source<'_>) -> Result<Vec<File>, String> {
         let said = |error: io::Error| format!("{}: {error}", self.0.display());
         let out = tempfile::tempdir().map_err(said)?;
@@ -104,6 +116,10 @@ pub struct Files;
 
 #[async_trait]
 impl Bundler for Files {
+    fn name(&self) -> &'static str {
+        "files"
+    }
+
     async fn bundle(&self, source: Source<'_>) -> Result<Vec<File>, String> {
         let (dist, entry) = (source.folder.join("dist"), source.entry());
         let mut folders = [dist.join(source.locale), dist].into_iter();

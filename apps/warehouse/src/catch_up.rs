@@ -43,12 +43,9 @@ impl Service {
         let builds = self.builds(spec).await?;
         let mut lacking = self.locales_of(&spec.name, &spec.version).await?;
         lacking.retain(|locale| builds.iter().all(|build| build.locale != *locale));
-        let mut writes = self.db.transaction();
+        let (mut writes, newer) = (self.db.transaction(), StatusPromote::Newer);
         let jobs = match self.begun_of(spec).await? {
-            None if !lacking.is_empty() => {
-                self.begin(&mut writes, spec, &lacking, StatusPromote::Newer)
-                    .await?
-            }
+            None if !lacking.is_empty() => self.begin(&mut writes, spec, &lacking, newer).await?,
             _ => jobs(spec, &lacking),
         };
         // If another one has begun it meanwhile, its jobs are on their way.

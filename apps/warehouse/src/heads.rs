@@ -16,6 +16,19 @@ impl Service {
     /// With `from`, only if that is the version in use. With `tag`, the tag of the environment names it as well. Says whether it
     /// is in use now.
     pub async fn promote(&self, spec: &Spec, from: Option<&Version>, tag: bool) -> Result<bool> {
+        let done = self.try_promote(spec, from, tag).await?;
+        let first = format!("another promotion of {} in {} came first", spec.name, spec.env);
+        done.ok_or_else(|| Error::Conflict(format!("{first}; look at the head and try again")))
+    }
+
+    /// The same, however often other promotions come first: what they did is looked at each time.
+    pub(crate) async fn promote_in_turn(&self, spec: &Spec, tag: bool) -> Result<()> {
+        while self.try_promote(spec, None, tag).await?.is_none() {}
+        Ok(())
+    }
+
+    /// Promotes a version; `None` if another write came first.
+    async fn try_promote(&self, spec: &Spec, from: Option<&Version>, tag: bool) -> Result<Option<bool>> {
         let Spec { name, env, version } = spec;
         let release = self.db.release(name, *env).await?;
         let current = release.as_ref().map(|release| &release.version);
@@ -42,10 +55,7 @@ impl Service {
             (false, self.ask(&mut writes, spec, status).await?)
         };
         let done = self.commit(writes, &jobs).await?;
-        done.map(|()| is_used).ok_or_else(|| {
-            let first = format!("another promotion of {name} in {env} came first");
-            Error::Conflict(format!("{first}; look at the head and try again"))
-        })
+        Ok(done.map(|()| is_used))
     }
 
     /// Goes back to the version that was in use before the present one, or to a given one.

@@ -65,7 +65,7 @@ impl Service {
                 version,
                 because,
             } => self.trigger(name, version, because).await,
-            Job::Promote { spec, tag } => self.promote(spec, None, *tag).await.map(drop),
+            Job::Promote { spec, tag } => self.promote_in_turn(spec, *tag).await,
         };
         match done {
             Err(error @ (Error::NotFound(_) | Error::Invalid(_))) => {

@@ -23,7 +23,7 @@ mod spec;
 mod status;
 mod webhooks;
 
-pub use bundler::{Bundler, Esbuild, File, Files, Source};
+pub use bundler::{Bundler, File, Files, Source, bundler};
 pub use catch_up::CaughtUp;
 pub use jobs::{JOBS, Job};
 pub use lines::Line;

@@ -36,10 +36,8 @@ impl Service {
         let missing = format!("release line of {pkg}");
         let found = self.db.line(pkg, version.or_not_found(&missing)?);
         let found = found.gather().await?;
-        let dependents = found.release_line_dep.into_iter();
-        let dependents = dependents
-            .map(|dep| (dep.dependent, dep.dependent_version))
-            .collect();
+        let version_of = |dep: ReleaseLineDep| (dep.dependent, dep.dependent_version);
+        let dependents = found.release_line_dep.into_iter().map(version_of).collect();
         let line = found.release_line.or_not_found(&missing)?;
         Ok(Line { line, dependents })
     }

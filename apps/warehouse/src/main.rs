@@ -9,7 +9,7 @@ use std::sync::Arc;
 use clap::{Args, Parser};
 use trestle::app::{self, DatabaseFlags, Loopback, PublicFiles, Webhooks};
 use trestle::{Embedded, Options};
-use warehouse::{Bundler, Esbuild, Files, Service, Setup, api, demo};
+use warehouse::{Service, Setup, api, bundler, demo};
 
 /// A registry of npm packages that builds them for environments and locales.
 #[derive(Parser)]
@@ -94,15 +94,10 @@ impl Door {
         let assets = data.join("assets").to_string_lossy().into_owned();
         let assets = self.assets.as_deref().unwrap_or(&assets);
         let cdn_url = self.cdn_url.clone().unwrap_or_else(|| format!("{url}/cdn"));
-        let esbuild = self.esbuild.clone().map(Esbuild::at).or_else(Esbuild::find);
-        let bundler: Arc<dyn Bundler> = match esbuild {
-            Some(esbuild) => Arc::new(esbuild),
-            None => Arc::new(Files),
-        };
         let assets = PublicFiles::open(assets, self.s3_endpoint.as_deref(), &cdn_url);
         Ok(Setup {
             assets: assets.map_err(|error| format!("--assets: {error}"))?,
-            bundler,
+            bundler: bundler(self.esbuild.clone()),
             hooks: Webhooks::new(self.webhook.iter().map(String::as_str))?,
             base_url: self.base_url.clone().unwrap_or_else(|| url.to_owned()),
             builds_at_once: self.builds_at_once,

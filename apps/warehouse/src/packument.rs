@@ -24,14 +24,9 @@ impl Service {
             let created = row.created_at.as_ref().map(ToString::to_string);
             times.insert(row.version.to_string(), created.into());
         }
-        Ok(json!({
-            "_id": name,
-            "name": name,
-            "description": package.description,
-            "dist-tags": tags,
-            "versions": versions,
-            "time": times,
-        }))
+        let told = json!({ "_id": name, "name": name, "description": package.description,
+            "dist-tags": tags, "versions": versions, "time": times });
+        Ok(told)
     }
 
     /// The manifest of a version, with the URL of its tarball here.

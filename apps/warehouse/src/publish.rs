@@ -179,9 +179,8 @@ fn described(publication: &Publication, there: Option<&Package>) -> Package {
 /// The texts in a list; none of what is no list.
 fn texts(value: &AttributeValue) -> BTreeSet<String> {
     let members = value.as_l().into_iter().flatten();
-    let texts = members
-        .filter_map(AttributeValue::as_s)
-        .filter(|text| !text.is_empty());
+    let texts = members.filter_map(AttributeValue::as_s);
+    let texts = texts.filter(|text| !text.is_empty());
     texts.map(str::to_owned).collect()
 }
 
@@ -193,10 +192,8 @@ fn built_in(manifest: &Manifest, parents: &[Package]) -> BTreeSet<String> {
     let own = manifest.get("locales").map(from_plain_json);
     let mut common = own.as_ref().map(texts).unwrap_or_default();
     for parent in parents {
-        let theirs = parent
-            .extended
-            .as_ref()
-            .and_then(|extended| extended.get("locales"));
+        let extended = parent.extended.as_ref();
+        let theirs = extended.and_then(|extended| extended.get("locales"));
         if let Some(theirs) = theirs.filter(|theirs| theirs.as_l().is_some()).map(texts) {
             common.retain(|locale| theirs.contains(locale));
         }

@@ -44,9 +44,7 @@ impl fmt::Display for Spec {
 
 /// The locales in which a build is looked for, the best first: `es-MX`, then `es`, then `en-US`.
 #[must_use]
-pub fn locales_to_try(locale: &str) -> Vec<&str> {
+pub fn locales_to_try(locale: &str) -> [&str; 3] {
     let language = locale.split('-').next().unwrap_or(locale);
-    let mut locales = vec![locale, language, DEFAULT_LOCALE];
-    locales.dedup();
-    locales
+    [locale, language, DEFAULT_LOCALE]
 }

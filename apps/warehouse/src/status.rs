@@ -119,19 +119,19 @@ impl Service {
         Ok(())
     }
 
-    /// If all locales are done: says so, once, and lets the version be used if it is to be. Both in one commit. The job of which
-    /// it is the end comes again if another write was first.
-    pub(crate) async fn finish(&self, spec: &Spec) -> Result<()> {
+    /// If all locales are done: says so, once, and lets the version be used if it is to be. Both in one commit. Says whether that
+    /// is done, or need not be: if another write was first, what it did is to be looked at.
+    pub(crate) async fn finish(&self, spec: &Spec) -> Result<bool> {
         let begun = self.begun_of(spec).await?;
         let done = begun.filter(|begun| begun.progress.count >= begun.progress.total);
         let Some(Begun { status, .. }) = done else {
-            return Ok(());
+            return Ok(true);
         };
         let is_asked = status.promote == StatusPromote::Asked;
         let is_ready = self.has_all(spec, &status.locales).await?;
         // What was skipped and is asked for now is complete, and built all the same.
         if status.complete && !(is_asked && is_ready) {
-            return Ok(());
+            return Ok(true);
         }
         let left = match is_asked && !is_ready {
             true => StatusPromote::Asked,
@@ -154,8 +154,7 @@ impl Service {
                 }
             }
         }
-        let others = || Error::Busy(format!("the status of {spec} is being changed by others"));
-        self.commit(writes, &jobs).await?.ok_or_else(others)
+        Ok(self.commit(writes, &jobs).await?.is_some())
     }
 
     /// Whether there are builds, and one in each of these locales. Where some were skipped there is not.

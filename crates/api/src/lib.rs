@@ -26,6 +26,7 @@ mod operation;
 mod own_tables;
 mod partiql;
 mod pause;
+mod repeats;
 mod row_page;
 mod streams;
 mod table;
@@ -49,6 +50,7 @@ pub use operation::{Family, Operation, OperationName, Request, Response, UNSUPPO
 pub use own_tables::{OWN_TABLES, is_own_table, own_table_refusal};
 pub use partiql::*;
 pub use pause::{Pause, pause_after};
+pub use repeats::{count_repeats, note_repeat};
 pub use row_page::RowPage;
 pub use streams::*;
 pub use table::*;

@@ -20,13 +20,19 @@ pub struct RowCounts {
     pub left_out: u64,
     /// Rows that became dead letters.
     pub failed: u64,
-    /// Attempts after the first one.
+    /// Attempts after the first one, also those of the client of a remote endpoint.
     pub retries: u64,
-    /// Calls that the database or the target answered with throttling, an error of its own, or not at all.
+    /// Calls for rows that the database or the target answered with throttling, an error of its own, or not at all.
     pub throttled: u64,
 }
 
 impl RowCounts {
+    /// Counts calls that did not succeed and were made again.
+    pub(crate) fn add_repeats(&mut self, repeats: u64) {
+        self.throttled += repeats;
+        self.retries += repeats;
+    }
+
     /// Rows of which it is known what became of them.
     pub(crate) fn handled(&self) -> u64 {
         self.done + self.unchanged + self.gone + self.left_out + self.failed

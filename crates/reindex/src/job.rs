@@ -30,10 +30,22 @@ pub struct Reindex {
     pub entities: Option<EntityFilter>,
     /// When it started, in milliseconds since 1970.
     pub started_at: u64,
+    /// The work that is under way, or was the last; `None` before there was any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<WorkBegun>,
     /// When it ended.
     pub ended_at: Option<u64>,
     /// Whether it goes on.
     pub state: ReindexState,
+}
+
+/// When a process began to work on a reindex that no other process was at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkBegun {
+    /// In milliseconds since 1970.
+    pub at: u64,
+    /// Rows that had been read by then, those that were done again among them.
+    pub rows_before: u64,
 }
 
 /// A key attribute.

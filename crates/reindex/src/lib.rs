@@ -40,7 +40,9 @@ pub use error::ReindexError;
 pub use gap_page::GapPage;
 pub use gaps::{Against, KnownIds, OnGap};
 pub use host::{EndpointHost, ReindexHost};
-pub use job::{EntityFilter, KeyPart, Reindex, ReindexBudget, ReindexMode, ReindexScope, ReindexState};
+pub use job::{
+    EntityFilter, KeyPart, Reindex, ReindexBudget, ReindexMode, ReindexScope, ReindexState, WorkBegun,
+};
 pub use reindexer::{ReindexSetup, Reindexer};
 pub use row_letter::RowLetter;
 pub use start::{ReindexDestination, StartReindex, StartedReindex};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use trestle_api::{Database, Error};
+use trestle_api::{Database, Error, count_repeats};
 use trestle_env::{Alarm, Clock, Timestamp};
 use trestle_events::Typer;
 use trestle_item::Item;
@@ -117,10 +117,11 @@ impl Process {
     ) -> Result<T, Error> {
         let mut retries = 0;
         loop {
-            match call().await {
+            let (answer, repeats) = count_repeats(call()).await;
+            counts.add_repeats(repeats);
+            match answer {
                 Err(error) if is_transient(&error) && retries < CALL_RETRIES_MAX => {
-                    counts.throttled += 1;
-                    counts.retries += 1;
+                    counts.add_repeats(1);
                     self.pause.wait(retries).await;
                     retries += 1;
                 }

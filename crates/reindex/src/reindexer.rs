@@ -112,6 +112,7 @@ impl Reindexer {
             return Ok(job);
         }
         let process = Arc::new(self.process(&job)?);
+        self.note_work(name).await?;
         process.be_known(&job).await?;
         let mut workers = JoinSet::new();
         for number in 0..job.workers.max(1) as usize {

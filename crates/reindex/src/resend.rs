@@ -12,7 +12,7 @@ impl Reindexer {
     /// Lets the rows that were given up be tried again; says how many. They stay dead letters until they are done.
     pub async fn replay(&self, name: &str) -> Result<u64, ReindexError> {
         let job = self.to_reopen(name).await?;
-        let batch = batch_name(REPLAY);
+        let batch = batch_name("replay");
         let (mut replayed, mut after) = (0_u64, None);
         loop {
             let (letters, next) = self.state.letters(name, after.as_deref(), None).await?;
@@ -37,7 +37,8 @@ impl Reindexer {
         if wanted.is_empty() {
             return Ok(job);
         }
-        self.add(&job, by_ids(&job, &batch_name(RESEND), wanted)?).await?;
+        self.add(&job, by_ids(&job, &batch_name("resend"), wanted)?)
+            .await?;
         self.reopen(name).await
     }
 
@@ -61,7 +62,10 @@ impl Reindexer {
 
     async fn add(&self, job: &Reindex, items: Vec<WorkItem>) -> Result<(), ReindexError> {
         for item in items {
-            self.state.add_work(&job.name, &item).await?;
+            let is_again = true;
+            self.state
+                .add_work(&job.name, &WorkItem { is_again, ..item })
+                .await?;
         }
         Ok(())
     }
@@ -84,15 +88,7 @@ impl Reindexer {
     }
 }
 
-const REPLAY: &str = "replay";
-const RESEND: &str = "resend";
-
 /// Tells work items of one request from those of others.
 fn batch_name(what: &str) -> String {
     format!("{what}-{:016x}", ids::random_u64())
-}
-
-/// Whether a work item has rows that are done once more.
-pub(crate) fn is_again(id: &str) -> bool {
-    [REPLAY, RESEND].iter().any(|what| id.starts_with(what))
 }

@@ -1,7 +1,7 @@
 //! The rows of one page: each is tried, those that fail again by themselves, and those that keep failing become dead letters.
 
 use parking_lot::Mutex;
-use trestle_api::Error;
+use trestle_api::{Error, count_repeats};
 use trestle_item::Item;
 
 use crate::gaps::is_at_version;
@@ -86,7 +86,8 @@ async fn round(
         if some.is_empty() {
             break;
         }
-        let outcomes = step(process, job, &some).await;
+        let (outcomes, repeats) = count_repeats(step(process, job, &some)).await;
+        counts.add_repeats(repeats);
         for (row, outcome) in some.into_iter().zip(outcomes) {
             let (count, key) = match outcome {
                 RowOutcome::Done => (&mut counts.done, row.key),

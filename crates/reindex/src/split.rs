@@ -174,7 +174,10 @@ fn part(of: &WorkItem, partition: &Item, sort: &KeyPart, range: SortRange) -> Wo
         partition: partition.clone(),
         range,
     };
-    WorkItem::new(format!("{}-{}", of.id, row_id(&begin)), unit)
+    WorkItem {
+        is_again: of.is_again,
+        ..WorkItem::new(format!("{}-{}", of.id, row_id(&begin)), unit)
+    }
 }
 
 impl StateTable {

@@ -204,6 +204,7 @@ impl Reindexer {
             rows_estimated: table.item_count,
             entities: None,
             started_at: now.as_millis(),
+            work: None,
             ended_at: None,
             state: ReindexState::Preparing,
         })

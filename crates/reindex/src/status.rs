@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::job::{ReindexScope, ReindexState};
-use crate::resend::is_again;
 use crate::work_item::{LiveLeases, WorkItem, WorkLease, WorkUnit};
-use crate::{Reindex, ReindexError, Reindexer, RowCounts};
+use crate::{Reindex, ReindexError, Reindexer, RowCounts, WorkBegun};
 
 /// How a reindex is doing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,7 +33,8 @@ pub struct ReindexStatus {
     pub gaps: u64,
     /// How much is read, in percent.
     pub percent: f64,
-    /// Rows in a second since it started.
+    /// Rows in a second, in the work that is under way or was the last: since it was started, resumed, or given rows again. 0 while no
+    /// process works on it.
     pub rate: f64,
     /// Seconds until it is done at this rate, while it runs.
     pub seconds_left: Option<u64>,
@@ -70,24 +70,43 @@ impl Reindexer {
     pub async fn status(&self, name: &str) -> Result<ReindexStatus, ReindexError> {
         let job = self.state.job(name).await?.job;
         let live = self.live_leases();
+        let sum = self.work_sum(name, &live).await?;
+        let dead_letters = self.state.dead_letters(name).await?;
+        let processes = self.state.live_processes(name, &live).await?;
+        let rate = sum.rate(&job, processes, live.now.as_millis());
+        Ok(sum.status(&job, dead_letters, processes, rate))
+    }
+
+    /// Notes that work begins, unless another process is at it already.
+    pub(crate) async fn note_work(&self, name: &str) -> Result<(), ReindexError> {
+        let live = self.live_leases();
+        if self.state.live_processes(name, &live).await? > 0 {
+            return Ok(());
+        }
+        let begun = WorkBegun {
+            at: live.now.as_millis(),
+            rows_before: self.work_sum(name, &live).await?.rows_read(),
+        };
+        let change = |job: &mut Reindex| {
+            job.work = Some(begun);
+            Ok(true)
+        };
+        self.state.change_job(name, change).await.map(drop)
+    }
+
+    async fn work_sum(&self, name: &str, live: &LiveLeases) -> Result<WorkSum, ReindexError> {
         let mut sum = WorkSum::default();
         let mut after = None;
         loop {
             let (items, next) = self.state.work_page(name, after.as_deref(), None).await?;
             for item in &items {
-                sum.add(item, &live);
+                sum.add(item, live);
             }
             after = next;
             if after.is_none() {
-                break;
+                return Ok(sum);
             }
         }
-        let dead_letters = self.state.dead_letters(name).await?;
-        let processes = self.state.live_processes(name, &live).await?;
-        Ok(ReindexStatus {
-            processes,
-            ..sum.status(&job, dead_letters, live.now.as_millis())
-        })
     }
 }
 
@@ -100,6 +119,8 @@ struct WorkSum {
     named: u64,
     /// Rows that are done once more and are yet to be read: they are in the scope already.
     again: u64,
+    /// Those of them that were read.
+    again_read: u64,
     counts: RowCounts,
     held_up: Option<String>,
     workers: Vec<WorkerStatus>,
@@ -123,10 +144,10 @@ impl WorkSum {
             WorkUnit::Keys { keys } => keys.len() as u64,
             _ => 0,
         };
-        match is_again(&item.id) {
+        match item.is_again {
             true => {
                 self.again += named.saturating_sub(counts.read);
-                counts.read = 0;
+                self.again_read += std::mem::take(&mut counts.read);
             }
             false => self.named += named,
         }
@@ -140,7 +161,28 @@ impl WorkSum {
         }
     }
 
-    fn status(self, job: &Reindex, dead_letters: u64, now: u64) -> ReindexStatus {
+    /// All rows that were read, those that were done again among them.
+    fn rows_read(&self) -> u64 {
+        self.counts.read + self.again_read
+    }
+
+    /// Rows in a second in the work that is under way, or was the last.
+    fn rate(&self, job: &Reindex, processes: u64, now: u64) -> f64 {
+        let is_under_way = job.state == ReindexState::Running && processes > 0;
+        let Some(until) = job.ended_at.or(is_under_way.then_some(now)) else {
+            return 0.0;
+        };
+        // What an earlier version stored says only when it started.
+        let begun = job.work.unwrap_or(WorkBegun {
+            at: job.started_at,
+            rows_before: 0,
+        });
+        let seconds = until.saturating_sub(begun.at) as f64 / 1000.0;
+        let rows = self.rows_read().saturating_sub(begun.rows_before);
+        if seconds > 0.0 { rows as f64 / seconds } else { 0.0 }
+    }
+
+    fn status(self, job: &Reindex, dead_letters: u64, processes: u64, rate: f64) -> ReindexStatus {
         let counts = self.counts;
         let is_all_read = self.items > 0 && self.done == self.items;
         let rows = match is_all_read {
@@ -148,13 +190,6 @@ impl WorkSum {
             false => self.expected(job).max(counts.read),
         };
         let waiting = rows - counts.read + self.again;
-        let ended = job.ended_at.unwrap_or(now);
-        let seconds = ended.saturating_sub(job.started_at) as f64 / 1000.0;
-        let rate = if seconds > 0.0 {
-            counts.read as f64 / seconds
-        } else {
-            0.0
-        };
         let is_timed = job.state == ReindexState::Running && rate > 0.0;
         let route = match &job.mode {
             crate::ReindexMode::Send { route } => Some(route.clone()),
@@ -183,7 +218,7 @@ impl WorkSum {
             work_items: self.items,
             work_items_done: self.done,
             workers: self.workers,
-            processes: 0,
+            processes,
             held_up: self.held_up,
             started_at: job.started_at,
             ended_at: job.ended_at,

@@ -52,6 +52,8 @@ pub(crate) enum WorkUnit {
 pub(crate) struct WorkItem {
     pub(crate) id: String,
     pub(crate) unit: WorkUnit,
+    /// Whether its rows are in the scope already and are done once more.
+    pub(crate) is_again: bool,
     /// The key behind which the next page begins.
     pub(crate) position: Option<Item>,
     pub(crate) counts: RowCounts,
@@ -120,6 +122,7 @@ impl WorkItem {
         Self {
             id: id.into(),
             unit,
+            is_again: false,
             position: None,
             counts: RowCounts::default(),
             is_done: false,
@@ -129,9 +132,15 @@ impl WorkItem {
     }
 
     fn read(row: &Item) -> Result<Self, Error> {
+        let id = id_in(row)?;
         Ok(Self {
-            id: id_in(row)?,
             unit: from_json(row, "unit")?,
+            is_again: match row.get("again") {
+                Some(again) => again.as_bool().unwrap_or(false),
+                // What an earlier version stored says it by its id only.
+                None => id.starts_with("replay-") || id.starts_with("resend-"),
+            },
+            id,
             position: match row.contains_key("position") {
                 true => Some(from_json(row, "position")?),
                 false => None,
@@ -150,6 +159,7 @@ impl WorkItem {
         let mut row = key(&work_of(job), &self.id);
         row.insert("unit", to_json(&self.unit)?);
         row.insert("counts", to_json(&self.counts)?);
+        row.insert("again", self.is_again);
         row.insert("done", self.is_done);
         if let Some(position) = &self.position {
             row.insert("position", to_json(position)?);
@@ -339,5 +349,22 @@ impl StateTable {
             condition: "#owner = :owner",
         };
         self.update(key(&work_of(job), id), change).await.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_of_an_earlier_version_says_by_its_id_that_it_is_of_rows_once_more() {
+        let keys = WorkUnit::Keys { keys: Vec::new() };
+        let mut row = WorkItem::new("replay-17-000", keys.clone()).row("job").unwrap();
+        assert!(!WorkItem::read(&row).unwrap().is_again, "the field decides");
+        row.remove("again");
+        assert!(WorkItem::read(&row).unwrap().is_again);
+        let mut row = WorkItem::new("keys-000", keys).row("job").unwrap();
+        row.remove("again");
+        assert!(!WorkItem::read(&row).unwrap().is_again);
     }
 }

@@ -206,8 +206,7 @@ impl Worker {
             .await?;
         process.reads.owe((read.read_units - 1.0).max(0.0));
         counts.read += read.looked_at;
-        counts.throttled += read.unprocessed;
-        counts.retries += read.unprocessed;
+        counts.add_repeats(read.unprocessed);
         let finished = rows::handle(process, job, read.rows, &mut counts, &self.progress).await?;
         self.note_missing(job, &read.missing, &mut counts).await?;
         let may_have_letters = may_be_again || matches!(item.unit, WorkUnit::Keys { .. });

@@ -11,7 +11,7 @@ use crate::settings::{BadSettings, Settings};
 use bytes::Bytes;
 use std::sync::Arc;
 use tokio::runtime::Handle;
-use trestle_api::{Database, Error, Family, OperationName, Request, Response};
+use trestle_api::{Database, Error, Family, OperationName, Request, Response, note_repeat};
 use trestle_env::Timestamp;
 use trestle_http_client::{Client, Failure, HttpResponse, Outgoing, Repeat, request};
 use trestle_sigv4::Signer;
@@ -91,7 +91,8 @@ impl Remote {
         self.inner.clock.span(at)
     }
 
-    /// Sends a request: the outer error is of the way there, the inner one of the database. In a Tokio runtime only.
+    /// Sends a request: the outer error is of the way there, the inner one of the database. Each further try is noted for
+    /// [`count_repeats`](trestle_api::count_repeats). In a Tokio runtime only.
     pub async fn ask(&self, request: Request) -> Result<Result<Response, Error>, NoAnswer> {
         let call = self.inner.prepare(request);
         let mut tries = 1;
@@ -114,6 +115,7 @@ impl Remote {
                 return self.inner.result(&call, tried, tries);
             }
             paid = price;
+            note_repeat();
             tracing::debug!(operation = call.operation.as_str(), tries, "trying again");
             // The time is real time: the endpoint does not follow our clock.
             tokio::time::sleep(pause(tries)).await;

@@ -1,5 +1,6 @@
 //! Builds: each locale once, whatever happens on the way.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -9,6 +10,7 @@ use axum::routing::post;
 use axum::{Json, Router};
 use reqwest::Method;
 use serde_json::{Value, json};
+use warehouse::model::{NewStatusEvent, StatusEvent, StatusEventEventType};
 use warehouse::{Bundler, Env, File, Files, JOBS, Job, Source, Spec};
 
 use crate::support::{Pkg, Wishes, World};
@@ -52,6 +54,10 @@ struct Moody {
 
 #[async_trait]
 impl Bundler for Moody {
+    fn name(&self) -> &'static str {
+        "moody"
+    }
+
     async fn bundle(&self, source: Source<'_>) -> Result<Vec<File>, String> {
         self.bundles.fetch_add(1, Ordering::SeqCst);
         let is_meant = self.in_locale.is_none_or(|locale| locale == source.locale);
@@ -139,6 +145,25 @@ async fn point_3_jobs_that_come_again_count_once() {
     let events = world.read("/status-events/p/dev").await;
     assert_eq!(events.as_array().unwrap().len(), 4, "{events}");
     let status = world.service().db.status("p", Env::Dev, spec.version.clone());
+    let status = status.gather().await.unwrap().status;
+    assert_eq!(status.unwrap().count, 3);
+    // The database counts a locale once, also if its completion is told twice.
+    for locale in THREE {
+        let again = NewStatusEvent {
+            pkg: "p".to_owned(),
+            env: Env::Dev,
+            version: spec.version.clone(),
+            event_id: format!("again-{locale}"),
+            created_at: world.service().db.now(),
+        };
+        let again = StatusEvent {
+            event_type: Some(StatusEventEventType::Complete),
+            locale: Some(locale.to_owned()),
+            ..again.into()
+        };
+        world.service().db.put(&again).await.unwrap();
+    }
+    let status = world.service().db.status("p", Env::Dev, spec.version);
     let status = status.gather().await.unwrap().status;
     assert_eq!(status.unwrap().count, 3);
     assert_eq!(receiver.count("build_completed"), 1);
@@ -359,14 +384,10 @@ async fn point_15_a_build_is_there_when_each_of_its_urls_gives_its_bytes() {
     let build = world.read("/builds/p/dev").await;
     let files = build["files"].as_array().unwrap();
     assert_eq!(files.len(), 2);
-    for (url, content) in files.iter().zip(["let a = 1;", "let b = 2;"]) {
+    for url in files {
         let url = url.as_str().unwrap();
-        let content = if url.ends_with("a.js") {
-            "let a = 1;"
-        } else {
-            let _ = content;
-            "let b = 2;"
-        };
+        let is_first = url.ends_with("a.js");
+        let content = if is_first { "let a = 1;" } else { "let b = 2;" };
         assert_eq!(reqwest::get(url).await.unwrap().text().await.unwrap(), content);
         let packed = reqwest::get(format!("{url}.gz"))
             .await
@@ -382,19 +403,24 @@ async fn point_15_a_build_is_there_when_each_of_its_urls_gives_its_bytes() {
         let rows = world.service().db.files(&fingerprint).collect().await.unwrap();
         assert_eq!(rows[0].build_id, "p!dev!1.0.0!en-US");
     }
+}
 
-    // A CDN that gives other bytes, twice; then always.
-    let lies = Arc::new(AtomicUsize::new(2));
-    let (cdn, store) = cdn(Arc::clone(&lies)).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn point_15_a_url_is_tried_three_times() {
+    // A CDN that gives other bytes for each URL, twice; then three times.
+    let (cdn, state) = cdn().await;
     let lying = World::with(Wishes {
         cdn_url: Some(cdn),
         ..Wishes::default()
     })
     .await;
-    *store.lock().unwrap() = Some(lying.url.clone());
+    state.lock().unwrap().origin.clone_from(&lying.url);
+    state.lock().unwrap().lies = 2;
     lying.publish_and_build(&Pkg::new("p", "1.0.0")).await;
-    lies.store(usize::MAX, Ordering::SeqCst);
-    lying.publish(&Pkg::new("p", "1.1.0")).await;
+    assert_eq!(state.lock().unwrap().asked.values().max(), Some(&3));
+    state.lock().unwrap().lies = 3;
+    let other = Pkg::new("p", "1.1.0").file("dist/other.js", "let other = 1;");
+    lying.publish(&other).await;
     lying.rest().await;
     assert_eq!(lying.get("/builds/p/dev/1.1.0").await.0, 404);
     assert_eq!(lying.read("/builds/p/dev").await["version"], "1.0.0");
@@ -403,28 +429,38 @@ async fn point_15_a_build_is_there_when_each_of_its_urls_gives_its_bytes() {
     assert!(why.contains("does not give the file that was stored"), "{why}");
 }
 
-/// Where the CDN gets files from.
-type Origin = Arc<Mutex<Option<String>>>;
+/// A CDN in front of an application.
+#[derive(Default)]
+struct Cdn {
+    /// The application.
+    origin: String,
+    /// How often it gives other bytes for each URL.
+    lies: usize,
+    /// How often it was asked for each URL.
+    asked: BTreeMap<String, usize>,
+}
 
-/// A CDN in front of an application that gives other bytes so many times.
-async fn cdn(lies: Arc<AtomicUsize>) -> (String, Origin) {
-    let origin = Origin::default();
-    let state = (Arc::clone(&origin), lies);
-    let get = async |State((origin, lies)): State<(Origin, Arc<AtomicUsize>)>, uri: axum::http::Uri| {
-        let fewer = |left: usize| left.checked_sub(1);
-        if lies
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer)
-            .is_ok()
-        {
+type SharedCdn = Arc<Mutex<Cdn>>;
+
+async fn cdn() -> (String, SharedCdn) {
+    let state = SharedCdn::default();
+    let get = async |State(cdn): State<SharedCdn>, uri: axum::http::Uri| {
+        let (is_lie, origin) = {
+            let mut cdn = cdn.lock().unwrap();
+            let asked = cdn.asked.entry(uri.path().to_owned()).or_default();
+            *asked += 1;
+            let asked = *asked;
+            (asked <= cdn.lies, cdn.origin.clone())
+        };
+        if is_lie {
             return b"something else".to_vec();
         }
-        let origin = origin.lock().unwrap().clone().unwrap();
         let file = reqwest::get(format!("{origin}/cdn{}", uri.path())).await.unwrap();
         file.bytes().await.unwrap().to_vec()
     };
-    let router = Router::new().fallback(get).with_state(state);
+    let router = Router::new().fallback(get).with_state(Arc::clone(&state));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-    (url, origin)
+    (url, state)
 }

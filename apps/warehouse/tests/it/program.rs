@@ -18,9 +18,13 @@ impl Program {
     pub(crate) fn start(arguments: &[&str]) -> Self {
         // For the clients of the tests. That there is one already is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
+        Self::start_with(arguments, |command| command.env("RUST_LOG", "error"))
+    }
+
+    fn start_with(arguments: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warehouse"));
         // Which programs there are does not matter here: packages are packed as they are.
-        let command = command.args(arguments).env("RUST_LOG", "error").env("PATH", "");
+        let command = change(command.args(arguments).env("PATH", ""));
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let said = BufReader::new(child.stdout.take().unwrap());
         Self { child, said }
@@ -78,6 +82,24 @@ async fn the_demonstration_publishes_promotes_and_rolls_back() {
     assert_eq!(progress["progress"], 100);
     let page = reqwest::get(&url).await.unwrap();
     assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8");
+}
+
+#[tokio::test]
+async fn the_start_says_what_builds_packages_and_the_demonstration_warns_of_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let to = std::fs::File::create(&log).unwrap();
+    let demo = ["demo", "--port", "0"];
+    let mut program = Program::start_with(&demo, |command| command.env_remove("RUST_LOG").stderr(to));
+    let (_, url) = program.serves();
+    let log = std::fs::read_to_string(log).unwrap();
+    assert_eq!(log.matches("there is no esbuild").count(), 1, "{log}");
+    assert!(log.contains("npm install esbuild"), "{log}");
+    assert!(!log.contains("WARN") && !log.contains("ERROR"), "{log}");
+    let build = read(&url, "/builds/@sample%2fshop/prod").await;
+    assert_eq!(build["bundler"], "files");
+    let events = read(&url, "/status-events/@sample%2fshop/prod").await;
+    assert!(events.to_string().contains("built by files"), "{events}");
 }
 
 #[tokio::test]

@@ -28,6 +28,7 @@ mod models_in_database;
 mod private_files;
 mod regions;
 mod reindex;
+mod reindex_faults;
 mod reindex_server;
 mod repairing;
 mod route_commands;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Output;
 use tempfile::TempDir;
 
-const MODEL: &str = r#"
+pub(crate) const MODEL: &str = r#"
 model = "catalogue"
 
 [table.works]

@@ -11,20 +11,7 @@ use trestle_env::VirtualClock;
 use trestle_item::{AttributeValue, Item};
 use trestle_reindex::{Against, ReindexDestination, ReindexScope, ReindexState, StartReindex};
 
-use crate::support::{World, apply, put, rows, until};
-
-const MODEL: &str = r##"
-model = "shop"
-[table.catalogue]
-key = ["pk"]
-entity_attribute = "kind"
-stream = "new-and-old-images"
-[entity.record]
-table = "catalogue"
-key = { pk = "record#{id}" }
-reindex_version = "reindexVersion"
-attributes = { id = "string" }
-"##;
+use crate::support::{CATALOGUE, World, apply, put, rows, until};
 
 /// Long enough for a machine that has much to do. What hangs without it fails.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -59,28 +46,23 @@ fn delete_table(db: &Embedded, clock: &VirtualClock) {
     });
 }
 
-const TAGGED: &str = r##"
-model = "library"
-[table.catalogue]
-key = ["pk"]
-entity_attribute = "kind"
-stream = "new-and-old-images"
-[entity.record]
-table = "catalogue"
-key = { pk = "record#{id}" }
-reindex_version = "reindexVersion"
-attributes = { id = "string", tags = "list" }
+/// The catalogue, with an entry for each tag of a record.
+fn tagged() -> String {
+    let with_tags = CATALOGUE.replace("id = \"string\", body", "id = \"string\", tags = \"list\", body");
+    with_tags
+        + r##"
 [entity.record.entries.by_tag]
 of = "tags"
 member = "tag"
 key = { pk = "tag#{tag}#{id}" }
-"##;
+"##
+}
 
 #[tokio::test]
 async fn rows_that_the_database_keeps_are_left_out_and_are_no_gaps() {
     let world = World::new();
     let db = world.open();
-    apply(&db, TAGGED);
+    apply(&db, &tagged());
     for number in 0..10 {
         let mut item = Item::from([("kind", "record"), ("id", &number.to_string())]);
         item.insert("tags", AttributeValue::L(vec!["a".into(), "b".into()]));
@@ -131,7 +113,7 @@ async fn rows_that_the_database_keeps_are_left_out_and_are_no_gaps() {
 async fn after_a_crash_the_work_goes_on_at_once() {
     let world = World::new();
     let db = world.open();
-    apply(&db, MODEL);
+    apply(&db, CATALOGUE);
     for number in 0..300 {
         record(&db, &number.to_string());
     }
@@ -161,7 +143,7 @@ async fn after_a_crash_the_work_goes_on_at_once() {
 async fn a_new_table_of_the_same_name_begins_without_a_version() {
     let world = World::new();
     let db = world.open();
-    apply(&db, MODEL);
+    apply(&db, CATALOGUE);
     let reindexer = db.reindexer();
     reindexer.start(to_version("one", 7)).await.unwrap();
     reindexer.work("one").await.unwrap();
@@ -169,7 +151,7 @@ async fn a_new_table_of_the_same_name_begins_without_a_version() {
     assert!(rows(&db, "catalogue")[0].contains_key("reindexVersion"));
     delete_table(&db, &world.clock);
     assert_eq!(db.reindex_version("catalogue", "record"), None);
-    apply(&db, MODEL);
+    apply(&db, CATALOGUE);
     record(&db, "b");
     assert!(!rows(&db, "catalogue")[0].contains_key("reindexVersion"));
     // Versions of the earlier table do not count either.
@@ -187,11 +169,11 @@ async fn a_new_table_of_the_same_name_begins_without_a_version() {
 fn a_version_of_a_table_without_a_model_goes_with_the_table() {
     let world = World::new();
     let db = world.open();
-    apply(&db, MODEL);
+    apply(&db, CATALOGUE);
     db.set_reindex_version("catalogue", None, 7).unwrap();
     db.models().remove("shop").unwrap();
     delete_table(&db, &world.clock);
-    apply(&db, MODEL);
+    apply(&db, CATALOGUE);
     record(&db, "a");
     assert!(!rows(&db, "catalogue")[0].contains_key("reindexVersion"));
 }
@@ -200,7 +182,7 @@ fn a_version_of_a_table_without_a_model_goes_with_the_table() {
 fn a_version_goes_at_the_next_opening_if_a_crash_came_between() {
     let world = World::new();
     let db = world.open();
-    apply(&db, MODEL);
+    apply(&db, CATALOGUE);
     db.set_reindex_version("catalogue", None, 7).unwrap();
     drop(db);
     // The engine deletes the table, and does not come to more.
@@ -220,7 +202,7 @@ fn a_version_goes_at_the_next_opening_if_a_crash_came_between() {
         let table_name = "catalogue".to_owned();
         db.run(DescribeTable { table_name }).is_err()
     });
-    apply(&db, MODEL);
+    apply(&db, CATALOGUE);
     record(&db, "a");
     assert!(!rows(&db, "catalogue")[0].contains_key("reindexVersion"));
     drop(db);

@@ -70,6 +70,24 @@ newest_by = "number"
     )
 }
 
+/// A model of records whose version only a reindex writes, and of notes, which have none.
+pub(crate) const CATALOGUE: &str = r##"
+model = "shop"
+[table.catalogue]
+key = ["pk"]
+entity_attribute = "kind"
+stream = "new-and-old-images"
+[entity.record]
+table = "catalogue"
+key = { pk = "record#{id}" }
+reindex_version = "reindexVersion"
+attributes = { id = "string", body = { type = "string", optional = true } }
+[entity.note]
+table = "catalogue"
+key = { pk = "note#{id}" }
+attributes = { id = "string" }
+"##;
+
 pub(crate) fn apply(db: &Embedded, text: &str) {
     let report = db
         .models()

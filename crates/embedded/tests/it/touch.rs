@@ -11,7 +11,7 @@ use trestle_api::{
 use trestle_embedded::{Embedded, Nobody, Options, StartOptions};
 use trestle_item::{Item, ScalarType};
 
-use crate::support::{World, plain};
+use crate::support::{CATALOGUE, World, plain};
 
 fn table(name: &str) -> CreateTable {
     CreateTable {
@@ -152,30 +152,13 @@ fn fill(db: &Embedded, rows: usize) {
     }
 }
 
-const MODEL: &str = r##"
-model = "shop"
-[table.catalogue]
-key = ["pk"]
-entity_attribute = "kind"
-stream = "new-and-old-images"
-[entity.record]
-table = "catalogue"
-key = { pk = "record#{id}" }
-reindex_version = "rv"
-attributes = { id = "string", body = { type = "string", optional = true } }
-[entity.note]
-table = "catalogue"
-key = { pk = "note#{id}" }
-attributes = { id = "string" }
-"##;
-
 fn version(db: &Embedded, id: &str) -> Option<i64> {
     let row = crate::support::rows(db, "catalogue").into_iter().find(|row| {
         let key = format!("record#{id}");
         row.get("pk").and_then(|pk| pk.as_s()) == Some(&key)
     });
     row.unwrap()
-        .get("rv")
+        .get("reindexVersion")
         .and_then(|version| version.as_n()?.to_i64())
 }
 
@@ -187,18 +170,14 @@ fn record(id: &str) -> serde_json::Value {
 async fn inserted_rows_get_the_version_in_force_and_are_not_touched_again() {
     let world = World::new();
     let db = world.open();
-    crate::support::apply(&db, MODEL);
+    crate::support::apply(&db, CATALOGUE);
     crate::support::put(&db, "catalogue", record("before"));
     db.set_reindex_version("catalogue", None, 5).unwrap();
     crate::support::put(&db, "catalogue", record("during"));
     crate::support::put(&db, "catalogue", json!({"kind": "note", "id": "n"}));
     assert_eq!((version(&db, "before"), version(&db, "during")), (None, Some(5)));
     let keys = ["before", "during"].map(|id| plain(json!({"pk": format!("record#{id}")})));
-    let touch = TouchRows {
-        attribute: "rv".to_owned(),
-        ..rows("catalogue", 5, keys.to_vec())
-    };
-    let touched = db.touch(touch).await.unwrap();
+    let touched = db.touch(rows("catalogue", 5, keys.to_vec())).await.unwrap();
     assert_eq!(touched, [Touched::Raised, Touched::AlreadyThere]);
 }
 
@@ -206,7 +185,7 @@ async fn inserted_rows_get_the_version_in_force_and_are_not_touched_again() {
 fn the_version_in_force_is_durable_and_never_goes_down() {
     let world = World::new();
     let db = world.open();
-    crate::support::apply(&db, MODEL);
+    crate::support::apply(&db, CATALOGUE);
     db.set_reindex_version("catalogue", Some("record"), 5).unwrap();
     db.set_reindex_version("catalogue", Some("record"), 4).unwrap();
     crate::support::put(&db, "catalogue", record("a"));
@@ -215,7 +194,7 @@ fn the_version_in_force_is_durable_and_never_goes_down() {
     assert_eq!(db.reindex_version("catalogue", "record"), Some(5));
     crate::support::put(&db, "catalogue", record("b"));
     // Another version of the model, and of the table's reindex.
-    crate::support::apply(&db, &MODEL.replace("body = {", "text = {"));
+    crate::support::apply(&db, &CATALOGUE.replace("body = {", "text = {"));
     crate::support::put(&db, "catalogue", record("c"));
     db.set_reindex_version("catalogue", None, 3).unwrap();
     crate::support::put(&db, "catalogue", record("d"));
@@ -229,7 +208,7 @@ fn the_version_in_force_is_durable_and_never_goes_down() {
 fn the_version_in_force_is_in_a_backup() {
     let world = World::new();
     let db = world.open();
-    crate::support::apply(&db, MODEL);
+    crate::support::apply(&db, CATALOGUE);
     db.set_reindex_version("catalogue", None, 5).unwrap();
     let mut archive = Vec::new();
     db.backup(&mut archive).unwrap();
@@ -244,7 +223,7 @@ fn the_version_in_force_is_in_a_backup() {
 #[test]
 fn a_version_of_what_has_none_is_refused() {
     let db = World::new().open();
-    crate::support::apply(&db, MODEL);
+    crate::support::apply(&db, CATALOGUE);
     let refused = |table: &str, entity: Option<&str>| {
         let error = db.set_reindex_version(table, entity, 1).unwrap_err();
         error.message().to_owned()
@@ -260,7 +239,7 @@ fn a_version_of_what_has_none_is_refused() {
 #[test]
 fn every_row_that_is_inserted_after_the_version_is_set_has_it() {
     let db = World::new().open();
-    crate::support::apply(&db, MODEL);
+    crate::support::apply(&db, CATALOGUE);
     let is_set = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         let writers = [0, 1].map(|writer| {
@@ -289,7 +268,7 @@ fn every_row_that_is_inserted_after_the_version_is_set_has_it() {
 #[tokio::test]
 async fn while_rows_move_a_touch_finds_them_and_inserted_rows_get_the_version() {
     let db = World::new().open();
-    crate::support::apply(&db, MODEL);
+    crate::support::apply(&db, CATALOGUE);
     for id in ["a", "b"] {
         crate::support::put(&db, "catalogue", record(id));
     }
@@ -298,20 +277,22 @@ async fn while_rows_move_a_touch_finds_them_and_inserted_rows_get_the_version() 
         paused: true,
         ..StartOptions::default()
     };
-    let moved = MODEL.replace("record#{id}", "rec/{id}");
+    let moved = CATALOGUE.replace("record#{id}", "rec/{id}");
     let plan = db.models().start_migration(&moved, paused, &mut Nobody).unwrap();
     assert!(!plan.is_refused(), "{plan}");
     let keys = ["rec/a", "record#b", "rec/gone"].map(|pk| plain(json!({"pk": pk})));
-    let touch = TouchRows {
-        attribute: "rv".to_owned(),
-        ..rows("catalogue", 5, keys.to_vec())
-    };
+    let touch = rows("catalogue", 5, keys.to_vec());
     let touched = db.touch(touch.clone()).await.unwrap();
     assert_eq!(touched, [Touched::Raised, Touched::Raised, Touched::Gone]);
     crate::support::put(&db, "catalogue", record("c"));
     let mut told: Vec<_> = crate::support::rows(&db, "catalogue")
         .iter()
-        .map(|row| (row.get("pk").cloned().unwrap(), row.get("rv").cloned()))
+        .map(|row| {
+            (
+                row.get("pk").cloned().unwrap(),
+                row.get("reindexVersion").cloned(),
+            )
+        })
         .collect();
     told.sort_by_key(|(pk, _)| pk.as_s().map(str::to_owned));
     let expected = ["rec/a", "rec/b", "rec/c"].map(|pk| (pk.into(), Some(5_i64.into())));

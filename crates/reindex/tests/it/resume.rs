@@ -139,3 +139,50 @@ async fn a_write_budget_is_kept_by_the_clock() {
         "400 rows take about four seconds, and took {passed} ms"
     );
 }
+
+#[tokio::test]
+async fn rate_and_time_left_are_those_of_the_work_under_way() {
+    let clock = Arc::new(VirtualClock::starting_at(Timestamp::from_secs(1_800_000_000)));
+    let world = World::with_clock(clock.clone());
+    world.fill(400);
+    let reindexer = world.reindexer();
+    let asked = StartReindex {
+        scope: ReindexScope::First(1),
+        workers: 1,
+        budget: ReindexBudget {
+            write_units: Some(50.0),
+            ..ReindexBudget::default()
+        },
+        ..to_version("one", 7)
+    };
+    reindexer.start(asked).await.unwrap();
+    reindexer.work("one").await.unwrap();
+    clock.advance(Duration::from_secs(3600));
+    let id = |number: u32| format!(r#"{{"pk": "w{number:05}", "sk": "a"}}"#);
+    let ids: Vec<String> = (0..400).map(id).collect();
+    reindexer.resend("one", &ids).await.unwrap();
+    let waiting = reindexer.status("one").await.unwrap();
+    assert_eq!(
+        (waiting.waiting, waiting.rate, waiting.seconds_left),
+        (400, 0.0, None),
+        "no process works on it"
+    );
+    let at_work = reindexer.clone();
+    let working = tokio::spawn(async move { at_work.work("one").await });
+    let mut passed = 0;
+    while !working.is_finished() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        clock.advance(Duration::from_millis(100));
+        passed += 100;
+        let status = reindexer.status("one").await.unwrap();
+        if status.state == ReindexState::Running && passed > 4_000 {
+            assert!((20.0..=100.0).contains(&status.rate), "{status:?}");
+            assert!(status.seconds_left.is_some_and(|left| left <= 20), "{status:?}");
+        }
+    }
+    working.await.unwrap().unwrap();
+    assert!(passed > 4_000, "{passed} ms");
+    let done = reindexer.status("one").await.unwrap();
+    assert!((20.0..=100.0).contains(&done.rate), "{done:?}");
+    assert_eq!((done.rows, done.counts.done), (1, 400));
+}
