@@ -149,8 +149,10 @@ async fn change_method(
     Path((domain, contact, method)): MethodIds,
     Json(change): Json<MethodDraft>,
 ) -> Answer {
-    let key = method_key(contact, method);
-    shown(app.change_method(&domain, key, change).await?)
+    shown(
+        app.change_method(&domain, method_key(contact, method), change)
+            .await?,
+    )
 }
 
 async fn remove_method(State(app): App, Path((domain, contact, method)): MethodIds) -> Result<StatusCode> {
