@@ -149,10 +149,8 @@ async fn change_method(
     Path((domain, contact, method)): MethodIds,
     Json(change): Json<MethodDraft>,
 ) -> Answer {
-    shown(
-        app.change_method(&domain, method_key(contact, method), change)
-            .await?,
-    )
+    let key = method_key(contact, method);
+    shown(app.change_method(&domain, key, change).await?)
 }
 
 async fn remove_method(State(app): App, Path((domain, contact, method)): MethodIds) -> Result<StatusCode> {

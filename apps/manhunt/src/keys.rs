@@ -48,9 +48,8 @@ impl Service {
 
     /// Removes a key; from now on it opens nothing.
     pub async fn remove_key(&self, domain: &str, id: &str) -> Result<()> {
-        let own = ApiKey::DOMAIN_ID.equals(domain);
-        let removed = self.db.delete(ApiKeyKey::new(id)).if_exists().only_if(own).await;
-        let removed = removed.held().or_nothing()?;
-        removed.map(drop).or_not_found("such key")
+        let (key, own) = (ApiKeyKey::new(id), ApiKey::DOMAIN_ID.equals(domain));
+        let removed = self.db.delete(key).if_exists().only_if(own).await.held();
+        removed.or_nothing()?.map(drop).or_not_found("such key")
     }
 }
