@@ -37,6 +37,12 @@ pub enum Error {
         "the package index has no release of {0}; add its version, take it off the list, or let --index pip look"
     )]
     NoRelease(String),
+    /// pip cannot reach its package index.
+    #[error("pip cannot reach its package index; --index list needs none: {0}")]
+    Unreachable(String),
+    /// A release of the list would replace one of pip.
+    #[error("the package index cannot be reached; the newest build is pip's, and stays")]
+    StandIn,
     /// pip could not be run, or could not do what it was asked.
     #[error("{0}")]
     Pip(String),

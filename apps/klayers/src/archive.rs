@@ -49,11 +49,8 @@ pub(crate) fn installed(folder: &Path) -> io::Result<Vec<File>> {
 
 fn without_scripts(record: &[u8]) -> Vec<u8> {
     let lines = record.split_inclusive(|byte| *byte == b'\n');
-    lines
-        .filter(|line| !line.starts_with(b"../../bin/"))
-        .flatten()
-        .copied()
-        .collect()
+    let kept = lines.filter(|line| !line.starts_with(b"../../bin/"));
+    kept.flatten().copied().collect()
 }
 
 /// The same files in the same order give the same bytes: all have the same date and the same rights.

@@ -8,7 +8,8 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use trestle::app::fingerprint;
 
-use crate::model::{Build, LatestBuildWhere, NewBuild};
+use crate::licence::licence;
+use crate::model::{Build, BuildHead, LatestBuildWhere, NewBuild};
 use crate::{App, Error, LayerArn, Release, package_of};
 
 /// What is done although it seems to be done already.
@@ -61,33 +62,41 @@ impl App {
             layer: LayerArn::layer_name(&package, python),
             package,
             python: python.to_owned(),
-            number: newest.0,
+            number: newest.as_ref().map_or(0, |newest| newest.blt_vrsn),
             hash: fingerprint(release.requirements.as_bytes()),
             release,
             content: None,
             is_new: false,
             is_forced: force.force_deploy,
         };
-        if newest.1.as_ref() != Some(&build.hash) || force.force_build {
-            build.content = Some(self.index.layer(&build.release, python).await?);
-            build.number += 1;
-            build.is_new = self.record(&build).await?;
+        if let Some(newest) = newest.as_ref().filter(|_| build.release.is_stand_in) {
+            // What the list makes of the same requirements: other bytes are pip's.
+            let mut known = build.release.clone();
+            known.requirements = newest.rqrmnts_txt.clone().unwrap_or_default();
+            if newest.cd_hsh != Some(code_hash(&self.index.layer(&known, python).await?)) {
+                return Err(Error::StandIn);
+            }
         }
+        let same = newest.filter(|newest| newest.rqrmnts_hsh.as_ref() == Some(&build.hash));
+        if let Some(same) = same.filter(|_| !force.force_build) {
+            build.release.licence = build.release.licence.or(same.lcns);
+            return Ok(build);
+        }
+        let content = self.content(&build).await?;
+        let licence = || licence(&build.package, &content);
+        build.release.licence = build.release.licence.or_else(licence);
+        build.content = Some(content);
+        build.number += 1;
+        build.is_new = self.record(&build).await?;
         Ok(build)
     }
 
-    /// The number and the hash of the newest build.
-    pub(crate) async fn newest_build(
-        &self,
-        package: &str,
-        python: &str,
-    ) -> Result<(i64, Option<String>), Error> {
+    pub(crate) async fn newest_build(&self, package: &str, python: &str) -> Result<Option<BuildHead>, Error> {
         let newest = LatestBuildWhere {
             python_version: python,
             package,
         };
-        let newest = self.db.latest_build(newest).consistent().await?;
-        Ok(newest.map_or((0, None), |build| (build.blt_vrsn, build.rqrmnts_hsh)))
+        Ok(self.db.latest_build(newest).consistent().await?)
     }
 
     /// The layer's bytes, which are made again if it was built at another time.

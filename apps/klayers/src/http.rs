@@ -10,21 +10,21 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Path, Query, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
-use trestle::app::{self, fingerprint, shown, site};
-use trestle::typed;
+use trestle::app::{self, OrNothing as _, fingerprint, shown, site};
 
 use crate::config::{ALL, V1_PYTHON};
 use crate::model::{
     ConfigKind, LatestInRegionByPythonVersionWhere, LatestLayerWhere, LatestOfPackageByPythonVersionWhere,
-    VersionsOfLayerWhere,
+    Layer, VersionsOfLayerWhere,
 };
 use crate::{App, Files, Force, Runs};
+use lambda::Refusal;
 use view::View;
 
 /// What requests work with.
@@ -88,20 +88,12 @@ async fn protect(State(service): Served, request: Request, next: Next) -> Respon
         Some(token) if known == Some(fingerprint(token.as_bytes())) => return next.run(request).await,
         Some(_) => OTHER_TOKEN,
     };
-    let body = Json(json!({"error": why, "message": why}));
-    (
-        StatusCode::FORBIDDEN,
-        [(ERROR_TYPE, "AccessDeniedException")],
-        body,
-    )
-        .into_response()
+    Refusal(app::Error::Forbidden(why.to_owned())).into_response()
 }
 
 const NO_TOKEN: &str = "nothing can be changed here: the server was started without KLAYERS_TOKEN";
 const OTHER_TOKEN: &str =
     "this needs the server's token: Authorization: Bearer TOKEN, or TOKEN as AWS_ACCESS_KEY_ID";
-/// Where clients of AWS look for the kind of an error.
-const ERROR_TYPE: HeaderName = HeaderName::from_static("x-amzn-errortype");
 
 /// The token or access key of a request, and the region that it is signed for, if it is.
 fn credential(headers: &HeaderMap) -> Option<(&str, Option<&str>)> {
@@ -141,63 +133,72 @@ async fn latest(State(service): Served, Path(asked): Path<Asked>) -> Answer {
             package: last,
             python_version,
         };
-        let head = known(db.latest_layer(latest).await)?;
-        return shown(head.map(View::from).unwrap_or_default());
+        let head = db.latest_layer(latest).await.or_nothing()?;
+        let head = head.map(|head| View::of(&head, &HEAD));
+        return shown(head.unwrap_or_default());
     }
     let latest = LatestInRegionByPythonVersionWhere {
         region,
         python_version,
     };
-    let mut rows = known(db.latest_in_region_by_python_version(latest).collect().await)?;
+    let rows = db.latest_in_region_by_python_version(latest).collect();
+    let mut rows = rows.await.or_nothing()?;
     rows.sort_by(|one, two| one.pckg.cmp(&two.pckg));
     match last {
         "csv" => table::csv(region, python_version, &rows),
         "html" => Ok(table::html(region, python_version, &rows)),
-        _ => views(rows),
+        _ => views(&rows, &["package", "packageVersion", "arn"]),
     }
 }
 
 async fn versions(State(service): Served, Path(asked): Path<Asked>) -> Answer {
-    let versions = VersionsOfLayerWhere {
+    let versions = service.app.db.versions_of_layer(VersionsOfLayerWhere {
         region: &asked.region,
         package: &asked.package,
         python_version: asked.python(),
-    };
-    let mut rows = known(service.app.db.versions_of_layer(versions).collect().await)?;
+    });
+    let mut rows = versions.collect().await.or_nothing()?;
     rows.sort_by_key(|layer| layer.lyr_vrsn);
-    views(rows)
+    views(&rows, &VERSION)
 }
 
-/// The latest layer of a package in every region.
+/// The latest layer of a package in every region, with what the original does not say: licence and size.
 async fn everywhere(State(service): Served, Path(asked): Path<Asked>) -> Answer {
     let db = &service.app.db;
     let found = db.latest_of_package_by_python_version(LatestOfPackageByPythonVersionWhere {
         package: &asked.package,
         python_version: asked.python(),
     });
-    let found = known(found.collect().await)?;
+    let found = found.collect().await.or_nothing()?;
     let rows = db.get_many(found.iter().map(|row| row.key())).await?;
-    let mut rows: Vec<View> = rows.into_iter().flatten().map(View::in_its_region).collect();
-    rows.sort_by(|one, two| one.region.cmp(&two.region));
-    shown(rows)
+    let mut rows: Vec<Layer> = rows.into_iter().flatten().collect();
+    rows.sort_by(|one, two| one.rgn.cmp(&two.rgn));
+    views(
+        &rows,
+        &[&VERSION[..], &["region", "license", "codeSize"]].concat(),
+    )
 }
 
 async fn builds(State(service): Served, Path(asked): Path<Asked>) -> Answer {
-    views(known(
-        service.app.db.latest_builds(asked.python()).collect().await,
-    )?)
+    let builds = service.app.db.latest_builds(asked.python()).collect().await;
+    views(&builds.or_nothing()?, &BUILD)
 }
 
-/// What the model refuses as part of a key is not in the table.
-fn known<T: Default>(found: Result<T, typed::Error>) -> Result<T, typed::Error> {
-    match found {
-        Err(typed::Error::Refused(_)) => Ok(T::default()),
-        found => found,
-    }
-}
+/// What is shown of the latest layer of a package.
+const HEAD: [&str; 5] = ["package", "packageVersion", "region", "arn", "dependencies"];
+/// What is shown of a version of a layer.
+const VERSION: [&str; 5] = [
+    "packageVersion",
+    "arn",
+    "deployStatus",
+    "dependencies",
+    "expiryDate",
+];
+/// What is shown of a build.
+const BUILD: [&str; 4] = ["package", "packageVersion", "dependencies", "createdDateTime"];
 
-fn views<R: Into<View>>(rows: Vec<R>) -> Answer {
-    let views: Vec<View> = rows.into_iter().map(Into::into).collect();
+fn views(rows: &[impl Serialize], names: &[&str]) -> Answer {
+    let views: Vec<View> = rows.iter().map(|row| View::of(row, names)).collect();
     shown(views)
 }
 

@@ -16,13 +16,18 @@ pub struct Release {
     pub version: String,
     /// What `pip freeze` would print: a line for each package.
     pub requirements: String,
-    /// The package's licence, if it is known.
+    /// The package's licence, if the index knows it.
     pub licence: Option<String>,
+    /// Whether it stands in for one that could not be looked up. Then it replaces no other build.
+    pub is_stand_in: bool,
 }
 
 /// Knows the newest release of each package, and makes layers of it: pip does, and a file with versions does it without a network.
 #[async_trait]
 pub trait PackageIndex: Send + Sync {
+    /// Called at the beginning of each run, with the first of its packages.
+    async fn begin(&self, _wanted: &str, _python: &str) {}
+
     /// The newest release of a package that is not a pre-release, for a version of Python. The package may be named with extras.
     async fn latest(&self, wanted: &str, python: &str) -> Result<Release, Error>;
 
@@ -112,6 +117,7 @@ fn release(line: Line) -> Release {
         requirements: frozen(others.chain([own])),
         version,
         licence: line.license.filter(|licence| !licence.is_empty()),
+        is_stand_in: false,
     }
 }
 

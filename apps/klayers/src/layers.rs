@@ -1,6 +1,5 @@
 //! Where layers are kept: in a directory or in a bucket, behind one trait.
 
-use std::path::Path as FilePath;
 use std::str::FromStr;
 use std::{fmt, io};
 
@@ -8,7 +7,6 @@ use async_trait::async_trait;
 use axum::body::Bytes;
 use futures_util::TryStreamExt as _;
 use object_store::path::Path;
-use object_store::{Error, ObjectStoreExt as _};
 use trestle::api::DescribeTable;
 use trestle::app::Objects;
 use trestle::{Database, DatabaseExt as _};
@@ -94,16 +92,12 @@ pub trait LayerStore: Send + Sync {
     async fn regions(&self) -> io::Result<Vec<String>>;
 }
 
-/// Layers as objects: `<region>/<layer>/<version>.zip`. Beside each is `<version>.taken`, which only one can make and which
-/// stays when the layer goes, so that its number is never given again.
+/// Layers as objects: `<region>/<layer>/<version>.zip`.
 #[derive(Clone, Debug)]
 pub struct Bucket {
     objects: Objects,
     account: String,
 }
-
-const CONTENT: &str = "zip";
-const TAKEN: &str = "taken";
 
 impl Bucket {
     /// Layers of an account in this place.
@@ -124,43 +118,14 @@ impl Bucket {
         Ok(Self::new(objects.owned_by(&owner).await?, account))
     }
 
-    /// Layers as files in this directory, without a look at whose they are.
-    pub fn directory(root: &FilePath) -> io::Result<Self> {
-        Objects::directory(root).map(|objects| Self::new(objects, ACCOUNT))
-    }
-
-    /// Takes the next number.
-    async fn claim(&self, region: &str, layer: &str, after: i64) -> io::Result<LayerArn> {
-        let taken = self.files(Path::from_iter([region, layer]), TAKEN).await?;
-        let newest = taken.iter().map(|layer| layer.version).max();
-        let mut claimed = self.arn(region, layer, newest.unwrap_or(0).max(after));
-        loop {
-            claimed.version += 1;
-            // Otherwise another process was faster; or it was this one, and only the answer was lost.
-            if self
-                .objects
-                .write_new(path(&claimed, TAKEN).as_ref(), Vec::new())
-                .await?
-            {
-                return Ok(claimed);
-            }
-        }
-    }
-
-    async fn files(&self, folder: Path, kind: &str) -> io::Result<Vec<LayerArn>> {
-        let files: Vec<_> = self.objects.store.list(Some(&folder)).try_collect().await?;
-        let named = files.iter().filter_map(|file| self.named(&file.location, kind));
-        Ok(named.collect())
-    }
-
-    /// The layer that a file of this kind belongs to.
-    fn named(&self, path: &Path, kind: &str) -> Option<LayerArn> {
+    /// The layer that a file is.
+    fn named(&self, path: &Path) -> Option<LayerArn> {
         let parts: Vec<_> = path.parts().collect();
         let [region, layer, file] = &parts[..] else {
             return None;
         };
-        let version = file.as_ref().strip_suffix(kind)?.strip_suffix('.')?;
-        Some(self.arn(region.as_ref(), layer.as_ref(), version.parse().ok()?))
+        let version = file.as_ref().strip_suffix(".zip")?.parse().ok()?;
+        Some(self.arn(region.as_ref(), layer.as_ref(), version))
     }
 
     fn arn(&self, region: &str, layer: &str, version: i64) -> LayerArn {
@@ -176,36 +141,31 @@ impl Bucket {
 #[async_trait]
 impl LayerStore for Bucket {
     async fn publish(&self, region: &str, layer: &str, after: i64, content: Bytes) -> io::Result<LayerArn> {
-        let claimed = self.claim(region, layer, after).await?;
-        let path = path(&claimed, CONTENT);
-        self.objects.store.put(&path, content.into()).await?;
-        Ok(claimed)
+        let folder = Path::from_iter([region, layer]);
+        let version = self.objects.write_next(&folder, "zip", after, content).await?;
+        Ok(self.arn(region, layer, version))
     }
 
     async fn delete(&self, layer: &LayerArn) -> io::Result<bool> {
         if layer.account != self.account {
             return Ok(false);
         }
-        let path = path(layer, CONTENT);
-        // S3 deletes what is not there without a word, so it is asked before.
-        match self.objects.store.head(&path).await {
-            Err(Error::NotFound { .. }) => return Ok(false),
-            found => found?,
-        };
-        self.objects.store.delete(&path).await?;
-        Ok(true)
+        self.objects.delete(&path(layer)).await
     }
 
     async fn read(&self, layer: &LayerArn) -> io::Result<Option<Bytes>> {
         if layer.account != self.account {
             return Ok(None);
         }
-        let found = self.objects.read(path(layer, CONTENT).as_ref()).await?;
+        let found = self.objects.read(path(layer).as_ref()).await?;
         Ok(found.map(Bytes::from))
     }
 
     async fn list(&self, region: &str) -> io::Result<Vec<LayerArn>> {
-        self.files(Path::from(region), CONTENT).await
+        let files = self.objects.store.list(Some(&Path::from(region)));
+        let files: Vec<_> = files.try_collect().await?;
+        let named = files.iter().filter_map(|file| self.named(&file.location));
+        Ok(named.collect())
     }
 
     async fn regions(&self) -> io::Result<Vec<String>> {
@@ -215,7 +175,7 @@ impl LayerStore for Bucket {
     }
 }
 
-fn path(layer: &LayerArn, kind: &str) -> Path {
-    let file = format!("{}.{kind}", layer.version);
+fn path(layer: &LayerArn) -> Path {
+    let file = format!("{}.zip", layer.version);
     Path::from_iter([layer.region.as_str(), &layer.layer, &file])
 }

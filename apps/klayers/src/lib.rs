@@ -15,6 +15,7 @@ mod expiry;
 pub mod http;
 mod index;
 mod layers;
+mod licence;
 /// The rows of the table, made from the model file.
 #[allow(missing_docs, reason = "the model file describes them")]
 pub mod model {

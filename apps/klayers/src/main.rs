@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -14,7 +14,11 @@ use klayers::{
     ACCOUNT, App, Bucket, Files, Force, PackageIndex, Pip, Progress, Runs, http, runs_model, watch,
 };
 use trestle::app::{self, DatabaseFlags, Loopback, Objects};
-use trestle::{AnyDatabase, migrate};
+use trestle::migrate;
+
+/// What else can be done when another process has the table.
+const RUN_THERE: &str = ". If it is `klayers serve`, it can run: \
+    curl -X POST -H \"Authorization: Bearer $KLAYERS_TOKEN\" URL/api/v1/runs, where URL is what it printed";
 
 /// Python packages as layers in every region, always with exactly one latest.
 #[derive(Parser)]
@@ -34,7 +38,7 @@ struct Cli {
     /// The account that owns the layers, as part of their ARNs
     #[arg(long, default_value = ACCOUNT, value_parser = account)]
     account: String,
-    /// Where releases come from [default: pip; list for demo]
+    /// Where releases come from [default: pip, or list where pip cannot reach its package index; list for demo]
     #[arg(long)]
     index: Option<Index>,
     /// The program pip
@@ -88,7 +92,11 @@ async fn work(cli: Cli) -> Result<(), Box<dyn Error>> {
     let objects = cli.objects()?;
     // Whatever is wrong with a list is said before anything is made.
     cli.files.index()?;
-    let database = cli.database.open("klayers", cli.files_in().join("table"))?;
+    let opened = cli.database.open("klayers", cli.files_in().join("table"));
+    let database = opened.map_err(|error| match error.is_in_use() {
+        true => format!("{error}{RUN_THERE}"),
+        false => error.to_string(),
+    })?;
     // Rows of the first layout move to the present one in the background.
     let (db, _migration) = Klayers::migrate_to(&database, migrate::StartOptions::default())?;
     let layers = Bucket::of_table(objects, &cli.account, &database).await;
@@ -96,26 +104,28 @@ async fn work(cli: Cli) -> Result<(), Box<dyn Error>> {
     let app = App::new(db.shared(), Arc::new(layers), cli.index());
     // Rows expire while any command runs, so all of them follow what expires.
     let router = watch(&app, &database).await?;
-    let done = command(cli, &app, &database).await;
+    let db = runs_model::Runs::apply_to(&database)?.shared();
+    let runs = Runs::new(app.clone(), cli.files.clone(), db, cli.run_every);
+    let done = command(cli, &app, &runs).await;
+    runs.stop().await;
     router.stop().await;
     done
 }
 
-async fn command(cli: Cli, app: &App, database: &AnyDatabase) -> Result<(), Box<dyn Error>> {
+async fn command(cli: Cli, app: &App, runs: &Arc<Runs>) -> Result<(), Box<dyn Error>> {
     let swept = app.sweep().await?;
     if swept > 0 {
         tracing::info!(swept, "removed layers of a run that was cut off");
     }
     if cli.command != Command::Serve {
-        app.load_config(&cli.files).await?;
-        run(app, cli.force).await?;
+        run(runs, cli.force).await?;
     }
     if cli.command == Command::Demo {
         tracing::info!("once more: there should be nothing to do");
-        run(app, Force::default()).await?;
+        run(runs, Force::default()).await?;
     }
     if cli.command != Command::Run {
-        serve(app, database, cli).await?;
+        serve(app, runs, cli).await?;
     }
     Ok(())
 }
@@ -132,23 +142,20 @@ impl Cli {
     }
 
     fn index(&self) -> Arc<dyn PackageIndex> {
+        let list = self.files.clone();
         match (self.index, self.command) {
-            (Some(Index::List), _) | (None, Command::Demo) => Arc::new(self.files.clone()),
-            _ => Arc::new(Pip::at(&self.pip)),
+            (Some(Index::List), _) | (None, Command::Demo) => Arc::new(list),
+            (index, _) => Arc::new(Pip::at(&self.pip, index.is_none().then_some(list))),
         }
     }
 }
 
-async fn run(app: &App, force: Force) -> Result<(), Box<dyn Error>> {
-    let begun = Instant::now();
+async fn run(runs: &Runs, force: Force) -> Result<(), Box<dyn Error>> {
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} layers, {elapsed}  {msg}");
     let bar = ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    let done = app.run(force, |progress| show(&bar, progress)).await?;
+    let done = runs.run(force, |progress| show(&bar, progress)).await;
     bar.finish_and_clear();
-    let (built, deployed, unchanged, failed) = (done.built, done.deployed, done.unchanged, done.failed.len());
-    done.failed.iter().for_each(|failed| tracing::warn!("{failed}"));
-    tracing::info!(built, deployed, unchanged, failed, took = ?begun.elapsed(), "the run is over");
-    match (deployed + unchanged, failed) {
+    match (done.deployed + done.unchanged, done.failed.len()) {
         (0, 0) => Err("the lists name nothing to deploy: see --packages, --regions and --pythons".into()),
         (_, 0) => Ok(()),
         _ => Err("not everything was deployed; the next run tries again".into()),
@@ -165,20 +172,16 @@ fn show(bar: &ProgressBar, progress: &Progress) {
     bar.set_message(progress.package.clone());
 }
 
-async fn serve(app: &App, database: &AnyDatabase, cli: Cli) -> Result<(), Box<dyn Error>> {
+async fn serve(app: &App, runs: &Arc<Runs>, cli: Cli) -> Result<(), Box<dyn Error>> {
     let listener = Loopback::listen(cli.port).await?;
     let url = listener.url();
-    let db = runs_model::Runs::apply_to(database)?.shared();
-    let runs = Runs::new(app.clone(), cli.files.clone(), db, cli.run_every);
     let service = http::Service {
         app: app.clone(),
         files: cli.files,
-        runs: Arc::clone(&runs),
+        runs: Arc::clone(runs),
         token: cli.token,
     };
     tracing::info!("{url}/openapi.json says what there is; end with Ctrl-C");
     writeln!(std::io::stdout(), "klayers serves {url}")?;
-    let served = listener.serve(http::routes(service)).await;
-    runs.stop().await;
-    Ok(served?)
+    Ok(listener.serve(http::routes(service)).await?)
 }

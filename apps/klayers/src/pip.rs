@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,8 +14,9 @@ use tokio::sync::Semaphore;
 
 use crate::archive::{installed, zip};
 use crate::index::{PackageIndex, Release, frozen};
+use crate::licence::is_same;
 use crate::python::Python;
-use crate::{Error, package_of};
+use crate::{Error, Files, package_of};
 
 /// The longest that pip may take.
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -22,22 +24,29 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 const ARGUMENTS: &str = "install --quiet --no-input --disable-pip-version-check --no-compile --only-binary=:all: --implementation=cp";
 const WITHOUT_PIP: &str =
     "--pip names the program, --index list makes layers that only name their requirements";
-/// Lambda takes no longer text.
-const LICENCE_CHARS_MAX: usize = 512;
+const STANDS_IN: &str = "pip cannot reach its package index, so this run takes the versions of the list: --packages, or the one that \
+    comes along. Layers made now name their requirements and hold no packages; what pip has built stays as it is. `--index pip` \
+    fails instead, `--index list` does not ask pip.";
+/// What pip says before it tries its package index for the last time.
+const LAST_TRY: &str = "Retrying (Retry(total=0,";
 
-/// The program pip, with the package index that it is configured for.
+/// The program pip, with the package index that it is configured for. In a run that cannot reach the index, a list can stand in.
 pub struct Pip {
     program: PathBuf,
+    list: Option<Files>,
+    is_offline: AtomicBool,
     /// Each is a process with a resolver: more of them than cores do not help.
     at_once: Semaphore,
 }
 
 impl Pip {
-    /// The program at this path, or of this name on the `PATH`.
-    pub fn at(program: impl Into<PathBuf>) -> Self {
+    /// The program at this path, or of this name on the `PATH`; and the list that stands in.
+    pub fn at(program: impl Into<PathBuf>, list: Option<Files>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             program: program.into(),
+            list,
+            is_offline: AtomicBool::new(false),
             at_once: Semaphore::new(cores),
         }
     }
@@ -64,41 +73,62 @@ impl Pip {
         let ended = tokio::time::timeout(TIMEOUT, command.output()).await;
         let ended = ended.map_err(|_| named(format!("took longer than {TIMEOUT:?}")))?;
         let ended = ended.map_err(|error| named(format!("{error}; {WITHOUT_PIP}")))?;
-        let said = String::from_utf8_lossy(&ended.stderr);
-        match ended.status.success() {
-            true => Ok(ended.stdout),
-            false => Err(named(said.trim().replace('\n', "; "))),
+        if ended.status.success() {
+            return Ok(ended.stdout);
         }
+        let said = String::from_utf8_lossy(&ended.stderr);
+        Err(match said.lines().find(|line| line.contains(LAST_TRY)) {
+            Some(why) => Error::Unreachable(why.to_owned()),
+            None => named(said.trim().replace('\n', "; ")),
+        })
     }
 }
 
 #[async_trait]
 impl PackageIndex for Pip {
+    async fn begin(&self, wanted: &str, python: &str) {
+        self.is_offline.store(false, Ordering::Relaxed);
+        if self.list.is_none() {
+            return;
+        }
+        if let Err(Error::Unreachable(why)) = self.latest(wanted, python).await {
+            self.is_offline.store(true, Ordering::Relaxed);
+            tracing::warn!("{STANDS_IN} pip said: {why}");
+        }
+    }
+
     async fn latest(&self, wanted: &str, python: &str) -> Result<Release, Error> {
+        let is_offline = self.is_offline.load(Ordering::Relaxed);
+        if let Some(list) = self.list.as_ref().filter(|_| is_offline) {
+            let mut release = list.latest(wanted, python).await?;
+            release.is_stand_in = true;
+            return Ok(release);
+        }
         let folder = tempfile::tempdir()?;
         let report = ["--dry-run", "--ignore-installed", "--report=-", "--", wanted];
         let report = self.install(python, folder.path(), report).await?;
         let report: Value = serde_json::from_slice(&report).unwrap_or_default();
         let packages = report["install"].as_array().into_iter().flatten();
         let packages: Vec<&Value> = packages.map(|package| &package["metadata"]).collect();
-        let name = |package: &Value| text(package, "name").to_lowercase().replace(['_', '.'], "-");
-        let asked = package_of(wanted).to_lowercase().replace(['_', '.'], "-");
-        let own = packages.iter().find(|package| name(package) == asked);
+        let is_asked = |package: &&&Value| is_same(text(package, "name"), package_of(wanted));
+        let own = packages.iter().find(is_asked);
         let own = own.ok_or_else(|| Error::Pip(format!("{wanted} is not in the report of pip")))?;
         let pinned = |package: &&Value| format!("{}=={}", text(package, "name"), text(package, "version"));
         Ok(Release {
             version: text(own, "version").to_owned(),
-            licence: licence(own),
             requirements: frozen(packages.iter().map(pinned)),
+            ..Release::default()
         })
     }
 
     async fn layer(&self, release: &Release, python: &str) -> Result<Bytes, Error> {
+        if let Some(list) = self.list.as_ref().filter(|_| release.is_stand_in) {
+            return list.layer(release, python).await;
+        }
         let folder = tempfile::tempdir()?;
-        let arguments = ["--no-deps", "--"]
-            .into_iter()
-            .chain(release.requirements.lines());
-        self.install(python, folder.path(), arguments).await?;
+        let exactly = ["--no-deps", "--"].into_iter();
+        let exactly = exactly.chain(release.requirements.lines());
+        self.install(python, folder.path(), exactly).await?;
         // Packing takes a core for seconds.
         let packed = move || installed(folder.path()).and_then(|files| zip(&files));
         let packed = tokio::task::spawn_blocking(packed).await;
@@ -108,19 +138,4 @@ impl PackageIndex for Pip {
 
 fn text<'p>(package: &'p Value, name: &str) -> &'p str {
     package[name].as_str().unwrap_or_default()
-}
-
-/// The expression, the name or the classifier, whichever the package has. Some have the whole text instead of a name.
-fn licence(package: &Value) -> Option<String> {
-    let classes = package["classifier"].as_array().into_iter().flatten();
-    let classes = classes.filter_map(|class| class.as_str()?.strip_prefix("License :: "));
-    let class = classes
-        .filter_map(|class| class.rsplit(" :: ").next())
-        .next_back();
-    let named = ["license_expression", "license"].map(|name| text(package, name));
-    let mut named = named
-        .into_iter()
-        .filter(|text| !text.is_empty() && !text.contains('\n'));
-    let licence = named.next().or(class)?;
-    Some(licence.chars().take(LICENCE_CHARS_MAX).collect())
 }

@@ -49,9 +49,8 @@ impl<'p> Python<'p> {
             "x86_64"
         };
         let newest = if self.minor < 12 { 26 } else { 34 };
-        let libraries = (5..=newest)
-            .rev()
-            .map(|minor| format!("manylinux_2_{minor}_{machine}"));
+        let libraries = (5..=newest).rev();
+        let libraries = libraries.map(|minor| format!("manylinux_2_{minor}_{machine}"));
         libraries.chain([format!("manylinux2014_{machine}")]).collect()
     }
 }

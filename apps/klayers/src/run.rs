@@ -1,6 +1,7 @@
 //! The monthly run: every package, every version of Python, every region.
 
 use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
+use serde::Serialize;
 
 use crate::config::ALL;
 use crate::model::ConfigKind;
@@ -10,20 +11,20 @@ use crate::{App, Deployed, Error, Force};
 const PACKAGES_AT_ONCE: usize = 8;
 
 /// What a run came to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// New builds.
-    pub built: usize,
+    pub built: i64,
     /// New layers.
-    pub deployed: usize,
+    pub deployed: i64,
     /// Layers that were as they should be.
-    pub unchanged: usize,
+    pub unchanged: i64,
     /// What went wrong, for each package. The next run tries again.
     pub failed: Vec<String>,
 }
 
 /// How far a run is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Progress {
     /// Layers that have been looked after.
     pub done: usize,
@@ -32,6 +33,7 @@ pub struct Progress {
     /// The package that was finished last.
     pub package: String,
     /// What it came to so far.
+    #[serde(flatten)]
     pub summary: Summary,
 }
 
@@ -50,6 +52,9 @@ impl App {
             ..Progress::default()
         };
         tell(&progress);
+        if let Some((package, python)) = units.first() {
+            self.index.begin(package, python).await;
+        }
         let regions = &regions;
         let run = |(package, python): (String, String)| async move {
             let done = self.run_package((&package, &python), regions, force).await;
@@ -81,8 +86,8 @@ impl App {
             build.content = Some(self.content(&build).await?);
         }
         let mut summary = Summary {
-            built: usize::from(build.is_new),
-            unchanged: regions.len() - missing.len(),
+            built: i64::from(build.is_new),
+            unchanged: i64::try_from(regions.len() - missing.len()).unwrap_or(i64::MAX),
             ..Summary::default()
         };
         let build = &build;

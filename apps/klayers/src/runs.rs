@@ -1,4 +1,4 @@
-//! Runs inside a server: one at a time, by schedule and by call.
+//! Runs on record: one at a time, by command, and inside a server by schedule and by call.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use trestle::typed::{EpochSeconds, Timestamp};
 use trestle::{AttributeValue, Database};
 
-use crate::{App, Error, Files, Force, Progress};
+use crate::{App, Error, Files, Force, Progress, Summary};
 
 /// The rows of runs, made from `runs.toml`.
 #[allow(missing_docs, reason = "the model file describes them")]
@@ -28,7 +28,7 @@ const SHOWN: u32 = 20;
 /// How often the schedule looks at the clock.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Runs of one server.
+/// Runs of one process.
 pub struct Runs {
     app: App,
     files: Files,
@@ -66,17 +66,27 @@ impl Runs {
     /// Begins a run, and says when it began; `None` if one is under way. The run is listed when this returns.
     pub async fn begin(self: &Arc<Self>, force: Force) -> Option<Timestamp> {
         let turn = Arc::clone(&self.turn).try_lock_owned().ok()?;
+        let run = self.opened().await;
+        let started = run.started.clone();
+        self.tasks().spawn(Arc::clone(self).follow(run, force, turn));
+        Some(started)
+    }
+
+    /// Runs once, to the end. Tells of every package.
+    pub async fn run(&self, force: Force, tell: impl FnMut(&Progress)) -> Summary {
+        let _turn = self.turn.lock().await;
+        self.recorded(self.opened().await, force, tell).await
+    }
+
+    /// A run that begins now.
+    async fn opened(&self) -> Run {
         let started = self.app.db.now();
         let run = Run {
             ex_dt: Some(EpochSeconds::from(started.moment().plus(KEPT))),
-            ..NewRun {
-                started: started.clone(),
-            }
-            .into()
+            ..NewRun { started }.into()
         };
         self.remember(&run).await;
-        self.tasks().spawn(Arc::clone(self).run(run, force, turn));
-        Some(started)
+        run
     }
 
     /// Ends what is under way. A run that is cut off is made up for by the next one.
@@ -112,33 +122,40 @@ impl Runs {
         Ok(self.db.runs().page_size(most).page().await?.rows)
     }
 
-    async fn run(self: Arc<Self>, mut run: Run, force: Force, turn: OwnedMutexGuard<()>) {
+    /// A run in the background, of which the log and requests tell how far it is.
+    async fn follow(self: Arc<Self>, run: Run, force: Force, turn: OwnedMutexGuard<()>) {
+        let started = run.started.clone();
         let tell = |progress: &Progress| {
             tracing::info!(done = progress.done, of = progress.of, "{}", progress.package);
-            self.current
-                .send_replace(Some((run.started.clone(), progress.clone())));
+            let current = (started.clone(), progress.clone());
+            self.current.send_replace(Some(current));
         };
-        let done = async {
-            self.app.load_config(&self.files).await?;
-            self.app.run(force, tell).await
-        };
-        let failed = match done.await {
-            Ok(done) => {
-                let count = |number| i64::try_from(number).unwrap_or(i64::MAX);
-                (run.built, run.deployed) = (count(done.built), count(done.deployed));
-                run.unchanged = count(done.unchanged);
-                done.failed
-            }
-            Err(error) => vec![error.to_string()],
-        };
-        failed.iter().for_each(|failed| tracing::warn!("{failed}"));
-        tracing::info!(run.built, run.deployed, run.unchanged, "the run is over");
-        let failed = failed.into_iter().take(SHOWN as usize).map(AttributeValue::S);
-        run.failed = Some(failed.collect());
-        run.ended = Some(self.app.db.now());
-        self.remember(&run).await;
+        self.recorded(run, force, tell).await;
         self.current.send_replace(None);
         drop(turn);
+    }
+
+    /// Runs, and records what it came to.
+    async fn recorded(&self, mut run: Run, force: Force, tell: impl FnMut(&Progress)) -> Summary {
+        let done = match self.app.load_config(&self.files).await {
+            Ok(_) => self.app.run(force, tell).await,
+            Err(error) => Err(error),
+        };
+        let done = done.unwrap_or_else(|error| Summary {
+            failed: vec![error.to_string()],
+            ..Summary::default()
+        });
+        let (built, deployed, unchanged) = (done.built, done.deployed, done.unchanged);
+        done.failed.iter().for_each(|failed| tracing::warn!("{failed}"));
+        let (ended, failed) = (self.app.db.now(), done.failed.len());
+        let took = ended.moment().since(run.started.moment());
+        tracing::info!(built, deployed, unchanged, failed, ?took, "the run is over");
+        (run.built, run.deployed, run.unchanged) = (built, deployed, unchanged);
+        let failed = done.failed.iter().take(SHOWN as usize);
+        run.failed = Some(failed.cloned().map(AttributeValue::S).collect());
+        run.ended = Some(ended);
+        self.remember(&run).await;
+        done
     }
 
     /// The run counts, whether or not it can be remembered.
@@ -150,16 +167,11 @@ impl Runs {
 
     /// The run that is under way, those before, and when the next one is due.
     pub async fn shown(&self) -> Result<Value, Error> {
-        let current = self.current.borrow().as_ref().map(|(started, progress)| {
-            json!({
-                "started": started.as_str(), "done": progress.done, "of": progress.of, "package": progress.package,
-                "built": progress.summary.built, "deployed": progress.summary.deployed,
-                "unchanged": progress.summary.unchanged, "failed": progress.summary.failed,
-            })
-        });
+        let current = self.current.borrow().clone();
         let mut shown = json!({"runs": self.recent(SHOWN).await?});
-        if let Some(current) = current {
-            shown["current"] = current;
+        if let Some((started, progress)) = current {
+            shown["current"] = json!(progress);
+            shown["current"]["started"] = json!(started.as_str());
         }
         if let Some(every) = self.every {
             shown["next"] = json!(self.next(every).await?.as_str());

@@ -1,7 +1,7 @@
 //! Contacts. Each call names a domain, and sees nothing of any other.
 
 use serde::Deserialize;
-use trestle::app::OrNotFound as _;
+use trestle::app::{OrNotFound as _, OrNothing as _};
 use trestle::ids;
 use trestle::typed::{Held, Part};
 
@@ -70,7 +70,8 @@ impl Service {
 
     /// A contact and its methods, in the order in which they are tried.
     pub async fn contact(&self, domain: &str, id: &str) -> Result<(Contact, Vec<ContactMethod>)> {
-        let found = self.db.contact_with_methods(id).consistent().gather().await?;
+        let found = self.db.contact_with_methods(id).consistent().gather();
+        let found = found.await.or_nothing()?;
         let mut methods = found.contact_method;
         methods.sort_by_key(|method| method.order.unwrap_or(i64::MAX));
         let own = found.contact.filter(|contact| contact.domain_id == domain);

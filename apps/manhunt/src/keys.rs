@@ -1,7 +1,7 @@
 //! API keys: each belongs to a domain, and opens that one only.
 
 use subtle::ConstantTimeEq as _;
-use trestle::app::{OrNotFound as _, fingerprint, random_bytes};
+use trestle::app::{OrNotFound as _, OrNothing as _, fingerprint, random_bytes};
 use trestle::typed::Held;
 
 use crate::model::{ApiKey, ApiKeyKey, NewApiKey};
@@ -43,13 +43,13 @@ impl Service {
 
     /// The keys of a domain, oldest first.
     pub async fn keys(&self, domain: &str) -> Result<Vec<ApiKey>> {
-        Ok(self.db.keys_of_domain(domain).collect().await?)
+        Ok(self.db.keys_of_domain(domain).collect().await.or_nothing()?)
     }
 
     /// Removes a key; from now on it opens nothing.
     pub async fn remove_key(&self, domain: &str, id: &str) -> Result<()> {
-        let own = ApiKey::DOMAIN_ID.equals(domain);
-        let removed = self.db.delete(ApiKeyKey::new(id)).if_exists().only_if(own).await;
-        removed.held()?.map(drop).or_not_found("such key")
+        let (key, own) = (ApiKeyKey::new(id), ApiKey::DOMAIN_ID.equals(domain));
+        let removed = self.db.delete(key).if_exists().only_if(own).await.held();
+        removed.or_nothing()?.map(drop).or_not_found("such key")
     }
 }

@@ -1,7 +1,7 @@
 //! Contact methods: how a contact is reached, and in which order.
 
 use serde::Deserialize;
-use trestle::app::OrNotFound as _;
+use trestle::app::{OrNotFound as _, OrNothing as _};
 use trestle::ids;
 use trestle::typed::Held;
 
@@ -112,7 +112,7 @@ impl Service {
         change: MethodDraft,
     ) -> Result<ContactMethod> {
         change.check()?;
-        let found = self.db.get(&key).consistent().await?;
+        let found = self.db.get(&key).consistent().await.or_nothing()?;
         let own = found.filter(|method| method.domain_id == domain);
         let own = own.or_not_found("such method")?;
         if change.r#type.is_some_and(|kind| kind != own.r#type) {
@@ -136,7 +136,7 @@ impl Service {
     /// Removes a method.
     pub async fn remove_method(&self, domain: &str, key: ContactMethodKey) -> Result<()> {
         let own = ContactMethod::DOMAIN_ID.equals(domain);
-        let removed = self.db.delete(&key).if_exists().only_if(own).await;
-        removed.held()?.map(drop).or_not_found("such method")
+        let removed = self.db.delete(&key).if_exists().only_if(own).await.held();
+        removed.or_nothing()?.map(drop).or_not_found("such method")
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use serde::Deserialize;
-use trestle::app::OrNotFound as _;
+use trestle::app::{OrNotFound as _, OrNothing as _};
 use trestle::typed::{Held, Page, Precision, Timestamp};
 use trestle::{Map, ids};
 
@@ -69,7 +69,8 @@ impl Service {
 
     /// A search and its attempts, in the order in which they were made.
     pub async fn search(&self, domain: &str, id: &str) -> Result<(Search, Vec<SearchAttempt>)> {
-        let found = self.db.search_with_attempts(id).consistent().gather().await?;
+        let found = self.db.search_with_attempts(id).consistent().gather();
+        let found = found.await.or_nothing()?;
         let own = found.search.filter(|search| search.domain_id == domain);
         let mut attempts = found.search_attempt;
         // They come by id; of one moment, the tenth comes after the ninth.
@@ -79,7 +80,7 @@ impl Service {
 
     /// A page of the searches for a contact of this domain.
     pub async fn searches(&self, domain: &str, filter: SearchFilter) -> Result<Page<Search>> {
-        let contact = self.db.contact(&filter.contact).first().await?;
+        let contact = self.db.contact(&filter.contact).first().await.or_nothing()?;
         let own = contact.filter(|contact| contact.domain_id == domain);
         own.or_not_found("such contact")?;
         let since = second(filter.since, "since")?;
@@ -88,8 +89,7 @@ impl Service {
         let first = since.unwrap_or_default();
         let last = before.map_or(LAST_SECOND, |before| before.saturating_sub(1));
         if first > last {
-            let (rows, next) = (Vec::new(), None);
-            return Ok(Page { rows, next });
+            return Ok(Page::default());
         }
         let access = match (filter.status, filter.newest) {
             (None, false) => "searches_of_contact_between",
@@ -123,7 +123,7 @@ impl Service {
     /// nothing.
     pub async fn respond(&self, domain: &str, attempt: &AttemptId, response: &str) -> Result<Search> {
         let id = attempt.to_string();
-        let found = self.db.get(attempt.key()).consistent().await?;
+        let found = self.db.get(attempt.key()).consistent().await.or_nothing()?;
         let own = found.filter(|attempt| attempt.domain_id == domain);
         own.or_not_found("such attempt")?;
         let note = self.db.update_search_attempt(attempt.key());

@@ -10,6 +10,7 @@
 //! | [`shown_unless_known`] | an answer in JSON with an `ETag`, sent only to clients that do not have it |
 //! | [`ListPart`], [`listed`] | a list, a page at a time |
 //! | [`OrNotFound`] | what is there, or a 404 |
+//! | [`OrNothing`] | nothing for a key that the model refuses, so that an id that cannot be is a 404, too |
 //! | `Objects`, `ObjectLocation` | files in a directory or in a bucket of S3, which can be marked as those of one owner, also given out over HTTP, and how a row names one; with the feature `objects` |
 //! | `PublicFiles` | files with URLs, which are there when a GET of the URL gives their bytes; with the feature `objects` |
 //! | `Webhooks` | documents in a queue, posted to every URL that wants them; with the feature `objects` |
@@ -25,7 +26,7 @@
 //! use axum::response::Response;
 //! use axum::{Router, routing::get};
 //! use serde::Deserialize;
-//! use trestle::app::{self, Loopback, OrNotFound as _};
+//! use trestle::app::{self, Loopback, OrNotFound as _, OrNothing as _};
 //! use trestle::{Embedded, Options};
 //!
 //! mod shop {
@@ -41,7 +42,7 @@
 //! }
 //!
 //! async fn read(State(db): State<Shop<Embedded>>, Path(id): Path<String>) -> app::Result<Response> {
-//!     let found = db.get(CustomerKey::new(&id)).await?;
+//!     let found = db.get(CustomerKey::new(&id)).await.or_nothing()?;
 //!     app::shown(found.or_not_found(format_args!("customer {id}"))?)
 //! }
 //!
@@ -82,6 +83,8 @@ mod lines;
 mod listed;
 mod loopback;
 #[cfg(feature = "objects")]
+mod numbered;
+#[cfg(feature = "objects")]
 mod object_location;
 #[cfg(feature = "objects")]
 mod objects;
@@ -99,7 +102,7 @@ mod webhooks;
 
 pub use database_flags::{DatabaseError, DatabaseFlags};
 pub use error::{Error, Result};
-pub use found::OrNotFound;
+pub use found::{OrNotFound, OrNothing};
 pub use known::{fingerprint, shown_unless_known};
 pub use lines::{Lines, Turn, Underway};
 pub use listed::{ListPart, listed};

@@ -139,10 +139,7 @@ impl<'d, T: FromRow, How> AccessRows<'d, T, How> {
             Ok(request) => RowStream::new(self.handle, self.access, request),
             Err(error) => return Err(error),
         };
-        let mut page = Page {
-            rows: Vec::new(),
-            next: None,
-        };
+        let mut page = Page::default();
         let mut end = None;
         while let Some(row) = stream.next().await {
             let row = row?;

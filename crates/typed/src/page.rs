@@ -12,3 +12,13 @@ pub struct Page<T> {
     /// Where the next page begins; `None` after the last row.
     pub next: Option<Bookmark>,
 }
+
+/// No rows.
+impl<T> Default for Page<T> {
+    fn default() -> Self {
+        Page {
+            rows: Vec::new(),
+            next: None,
+        }
+    }
+}

@@ -34,13 +34,13 @@ ACCOUNT = "770693421928"
 REGION = "eu-west-1"
 
 
-def wheel(folder, name, version, requires=(), licence="MIT"):
+def wheel(folder, name, version, requires=(), licence="License: MIT"):
     """A wheel as packages bring it: one module, a script, and metadata."""
     info = f"{name}-{version}.dist-info"
     needs = "".join(f"Requires-Dist: {required}\n" for required in requires)
     files = {
         f"{name}/__init__.py": f"VERSION = '{version}'\n",
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nLicense: {licence}\nProvides-Extra: more\n{needs}",
+        f"{info}/METADATA": f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n{licence}\nProvides-Extra: more\n{needs}",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{info}/entry_points.txt": f"[console_scripts]\n{name}-tool = {name}:VERSION\n",
     }
@@ -101,7 +101,7 @@ class Layers(unittest.TestCase):
         for version in ["1.9", "1.10", "2.0rc1", "1.10+cu118"]:
             wheel(self.wheels, "alpha", version, ["beta>=1", "gamma; extra == 'more'"])
         wheel(self.wheels, "beta", "3.1")
-        wheel(self.wheels, "gamma", "0.5", licence="GPL")
+        wheel(self.wheels, "gamma", "0.5", licence="License: GPL")
         self.packages("alpha[more]")
         said = self.run_pipeline()
         self.assertIn("built=1 deployed=1 unchanged=0 failed=0", said)
@@ -131,17 +131,32 @@ class Layers(unittest.TestCase):
         self.assertRegex(said, r"unheard-of for p3\.\d+: .*No matching distribution found for unheard-of")
         self.assertIn("built=1 deployed=1 unchanged=0 failed=1", said)
 
+    def test_without_an_index_a_run_takes_the_list_and_one_that_must_use_pip_fails(self):
+        self.more = {"PIP_INDEX_URL": "http://127.0.0.1:1/simple", "PIP_RETRIES": "1", "PIP_NO_CACHE_DIR": "1"}
+        (self.folder / "packages.csv").write_text("package,version\nalpha,1.0\n")
+        said = self.run_pipeline()
+        self.assertEqual(1, said.count("this run takes the versions of the list"), said)
+        self.assertIn("built=1 deployed=1 unchanged=0 failed=0", said)
+        with zipfile.ZipFile(io.BytesIO(self.layer("alpha"))) as layer:
+            self.assertEqual(["python/requirements.txt"], layer.namelist())
+        self.assertIn("pip cannot reach its package index", self.run_pipeline("--index", "pip", fails=True))
+
+        self.more = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.wheels)}
+        wheel(self.wheels, "alpha", "2.0")
+        self.assertIn("built=1 deployed=1", self.run_pipeline(), "pip is there again")
+
     def test_boto3_finds_lists_downloads_and_publishes_layers(self):
-        wheel(self.wheels, "alpha", "1.0", licence="Apache-2.0")
+        wheel(self.wheels, "alpha", "1.0", licence="Classifier: License :: OSI Approved :: Apache Software License")
         self.packages("alpha")
         self.run_pipeline()
-        wheel(self.wheels, "alpha", "2.0", licence="Apache-2.0")
+        wheel(self.wheels, "alpha", "2.0", licence="License-Expression: Apache-2.0")
         self.run_pipeline()
         client, name = self.serve(), NAME.format("alpha")
         arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:layer:{name}"
         listed = client.list_layer_versions(LayerName=name)["LayerVersions"]
         self.assertEqual([f"{arn}:2", f"{arn}:1"], [version["LayerVersionArn"] for version in listed])
         self.assertEqual([2, 1], [version["Version"] for version in listed])
+        self.assertEqual("Apache Software License", listed[1]["LicenseInfo"])
         first = listed[0]
         self.assertEqual(("alpha 2.0", "Apache-2.0"), (first["Description"], first["LicenseInfo"]))
         self.assertEqual(([RUNTIME], ["x86_64"]), (first["CompatibleRuntimes"], first["CompatibleArchitectures"]))

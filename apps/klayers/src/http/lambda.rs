@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use trestle::app::{self, OrNotFound as _, fingerprint};
 
-use super::{Answer, ERROR_TYPE, Served, Service, credential};
+use super::{Answer, Served, Service, credential};
 use crate::model::Layer;
 use crate::python::Python;
 use crate::{App, Built, Deployed, Error, LayerArn, Release};
@@ -35,8 +35,8 @@ pub(super) fn writers() -> Router<std::sync::Arc<Service>> {
     Router::new().route("/2018-10-31/layers/{name}/versions", publish)
 }
 
-/// An error as Lambda has it: its kind in a header, its text in the body.
-struct Refusal(app::Error);
+/// An error as clients of Lambda read it, and other clients of this server: its kind is in a header.
+pub(super) struct Refusal(pub(super) app::Error);
 
 impl<E: Into<app::Error>> From<E> for Refusal {
     fn from(error: E) -> Self {
@@ -48,18 +48,14 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let kind = match self.0.status() {
             StatusCode::BAD_REQUEST => "InvalidParameterValueException",
+            StatusCode::FORBIDDEN => "AccessDeniedException",
             StatusCode::NOT_FOUND => "ResourceNotFoundException",
             StatusCode::CONFLICT => "ResourceConflictException",
             _ => "ServiceException",
         };
-        let message = match &self.0 {
-            // What it says is for the log.
-            app::Error::Failed(_) => String::new(),
-            told => told.to_string(),
-        };
-        let status = self.0.into_response().status();
-        let body = Json(json!({"Type": "User", "Message": message}));
-        (status, [(ERROR_TYPE, kind)], body).into_response()
+        let (status, told) = (self.0.status(), self.0.told());
+        let body = Json(json!({"Type": "User", "Message": told, "error": told}));
+        (status, [("x-amzn-errortype", kind)], body).into_response()
     }
 }
 
@@ -202,17 +198,15 @@ async fn publish(
     let (region, layer) = named(&name, &headers)?;
     let mut build = published.build(layer)?;
     let newest = service.app.newest_build(&build.package, &build.python).await?;
-    build.number = newest.0 + 1;
+    build.number = newest.map_or(1, |newest| newest.blt_vrsn + 1);
     service.app.record(&build).await?;
     let Deployed::Latest(arn) = service.app.deploy(&region, &build).await? else {
         let faster = "another version was published at the same time; publish again";
         return Err(app::Error::Conflict(faster.to_owned()).into());
     };
     let rows = deployed(&service.app, &region, &arn.layer).await?;
-    let made = rows
-        .iter()
-        .find(|row| row.0 == arn)
-        .map(|found| with_content(found, &headers));
+    let made = rows.iter().find(|row| row.0 == arn);
+    let made = made.map(|found| with_content(found, &headers));
     Ok((StatusCode::CREATED, Json(made)).into_response())
 }
 
@@ -225,9 +219,8 @@ impl Published {
         };
         let one = "a layer is for one runtime, such as python3.12, and one architecture: x86_64 or arm64";
         let python = python.ok_or_else(|| app::Error::invalid(one))?;
-        let content = self.content["ZipFile"]
-            .as_str()
-            .and_then(|text| STANDARD.decode(text).ok());
+        let content = self.content["ZipFile"].as_str();
+        let content = content.and_then(|text| STANDARD.decode(text).ok());
         let content = content.filter(|content| content.starts_with(b"PK"));
         let no_zip = "Could not unzip uploaded file. Please check your file, then try to upload again.";
         let content = Bytes::from(content.ok_or_else(|| app::Error::invalid(no_zip))?);
@@ -241,8 +234,8 @@ impl Published {
             number: 0,
             release: Release {
                 version: version.unwrap_or_else(|| hash.chars().take(12).collect()),
-                requirements: String::new(),
                 licence: self.license_info,
+                ..Release::default()
             },
             hash,
             content: Some(content),

@@ -16,9 +16,8 @@ fn cells(row: &Row) -> [&str; 3] {
 
 /// As Python writes it: lines end with CR and LF.
 pub(super) fn csv(region: &str, python: &str, rows: &[Row]) -> Answer {
-    let mut out = WriterBuilder::new()
-        .terminator(Terminator::CRLF)
-        .from_writer(Vec::new());
+    let mut csv = WriterBuilder::new();
+    let mut out = csv.terminator(Terminator::CRLF).from_writer(Vec::new());
     out.write_record(COLUMNS).map_err(app::Error::failed)?;
     for row in rows {
         out.write_record(cells(row)).map_err(app::Error::failed)?;

@@ -7,10 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use klayers::model::Klayers;
-use klayers::{App, Bucket, Files, LayerStore as _};
+use klayers::{App, Files, LayerStore as _};
 use testing::TestPlace;
 
-use crate::support::{REGION, World, check, files};
+use crate::support::{REGION, World, check, directory, files};
 
 /// More steps than a deployment has.
 const STEPS: u64 = 12;
@@ -118,7 +118,7 @@ fn start(at: &TestPlace, place: &Path) -> Child {
 /// Opens the database that the process left, and gives the latest version of every package in every region.
 async fn check_all(at: &TestPlace, place: &Path) -> Vec<String> {
     let stored = at.open_directory(&place.join("table"));
-    let layers = Arc::new(Bucket::directory(&place.join("layers")).unwrap());
+    let layers = Arc::new(directory(&place.join("layers")));
     let db = Klayers::apply_to(&stored).unwrap().shared();
     let app = App::new(db, layers.clone(), Arc::new(Files::default()));
     app.sweep().await.unwrap();

@@ -4,15 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use klayers::{Bucket, LayerArn, LayerStore as _, NoLayerArn};
+use klayers::{LayerArn, LayerStore as _, NoLayerArn};
 use tokio::task::JoinSet;
+
+use crate::support::directory;
 
 const LAYER: &str = "Klayers-p312-idna";
 
 #[tokio::test]
 async fn a_number_is_given_once_also_after_its_layer_is_gone() {
     let place = tempfile::tempdir().unwrap();
-    let layers = Bucket::directory(place.path()).unwrap();
+    let layers = directory(place.path());
     let publish = async || {
         layers
             .publish("eu-west-1", LAYER, 0, "idna==3.10".into())
@@ -34,7 +36,7 @@ async fn a_number_is_given_once_also_after_its_layer_is_gone() {
 #[tokio::test]
 async fn a_number_that_was_taken_and_not_used_is_not_given_again() {
     let place = tempfile::tempdir().unwrap();
-    let layers = Bucket::directory(place.path()).unwrap();
+    let layers = directory(place.path());
     layers.publish("eu-west-1", LAYER, 0, Bytes::new()).await.unwrap();
     // As a process leaves it that dies between the two.
     let folder = place.path().join("eu-west-1").join(LAYER);
@@ -53,7 +55,7 @@ async fn a_number_that_was_taken_and_not_used_is_not_given_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn layers_that_are_published_at_once_have_different_numbers() {
     let place = tempfile::tempdir().unwrap();
-    let layers = Arc::new(Bucket::directory(place.path()).unwrap());
+    let layers = Arc::new(directory(place.path()));
     let mut tasks = JoinSet::new();
     for _ in 0..8 {
         let layers = layers.clone();
@@ -74,7 +76,7 @@ async fn the_name_of_a_layer_never_leads_elsewhere() {
     let name = LayerArn::layer_name("ruamel.yaml", "p3.12-arm64");
     assert_eq!(name, "Klayers-p312-arm64-ruamel-yaml");
     let place = tempfile::tempdir().unwrap();
-    let layers = Bucket::directory(&place.path().join("layers")).unwrap();
+    let layers = directory(&place.path().join("layers"));
     let arn = layers.publish("..", "../..", 0, Bytes::new()).await.unwrap();
     let outside: Vec<_> = std::fs::read_dir(place.path()).unwrap().collect();
     assert_eq!(outside.len(), 1, "only the directory itself");
@@ -84,7 +86,7 @@ async fn the_name_of_a_layer_never_leads_elsewhere() {
 #[tokio::test]
 async fn a_layer_of_another_account_is_not_here() {
     let place = tempfile::tempdir().unwrap();
-    let layers = Bucket::directory(place.path()).unwrap();
+    let layers = directory(place.path());
     let own = layers.publish("eu-west-1", LAYER, 6, "zip".into()).await.unwrap();
     assert_eq!(own.version, 7, "numbers go on after those of the table");
     let foreign = LayerArn {

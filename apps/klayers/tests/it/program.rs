@@ -1,10 +1,14 @@
 //! The program, and what it says when it cannot do what it was asked.
 
 use std::collections::BTreeSet;
-use std::net::TcpListener;
+use std::fs::Permissions;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
+use klayers::model::{Klayers, LatestBuildWhere};
 use trestle::api::Scan;
 use trestle::{Embedded, Options};
 
@@ -95,14 +99,129 @@ fn errors_name_the_thing_and_the_way_out() {
 }
 
 #[test]
-fn of_two_programs_on_one_table_the_second_says_who_is_there() {
+fn a_server_lists_the_runs_of_the_command_and_a_second_program_is_told_to_let_it_run() {
     let place = tempfile::tempdir().unwrap();
-    let table = place.path().join("table");
-    let _first = Embedded::open(&table, Options::default()).unwrap();
-    let (status, said) = klayers(place.path(), &["run", "--data", "."]);
+    let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
+    write("packages.csv", "package,version\nidna,3.10\n");
+    write("regions.csv", "region\neu-west-1\n");
+    let lists = "--data . --index list --pythons p3.12 --packages packages.csv --regions regions.csv";
+    let lists: Vec<&str> = lists.split(' ').collect();
+    let run = || klayers(place.path(), &[&["run"], &lists[..]].concat());
+    assert_eq!((run().0, run().0), (0, 0));
+    let mut serve = Command::new(env!("CARGO_BIN_EXE_klayers"));
+    let serve = serve.arg("serve").args(&lists).current_dir(place.path());
+    let mut server = serve.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let stdout = server.stdout.take().unwrap();
+    BufReader::new(stdout).read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("klayers serves http://").unwrap();
+    let listed = get(address, "/api/v1/runs");
+    let (status, said) = run();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    for (figure, runs) in [("\"ended\":", 2), ("\"deployed\":1", 1), ("\"unchanged\":1", 1)] {
+        assert_eq!(listed.matches(figure).count(), runs, "{figure}: {listed}");
+    }
     assert_ne!(status, 0);
-    let reason = format!("is in use by process {}", std::process::id());
+    let reason = format!("is in use by process {}", server.id());
     assert!(said.contains(&reason), "{said}");
+    assert!(
+        said.contains("curl -X POST -H") && said.contains("/api/v1/runs"),
+        "{said}"
+    );
+}
+
+/// What a server at this address answers.
+fn get(address: &str, path: &str) -> String {
+    let mut connection = TcpStream::connect(address).unwrap();
+    write!(
+        connection,
+        "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// As pip does it: reports the newest release, installs it, and says so where it cannot reach its index.
+const PIP: &str = r#"#!/bin/sh
+if [ -e offline ]; then
+    echo "WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by 'NewConnectionError'" >&2
+    echo "ERROR: No matching distribution found" >&2
+    exit 1
+fi
+case "$*" in
+*--dry-run*) echo '{"install": [{"metadata": {"name": "idna", "version": "4.0"}}]}' ;;
+*)
+    while [ "$1" != --target ]; do shift; done
+    mkdir "$2/idna-4.0.dist-info"
+    printf 'Name: idna\nLicense-Expression: BSD-3-Clause\n' > "$2/idna-4.0.dist-info/METADATA" ;;
+esac
+"#;
+
+#[tokio::test]
+async fn without_a_network_a_run_takes_the_list_says_so_and_replaces_nothing_of_pip() {
+    let place = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
+    write("pip", PIP);
+    std::fs::set_permissions(place.path().join("pip"), Permissions::from_mode(0o755)).unwrap();
+    write("regions.csv", "region\neu-west-1\n");
+    let list = |version: &str| write("packages.csv", &format!("package,version\nidna,{version}\n"));
+    let lists = "run --data . --pip ./pip --pythons p3.12 --packages packages.csv --regions regions.csv";
+    let lists: Vec<&str> = lists.split(' ').collect();
+    let run = |more: &[&str]| klayers(place.path(), &[&lists, more].concat());
+    let stands_in = "takes the versions of the list";
+    write("offline", "");
+    for (version, done) in [
+        ("3.9", "built=1 deployed=1 unchanged=0 failed=0"),
+        ("3.9", "built=0 deployed=0 unchanged=1 failed=0"),
+        ("3.10", "built=1 deployed=1 unchanged=0 failed=0"),
+    ] {
+        list(version);
+        let (status, said) = run(&[]);
+        assert_eq!(status, 0, "{said}");
+        assert_eq!(said.matches(stands_in).count(), 1, "it is said once: {said}");
+        assert!(
+            said.contains("`--index pip` fails instead, `--index list`"),
+            "{said}"
+        );
+        assert!(said.contains(done), "{said}");
+    }
+    let (status, said) = run(&["--index", "pip"]);
+    assert!(
+        status != 0 && said.contains("idna for p3.12: pip cannot reach its package index"),
+        "{said}"
+    );
+    let (status, said) = run(&["--index", "list"]);
+    assert!(status == 0 && !said.contains("package index"), "{said}");
+
+    std::fs::remove_file(place.path().join("offline")).unwrap();
+    let (status, said) = run(&[]);
+    assert_eq!(status, 0, "{said}");
+    assert!(
+        said.contains("built=1 deployed=1") && !said.contains(stands_in),
+        "{said}"
+    );
+    write("offline", "");
+    for version in ["3.10", "4.0"] {
+        list(version);
+        let (status, said) = run(&[]);
+        assert!(
+            status != 0 && said.contains("the newest build is pip's, and stays"),
+            "{said}"
+        );
+        assert!(said.contains("built=0 deployed=0 unchanged=0 failed=1"), "{said}");
+    }
+    let embedded = Embedded::open(place.path().join("table"), Options::default()).unwrap();
+    let newest = LatestBuildWhere {
+        python_version: "p3.12",
+        package: "idna",
+    };
+    let db = Klayers::apply_to(&embedded).unwrap();
+    let newest = db.latest_build(newest).await.unwrap().unwrap();
+    assert_eq!(newest.pckg_vrsn.as_deref(), Some("4.0"));
+    assert_eq!(newest.lcns.as_deref(), Some("BSD-3-Clause"), "of its METADATA");
 }
 
 /// Without a terminal there is no bar, and the log has a line for each package.

@@ -50,6 +50,7 @@ async fn point_14_a_second_run_writes_nothing_and_a_new_release_only_its_own() {
     let world = World::new();
     let regions: Vec<String> = REGIONS.lines().skip(1).map(str::to_owned).collect();
     let layers = packages().len() * regions.len();
+    let counted = i64::try_from(layers).unwrap();
     world.app.load_config(&files()).await.unwrap();
     let mut told = Vec::new();
     let tell = |progress: &Progress| told.push((progress.done, progress.of));
@@ -60,7 +61,7 @@ async fn point_14_a_second_run_writes_nothing_and_a_new_release_only_its_own() {
         "at the beginning, and for each package"
     );
     assert_eq!(told.last(), Some(&(layers, layers)));
-    assert_eq!((first.built, first.deployed, first.failed), (64, layers, vec![]));
+    assert_eq!((first.built, first.deployed, first.failed), (64, counted, vec![]));
 
     let stored = async || {
         let regions = regions.iter().map(|region| world.layers.list(region));
@@ -71,7 +72,7 @@ async fn point_14_a_second_run_writes_nothing_and_a_new_release_only_its_own() {
     world.app.load_config(&files()).await.unwrap();
     let second = world.app.run(Force::default(), |_| {}).await.unwrap();
     let nothing = Summary {
-        unchanged: layers,
+        unchanged: counted,
         ..Summary::default()
     };
     assert_eq!(second, nothing);
@@ -80,7 +81,7 @@ async fn point_14_a_second_run_writes_nothing_and_a_new_release_only_its_own() {
 
     world.index.release("pandas", "3.0");
     let third = world.app.run(Force::default(), |_| {}).await.unwrap();
-    assert_eq!((third.built, third.deployed), (1, regions.len()));
+    assert_eq!((third.built, third.deployed), (1, 22));
     for region in &regions {
         assert_eq!(world.check("pandas", region).await.as_deref(), Some("3.0"));
     }

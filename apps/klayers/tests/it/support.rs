@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,12 +13,13 @@ use axum::body::Bytes;
 use klayers::http::{Service, routes};
 use klayers::model::{Klayers, LatestLayerWhere, Layer, LayerDplySts, VersionsOfLayerWhere};
 use klayers::{
-    ACCOUNT, App, Error, Files, Force, LayerArn, LayerStore, PackageIndex, Release, Runs, package_of,
+    ACCOUNT, App, Bucket, Error, Files, Force, LayerArn, LayerStore, PackageIndex, Release, Runs, package_of,
     runs_model,
 };
 use testing::{Expiry, TestPlace};
 use tokio::sync::Barrier;
 use trestle::api::{Request, ResponseFuture};
+use trestle::app::Objects;
 use trestle::{AnyDatabase, Database, Timestamp, VirtualClock};
 
 pub(crate) const REGION: &str = "eu-west-1";
@@ -183,6 +185,11 @@ pub(crate) fn files() -> Files {
     }
 }
 
+/// Layers as files in this directory, without a look at whose they are.
+pub(crate) fn directory(root: &Path) -> Bucket {
+    Bucket::new(Objects::directory(root).unwrap(), ACCOUNT)
+}
+
 /// A package index that a test writes. Packages it has not heard of have a first release.
 #[derive(Default)]
 pub(crate) struct Index(Mutex<BTreeMap<String, String>>);
@@ -205,7 +212,7 @@ impl PackageIndex for Index {
         Ok(Release {
             requirements: format!("idna==3.10\n{package}=={version}"),
             version,
-            licence: None,
+            ..Release::default()
         })
     }
 
@@ -394,7 +401,7 @@ pub(crate) async fn until<F: AsyncFnMut() -> bool>(
     step: Duration,
     mut done: F,
 ) {
-    let patience = std::time::Instant::now() + Duration::from_secs(30);
+    let patience = std::time::Instant::now() + Duration::from_secs(120);
     while !done().await {
         assert!(std::time::Instant::now() < patience, "still waiting for: {what}");
         clock.advance(step);

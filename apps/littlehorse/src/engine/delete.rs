@@ -21,7 +21,7 @@ impl Service {
         while let Some(list) = lists.next().filter(|_| is_all) {
             let list = self.db.rows_of(list, &[&due.tenant, &due.run])?;
             let left = DELETES_MAX - u32::try_from(rows.len()).unwrap_or(DELETES_MAX);
-            let page = list.page_size(left).at_once().await?;
+            let page = list.page_size(left).at_once().await.or_nothing()?;
             rows.extend(page.rows);
             is_all = page.next.is_none() && rows.len() < DELETES_MAX as usize;
         }

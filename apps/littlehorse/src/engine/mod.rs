@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use trestle::app::OrNothing as _;
 use trestle::typed::Held;
 
 use self::commands::{Attempt, Command, Event, RunWf};

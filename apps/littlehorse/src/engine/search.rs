@@ -47,7 +47,7 @@ impl Service {
         }
         let rows = self.db.rows_of::<LittlehorseRow>(access, told);
         let rows = rows.map_err(|_| Error::not_found("such list"))?.page_size(limit);
-        let page = rows.continued(bookmark).page().await?;
+        let page = rows.continued(bookmark).page().await.or_nothing()?;
         Ok(json!({ "items": page.rows, "bookmark": page.next }))
     }
 
@@ -71,7 +71,7 @@ impl Service {
     pub(crate) async fn row(&self, access: &str, told: &[&str]) -> Result<Value> {
         let missing = || Error::not_found("such object");
         let row = self.db.row_of::<LittlehorseRow>(access, told);
-        let row = row.map_err(|_| missing())?.await?;
+        let row = row.map_err(|_| missing())?.await.or_nothing()?;
         row.map(|row| json!(row)).ok_or_else(missing)
     }
 }

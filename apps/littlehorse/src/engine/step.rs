@@ -98,7 +98,8 @@ impl Service {
 
     pub(crate) async fn wf_run(&self, due: &Due) -> Result<WfRun> {
         let (tenant, wf_run_id) = (due.tenant.as_str(), due.run.as_str());
-        due.meant(self.db.wf_run(WfRunWhere { tenant, wf_run_id }).await?)
+        let run = self.db.wf_run(WfRunWhere { tenant, wf_run_id }).await;
+        due.meant(run.or_nothing()?)
     }
 }
 

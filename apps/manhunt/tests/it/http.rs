@@ -139,7 +139,7 @@ async fn answers_are_as_described() {
         404
     );
 
-    // A search is no contact, nor is a contact a search; what cannot be an id is not even looked for.
+    // A search is no contact, nor is a contact a search.
     let not_here = |path: &str| format!("{base}/{path}");
     assert_eq!(
         door.json("get", &not_here(&format!("searches/{id}")), json!({}))
@@ -148,16 +148,56 @@ async fn answers_are_as_described() {
         404
     );
     assert_eq!(door.json("get", &not_here("contacts/aa"), json!({})).await.0, 404);
-    assert_eq!(
-        door.json("get", &not_here("contacts/Ada"), json!({})).await.0,
-        400
-    );
     assert_eq!(door.json("get", &not_here("searches"), json!({})).await.0, 400);
     assert_eq!(
         door.json("post", &not_here("contacts"), json!({ "nme": "Ada" }))
             .await
             .0,
         400
+    );
+
+    // No row can have such an id: it is not there. In a body, it is a mistake.
+    let (change, method) = (
+        json!({ "name": "Eva" }),
+        json!({ "type": "text", "destination": "+4930101" }),
+    );
+    let response = json!({ "response": "1" });
+    for (verb, path, body, what) in [
+        ("get", "contacts/Ada", json!({}), "contact"),
+        ("patch", "contacts/Ada", change, "contact"),
+        ("delete", "contacts/Ada", json!({}), "contact"),
+        ("post", "contacts/Ada/methods", method, "contact"),
+        (
+            "patch",
+            "contacts/Ada/methods/text",
+            json!({ "enabled": true }),
+            "method",
+        ),
+        ("delete", "contacts/Ada/methods/text", json!({}), "method"),
+        ("get", "searches?contact=Ada", json!({}), "contact"),
+        ("get", "searches/Ada", json!({}), "search"),
+        ("post", "searches/Ada/cancel", json!({}), "search"),
+        ("post", "attempts/Ada-0/respond", response, "attempt"),
+        ("delete", "keys/Ada", json!({}), "key"),
+    ] {
+        let (status, refused) = door.json(verb, &not_here(path), body).await;
+        assert_eq!(
+            (status, &refused["error"]),
+            (404, &json!(format!("there is no such {what}"))),
+            "{verb} {path}"
+        );
+    }
+    let nowhere = format!("/domains/{}", "d".repeat(300));
+    for list in ["contacts", "keys", "dead-letters"] {
+        let (status, listed) = door.json("get", &format!("{nowhere}/{list}"), json!({})).await;
+        assert_eq!((status, &listed["items"]), (200, &json!([])), "{list}");
+    }
+    let (status, refused) = door
+        .json("post", &format!("{base}/searches"), json!({ "contactId": "Ada" }))
+        .await;
+    assert!(
+        status == 400 && refused["error"].as_str().unwrap().contains("contactId"),
+        "{refused}"
     );
 
     let begin = json!({ "contactId": id, "metadata": { "incident": "7" } });

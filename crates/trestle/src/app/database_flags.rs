@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use trestle_embedded::{OpenError, Options};
 use trestle_remote::Settings;
+use trestle_store::ErrorKind;
 
 use crate::{AnyDatabase, Embedded, EndpointError};
 
@@ -55,6 +56,18 @@ pub enum DatabaseError {
     /// The endpoint.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
+}
+
+impl DatabaseError {
+    /// Whether another process has the directory open.
+    #[must_use]
+    pub fn is_in_use(&self) -> bool {
+        let refused = match self {
+            DatabaseError::Directory(error) => error.store_error(),
+            DatabaseError::Endpoint(_) => None,
+        };
+        refused.is_some_and(|error| error.kind() == ErrorKind::InUse)
+    }
 }
 
 impl DatabaseFlags {

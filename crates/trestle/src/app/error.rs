@@ -72,20 +72,25 @@ impl Error {
             Error::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
+
+    /// What the client is told. The text of [`Error::Failed`] goes to the log.
+    #[must_use]
+    pub fn told(&self) -> String {
+        match self {
+            Error::Failed(error) => {
+                tracing::error!(%error, "a request failed");
+                "the request failed; the log of the server says why".to_owned()
+            }
+            told => told.to_string(),
+        }
+    }
 }
 
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let status = self.status();
         let asks = matches!(self, Error::Unauthorized(_)).then_some([(WWW_AUTHENTICATE, "Bearer")]);
-        let said = match self {
-            Error::Failed(error) => {
-                tracing::error!(%error, "a request failed");
-                "the request failed; the log of the server says why".to_owned()
-            }
-            told => told.to_string(),
-        };
-        (status, asks, Json(json!({ "error": said }))).into_response()
+        (status, asks, Json(json!({ "error": self.told() }))).into_response()
     }
 }
 

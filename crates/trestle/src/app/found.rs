@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use trestle_typed as typed;
+
 use super::{Error, Result};
 
 /// For what a request names and the database may not have.
@@ -21,5 +23,32 @@ pub trait OrNotFound<T> {
 impl<T> OrNotFound<T> for Option<T> {
     fn or_not_found(self, what: impl Display) -> Result<T> {
         self.ok_or_else(|| Error::not_found(what))
+    }
+}
+
+/// For reads and deletes of what a client names.
+pub trait OrNothing<T> {
+    /// What is there, or nothing if the model refuses the key: no row can have it, so this is the same as a row that is not there.
+    ///
+    /// Not for writes of values that a client sends: what the model refuses of these is told ([`Error::Invalid`]).
+    ///
+    /// ```no_run
+    /// # mod shop { trestle::model!("examples/shop.toml"); }
+    /// use trestle::app::{self, OrNotFound as _, OrNothing as _};
+    ///
+    /// # async fn read(db: shop::Shop<trestle::Embedded>, id: &str) -> app::Result<shop::Customer> {
+    /// let found = db.get(shop::CustomerKey::new(id)).await.or_nothing()?;
+    /// found.or_not_found("such customer")
+    /// # }
+    /// ```
+    fn or_nothing(self) -> std::result::Result<T, typed::Error>;
+}
+
+impl<T: Default> OrNothing<T> for std::result::Result<T, typed::Error> {
+    fn or_nothing(self) -> Self {
+        match self {
+            Err(typed::Error::Refused(_)) => Ok(T::default()),
+            found => found,
+        }
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use trestle_typed::{AccessRows, FromRow, Page};
 
-use super::{Result, shown};
+use super::{OrNothing as _, Result, shown};
 
 /// How many rows a page has unless the client says.
 const ROWS: u32 = 100;
@@ -29,13 +29,14 @@ impl ListPart {
         Self { limit, after }
     }
 
-    /// Answers with that part of these rows, as [`listed`] does. A bookmark that the list did not give is a 400.
+    /// Answers with that part of these rows, as [`listed`] does. A bookmark that the list did not give is a 400; the list of
+    /// something that cannot be is empty ([`OrNothing`](super::OrNothing)).
     pub async fn of<T, How>(self, rows: AccessRows<'_, T, How>) -> Result<Response>
     where
         T: FromRow + Serialize,
     {
         let rows = rows.page_size(self.limit.unwrap_or(ROWS).clamp(1, ROWS_MAX));
-        listed(rows.continued(self.after).page().await?)
+        listed(rows.continued(self.after).page().await.or_nothing()?)
     }
 }
 
