@@ -47,7 +47,7 @@ impl Endpoint {
             return Ok(Sent::Done(Vec::new()));
         }
         self.keep_images(&commit.parts).await?;
-        self.member.check()?;
+        self.until_renewed().await?;
         if !self.has_transactions().await? {
             return self.send_by_intent(commit).await;
         }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use trestle_api::{DatabaseExt, DeleteItem, Error, ErrorKind, GetItem, PutItem, Scan, Wait};
+use trestle_api::{DatabaseExt, DeleteItem, Error, ErrorKind, GetItem, PutItem, Scan, Wait, pause_after};
 use trestle_binding::migration;
 use trestle_env::ids;
 use trestle_hook::Documents;
@@ -32,6 +32,8 @@ pub(crate) const LOOK: Duration = Duration::from_millis(250);
 const LEASE: Duration = Duration::from_secs(15);
 /// How old a gateway's look at the endpoint may be when it sends a write.
 const FRESH: Duration = Duration::from_secs(4);
+/// How long a write waits for a renewal that is late.
+const RENEWAL_MAX: Duration = Duration::from_secs(3);
 /// How old a gateway's look at the endpoint may be when a read has ended: somewhat less than [`LEASE`].
 const READ_FRESH: Duration = Duration::from_secs(14);
 /// How long a write of a modelled row may be on its way, repetitions included.
@@ -141,6 +143,20 @@ impl Sightings {
 }
 
 impl Endpoint {
+    /// Waits until a write of a modelled row may be sent. A gateway that is short of time renews its row late; one that was away for longer than
+    /// its lease renews it only when no write is under way, so that this ends with an error.
+    pub(crate) async fn until_renewed(&self) -> Result<(), Error> {
+        let began = Instant::now();
+        let mut attempt = 0;
+        loop {
+            match self.member.check() {
+                Err(_) if began.elapsed() < RENEWAL_MAX => pause_after(attempt).await,
+                checked => return checked,
+            }
+            attempt += 1;
+        }
+    }
+
     /// Where there are models: those who change what is in force wait for this gateway from now on, and none is changing it. Models
     /// that are read afterwards are at least as new as what this returns.
     pub(crate) fn join_others(&self) -> Result<InForce, Error> {

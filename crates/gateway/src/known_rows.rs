@@ -111,7 +111,9 @@ impl Rows for KnownRows {
     fn query(&self, query: &RowQuery) -> Result<Vec<Item>, Error> {
         match self.queries.iter().find(|(known, _)| known == query) {
             Some((_, ids)) => {
-                self.run.borrow_mut().used.extend(ids.iter().cloned());
+                if !query.is_guarded {
+                    self.run.borrow_mut().used.extend(ids.iter().cloned());
+                }
                 let rows = ids
                     .iter()
                     .filter_map(|id| self.rows.get(id)?.item.as_deref().cloned());

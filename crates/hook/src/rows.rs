@@ -28,4 +28,6 @@ pub struct RowQuery {
     pub filter: Option<Condition>,
     /// How many rows are returned at most.
     pub limit: Option<usize>,
+    /// Whether these rows change only together with a row of the write that asks: while that one is as it was read, so are they.
+    pub is_guarded: bool,
 }

@@ -134,8 +134,7 @@ impl AnyDatabase {
     /// The migrations of its models; none are known where a server at the endpoint keeps the models.
     #[must_use]
     pub fn migrations(&self) -> Vec<MigrationStatus> {
-        let models = WithModels::models(self);
-        models.map(Models::migrations).unwrap_or_default()
+        self.with_models(Models::migrations).unwrap_or_default()
     }
 
     /// Ends what this process does for the database: see [`Embedded::close`]. At an endpoint, another process of the program may go on at
@@ -200,6 +199,14 @@ impl WithModels for AnyDatabase {
 
     fn clock(&self) -> &Arc<dyn Clock> {
         AnyDatabase::clock(self)
+    }
+
+    #[cfg(feature = "remote")]
+    fn with_models<T: Send>(&self, work: impl FnOnce(&Models) -> T + Send) -> Result<T, Error> {
+        match &self.0 {
+            Kind::Here(embedded) => embedded.with_models(work),
+            Kind::There(there) => there.with_models(work),
+        }
     }
 
     #[cfg(feature = "remote")]

@@ -15,8 +15,10 @@ use std::time::Duration;
 use trestle_api::{Database, DatabaseExt, DeleteItem, Error, ErrorKind, TouchRows, Wait};
 use trestle_binding::{BindError, Report};
 use trestle_embedded::{Models, RouteSetup, RoutesAtWork, StartOptions};
-use trestle_env::{Clock, Signal};
-use trestle_events::{GuardedDoors, Router, RowReading, ScanSettings, Setup, WeakRouter};
+use trestle_env::{Clock, Signal, SystemClock, Timestamp};
+use trestle_events::{
+    EndpointClock, GuardedDoors, Router, RowReading, ScanSettings, Setup, UnknownClock, WeakRouter,
+};
 use trestle_gateway::{Gateway, GatewayError};
 use trestle_item::Item;
 use trestle_model::Model;
@@ -146,6 +148,12 @@ impl AtEndpoint {
         }
     }
 
+    /// Calls a function with the models, which may wait for the endpoint.
+    pub(crate) fn with_models<T: Send>(&self, work: impl FnOnce(&Models) -> T + Send) -> Result<T, Error> {
+        let models = self.models()?;
+        Ok(blocking(|| work(models)))
+    }
+
     /// All versions of the models, as far as this process knows them.
     pub(crate) fn model_versions(&self) -> Result<Vec<Arc<Model>>, BindError> {
         match &self.models {
@@ -158,7 +166,7 @@ impl AtEndpoint {
     pub(crate) fn apply_model(&self, text: &str) -> Result<Report, ApplyError> {
         let text = without_routes(text);
         match &self.models {
-            ModelsAt::Gateway(gateway) => blocking(|| gateway.apply_model(&text)),
+            ModelsAt::Gateway(gateway) => gateway.apply_model(&text),
             ModelsAt::Server(server) => blocking(|| server.apply(&text)),
         }
     }
@@ -166,11 +174,11 @@ impl AtEndpoint {
     pub(crate) fn migrate_model(&self, text: &str, options: StartOptions) -> Result<(), MigrateError> {
         let text = without_routes(text);
         match &self.models {
-            ModelsAt::Gateway(gateway) => blocking(|| match gateway.apply_model(&text) {
+            ModelsAt::Gateway(gateway) => match gateway.apply_model(&text) {
                 // Rows lie elsewhere: whether they can move is for the gateway to say.
                 Err(ApplyError::Refused(_)) => gateway.migrate_model(&text, options),
                 applied => applied.map(drop).map_err(MigrateError::of_apply),
-            }),
+            },
             ModelsAt::Server(server) => {
                 let applied = blocking(|| server.apply(&text));
                 applied.map(drop).map_err(MigrateError::of_apply)
@@ -184,8 +192,7 @@ impl AtEndpoint {
         entity: Option<&str>,
         version: u64,
     ) -> Result<(), Error> {
-        let models = self.models()?;
-        let set = blocking(|| models.set_version_in_force(table, entity, version));
+        let set = self.with_models(|models| models.set_version_in_force(table, entity, version))?;
         set.map_err(|error| match error {
             BindError::Database(error) => error,
             other => Error::validation(other.to_string()),
@@ -215,7 +222,11 @@ impl AtEndpoint {
         if at_work(slot.as_ref()).is_some() {
             return Err(RoutesAtWork);
         }
-        let (own, remote) = (Arc::clone(&self.own), self.remote.clone());
+        let (own, remote, clock) = (
+            Arc::clone(&self.own),
+            self.remote.clone(),
+            Arc::clone(&self.clock),
+        );
         let bell = Arc::new(Signal::new());
         setup.runtime.spawn(ring_again_and_again(Arc::downgrade(&bell)));
         let router = Router::start(Setup {
@@ -226,7 +237,10 @@ impl AtEndpoint {
             typer: setup.typer,
             doors: Arc::new(GuardedDoors::new(setup.doors, Arc::new(move || own.objection()))),
             rows: RowReading::Scanned(ScanSettings {
-                clock: Arc::new(move |at| remote.clock_span(at)),
+                clock: Arc::new(move |at| {
+                    let at = in_system_time(&*clock, at);
+                    remote.clock_span(at).or_else(|| Some(UnknownClock.span(at)))
+                }),
                 stream_delay: ScanSettings::STREAM_DELAY,
             }),
             poll: setup.poll,
@@ -249,6 +263,12 @@ impl AtEndpoint {
 fn at_work(router: Option<&WeakRouter>) -> Option<Router> {
     let router = router?.upgrade()?;
     (!router.is_stopped()).then_some(router)
+}
+
+/// What the clock of the system shows when the program's shows `at`. How far the endpoint's clock is ahead is known of the system's only.
+fn in_system_time(clock: &dyn Clock, at: Timestamp) -> Timestamp {
+    let (own, system) = (clock.now(), SystemClock::new().now());
+    system.plus(at.since(own)).minus(own.since(at))
 }
 
 /// Rings a bell in real time, whatever clock the program follows: changes appear at the endpoint, which has a clock of its own.
@@ -276,7 +296,7 @@ fn keeps_models(remote: &Remote) -> Result<bool, Error> {
 }
 
 /// Runs on a thread without a runtime what waits for the endpoint: a task that waits might hold up the one that would answer.
-fn blocking<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn blocking<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| match scope.spawn(work).join() {
         Ok(done) => done,
         Err(panic) => std::panic::resume_unwind(panic),

@@ -41,8 +41,7 @@
 //! The guide is `docs/migrate/migrations.md`; everything else that can be asked is at [`Embedded::models`].
 
 use trestle_binding::BindError;
-use trestle_embedded::Embedded;
-use trestle_embedded::Nobody;
+use trestle_embedded::{Embedded, Models, Nobody};
 use trestle_typed::Model;
 
 use crate::{ApplyError, WithModels};
@@ -90,8 +89,7 @@ pub fn plan<M: Model>(db: &impl WithModels) -> Result<MigrationPlan, BindError> 
         dry_run: true,
         ..PlanOptions::default()
     };
-    db.models()?
-        .plan_migration(M::definition().text(), options, &mut Nobody)
+    db.with_models(|models| models.plan_migration(M::definition().text(), options, &mut Nobody))?
 }
 
 /// The migration of one model. Rows move as long as the database is open, also when this is dropped.
@@ -105,35 +103,38 @@ impl<D: WithModels> Migration<D> {
     /// How it is doing; `None` if nothing ever had to move.
     #[must_use]
     pub fn status(&self) -> Option<MigrationStatus> {
-        let models = self.db.models().ok()?;
-        models.migration_status(Some(&self.model)).ok()
+        let status = |models: &Models| models.migration_status(Some(&self.model));
+        self.db.with_models(status).ok()?.ok()
     }
 
     /// Moves rows on this thread, too, and waits until nothing more happens by itself: they are all in their places, it is
     /// paused, or some cannot move.
     pub fn wait(&self) -> Result<MigrationStatus, BindError> {
-        self.db.models()?.sweep(Some(&self.model), &mut |_| true)
+        let sweep = |models: &Models| models.sweep(Some(&self.model), &mut |_| true);
+        self.db.with_models(sweep)?
     }
 
     /// Lets the sweep stand still; rows that are written move all the same.
     pub fn pause(&self) -> Result<MigrationStatus, BindError> {
-        self.db.models()?.pause_migration(Some(&self.model))
+        self.db
+            .with_models(|models| models.pause_migration(Some(&self.model)))?
     }
 
     /// Lets the sweep go on, at another rate if one is given.
     pub fn resume(&self, rate: Option<Rate>) -> Result<MigrationStatus, BindError> {
-        self.db.models()?.resume_migration(Some(&self.model), rate)
+        let resume = |models: &Models| models.resume_migration(Some(&self.model), rate);
+        self.db.with_models(resume)?
     }
 
     /// Ends it once it is verified: keys of the version before are no longer understood, and there is no way back.
     pub fn finish(&self) -> Result<MigrationStatus, BindError> {
-        self.db.models()?.finish_migration(Some(&self.model))
+        self.db
+            .with_models(|models| models.finish_migration(Some(&self.model)))?
     }
 
     /// Goes back to the version before, which takes effect at once, or says which rows it could not hold.
     pub fn roll_back(&self) -> Result<Option<MigrationPlan>, BindError> {
-        self.db
-            .models()?
-            .roll_back_migration(Some(&self.model), &mut Nobody)
+        let roll_back = |models: &Models| models.roll_back_migration(Some(&self.model), &mut Nobody);
+        self.db.with_models(roll_back)?
     }
 }

@@ -21,10 +21,16 @@ pub trait WithModels: Database + Clone + 'static {
     /// The clock that models follow.
     fn clock(&self) -> &Arc<dyn Clock>;
 
+    /// Calls a function with the models, which may wait for the endpoint that they are at. It blocks, also where it is called by a task
+    /// whose runtime has one thread.
+    fn with_models<T: Send>(&self, work: impl FnOnce(&Models) -> T + Send) -> Result<T, Error> {
+        self.models().map(work)
+    }
+
     /// Lets a model take effect: tables, keys, checks and effects. It blocks.
     fn apply_model(&self, text: &str) -> Result<Report, ApplyError> {
-        let models = self.models().map_err(BindError::from)?;
-        let report = models.apply(text, ApplyOptions::default(), &mut Nobody)?;
+        let applied = self.with_models(|models| models.apply(text, ApplyOptions::default(), &mut Nobody));
+        let report = applied.map_err(BindError::from)??;
         match report.is_refused() {
             true => Err(ApplyError::Refused(Box::new(report))),
             false => Ok(report),
@@ -33,8 +39,8 @@ pub trait WithModels: Database + Clone + 'static {
 
     /// The same where rows may lie under keys of the version before: they move in the background. It blocks.
     fn migrate_model(&self, text: &str, options: StartOptions) -> Result<(), MigrateError> {
-        let models = self.models().map_err(BindError::from)?;
-        match models.start_migration(text, options, &mut Nobody) {
+        let started = self.with_models(|models| models.start_migration(text, options, &mut Nobody));
+        match started.map_err(BindError::from)? {
             Ok(plan) if plan.is_refused() => Err(MigrateError::Refused(Box::new(plan))),
             Ok(_) => Ok(()),
             Err(BindError::NoModel { .. } | BindError::NothingMoves { .. } | BindError::OnTheMove { .. }) => {
@@ -63,5 +69,9 @@ impl WithModels for Gateway {
 
     fn clock(&self) -> &Arc<dyn Clock> {
         Gateway::models(self).clock()
+    }
+
+    fn with_models<T: Send>(&self, work: impl FnOnce(&Models) -> T + Send) -> Result<T, Error> {
+        Ok(crate::endpoint::blocking(|| work(Gateway::models(self))))
     }
 }

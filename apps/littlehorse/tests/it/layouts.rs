@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use trestle::api::{GetItem, OperationName, Query, Scan};
 use trestle::migrate::MigrationState;
-use trestle::{Embedded, Item, MemoryStore, VirtualClock, Wait as _};
+use trestle::{AnyDatabase, DatabaseExt as _, Embedded, Item, MemoryStore, VirtualClock, Wait as _};
 
 use littlehorse::DELETES_MAX;
 use littlehorse::model::{Littlehorse, ObjectsOfRunWhere};
@@ -31,13 +31,19 @@ pub(crate) fn raw(world: &World, (pk, sk): (&str, &str)) -> Option<Item> {
 
 /// Every row of the table.
 fn rows(world: &World) -> Vec<Item> {
+    // On a thread that may wait for an endpoint.
+    std::thread::scope(|scope| scope.spawn(|| rows_here(&world.stored)).join().unwrap())
+}
+
+fn rows_here(stored: &AnyDatabase) -> Vec<Item> {
     let mut scan = Scan {
         table_name: TABLE.into(),
+        consistent_read: Some(true),
         ..Scan::default()
     };
     let mut rows = Vec::new();
     loop {
-        let page = world.embedded().run(scan.clone()).unwrap();
+        let page = stored.scan(scan.clone()).wait().unwrap();
         rows.extend(page.items.unwrap().to_vec());
         scan.exclusive_start_key = page.last_evaluated_key;
         if scan.exclusive_start_key.is_none() {

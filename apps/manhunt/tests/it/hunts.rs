@@ -311,7 +311,7 @@ async fn point_12_a_search_without_a_contact_ends_in_the_dead_letters_and_holds_
     let dead = format!("{STEPS}-dead");
     world
         .until("the dead letter", async || {
-            world.clock.advance(Duration::from_secs(1));
+            world.tick().await;
             let counts = world.service().queues.counts(&dead).await;
             counts.unwrap().visible == 1
         })
@@ -430,7 +430,7 @@ async fn an_attempt_that_broke_off_before_it_was_sent_is_sent_by_the_same_messag
     world.until("the other message to be done", is_alone).await;
     assert_eq!(world.look(&search).await.1[0].outcome, None);
     let is_sent = async || {
-        world.clock.advance(Duration::from_secs(1));
+        world.tick().await;
         world.look(&search).await.1[0].outcome.is_some()
     };
     world.until("the first to come again", is_sent).await;
@@ -453,7 +453,7 @@ async fn point_08_an_attempt_that_broke_off_is_not_sent_when_its_search_was_canc
     world.until("the attempt", is_noted).await;
     world.service().cancel(DOMAIN, &search, "").await.unwrap();
     let is_done = async || {
-        world.clock.advance(Duration::from_secs(1));
+        world.tick().await;
         let counts = world.counts().await;
         (counts.visible, counts.in_flight) == (0, 0)
     };

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use manhunt::model::{NewContact, NewSearch, SearchStatus};
 use manhunt::{ContactDraft, Error, MethodDraft, STEPS};
@@ -230,7 +229,7 @@ async fn dead_letters_are_seen_by_their_domain_and_can_be_replayed_when_the_caus
     };
     service.db.put(&lost).await.unwrap();
     let is_dead = async || {
-        world.clock.advance(Duration::from_secs(1));
+        world.tick().await;
         let counts = service.queues.counts(&format!("{STEPS}-dead")).await;
         counts.unwrap().visible == 1
     };

@@ -191,6 +191,12 @@ impl World {
         self.settle(0).await;
     }
 
+    /// Moves the clock by a second. Steps that are under way have some time to end: after thirty seconds, their messages come again.
+    pub(crate) async fn tick(&self) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        self.clock.advance(Duration::from_secs(1));
+    }
+
     pub(crate) async fn until<F: Future<Output = bool>>(&self, what: &str, holds: impl Fn() -> F) {
         let wait = async {
             while !holds().await {

@@ -9,6 +9,7 @@
 
 mod duty;
 mod dynalite;
+mod histories;
 mod leases;
 mod migrations;
 mod moments;

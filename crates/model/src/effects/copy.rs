@@ -307,6 +307,7 @@ fn query(bound: Bound) -> Option<RowQuery> {
             key_condition,
             filter,
             limit: None,
+            is_guarded: false,
         }),
         Bound::Get { .. } | Bound::Scan { .. } => None,
     }

@@ -31,7 +31,7 @@ impl Step {
         let of_history = parts.entities.get(position)?;
         let table = parts.tables.get(of_history.table)?;
         Some(Step {
-            group: Group::of(table, of_history, &entity.identity)?,
+            group: Group::of(table, of_history, &entity.identity)?.guarded(),
             ttl: table.ttl.clone(),
             entity: position,
             history: history.clone(),

@@ -44,6 +44,7 @@ fn found(database: &Database, pattern: &str, parameters: &str) -> Result<Vec<Str
         key_condition,
         filter,
         limit: None,
+        is_guarded: false,
     };
     let rows = database.query(&query).map_err(|error| error.to_string())?;
     Ok(rows

@@ -94,6 +94,7 @@ fn found(database: &Database, pattern: &str, parameters: &str) -> Result<Vec<Str
         key_condition,
         filter,
         limit: None,
+        is_guarded: false,
     };
     let mut rows = database.query(&query).map_err(|error| error.to_string())?;
     rows.retain(|row| row.get("locale") == Some(&"en".into()) && row.get("kind") == Some(&"release".into()));

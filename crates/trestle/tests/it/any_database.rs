@@ -8,9 +8,13 @@ use crate::models::manhunt::*;
 use crate::remote::beside_an_endpoint;
 use tokio::sync::mpsc::unbounded_channel;
 use trestle::events::{Changed, Events, Route};
+use trestle::migrate::StartOptions;
 use trestle::queue::{self, NewMessage, QueueAttributes, Receive};
 use trestle::remote::Settings;
-use trestle::{AnyDatabase, DatabaseExt as _, Embedded, MemoryStore, Options, SystemClock, api};
+use trestle::{
+    AnyDatabase, Clock as _, DatabaseExt as _, Embedded, MemoryStore, Options, SystemClock, VirtualClock,
+    WithModels as _, api,
+};
 
 /// Runs a test beside an endpoint without models, in a runtime of one thread, as a program may have.
 fn at_an_endpoint(test: impl AsyncFnOnce(String)) {
@@ -173,6 +177,41 @@ fn changes_come_to_handlers_and_queues_once_and_a_restart_goes_on_where_it_was()
     });
 }
 
+#[test]
+fn changes_come_to_a_program_whose_clock_is_not_that_of_the_endpoint() {
+    at_an_endpoint(async |url| {
+        for program in ["before", "ahead"] {
+            let clock = Arc::new(VirtualClock::new());
+            match program {
+                "ahead" => drop(clock.advance(Duration::from_secs(100 * 86_400))),
+                _ => clock.set(clock.now().minus(Duration::from_secs(100 * 86_400))),
+            }
+            let stored = AnyDatabase::at_endpoint_with_clock(program, Settings::new(&url), clock).unwrap();
+            let db = Manhunt::apply_to(&stored).unwrap();
+            let (seen, mut told) = unbounded_channel();
+            let note = move |change: Changed<Contact>| {
+                std::future::ready(seen.send(change.new.map(|contact| contact.name)))
+            };
+            let events = Events::of(&stored).on("note", |all: Route| all, note);
+            let router = events.start().await.unwrap();
+            db.put(&contact(program, "6f7ad1b", program)).await.unwrap();
+            assert_eq!(next(&mut told).await.as_deref(), Some(program));
+            router.stop().await;
+        }
+    });
+}
+
+#[test]
+fn a_task_may_ask_for_migrations_where_the_runtime_has_one_thread() {
+    at_an_endpoint(async |url| {
+        let stored = open("hunt", &url);
+        Manhunt::apply_to(&stored).unwrap();
+        assert_eq!(stored.migrations().len(), 0);
+        let (_, migration) = Manhunt::migrate_to(&stored, StartOptions::default()).unwrap();
+        assert!(migration.status().is_none());
+    });
+}
+
 async fn next<T>(of: &mut tokio::sync::mpsc::UnboundedReceiver<T>) -> T {
     let soon = tokio::time::timeout(Duration::from_secs(30), of.recv());
     soon.await.unwrap().unwrap()
@@ -183,9 +222,8 @@ fn a_model_is_stored_there_without_the_routes_that_the_program_runs() {
     at_an_endpoint(async |url| {
         let stored = open("hunt", &url);
         Manhunt::apply_to(&stored).unwrap();
-        let models = trestle::WithModels::models(&stored).unwrap();
-        let text =
-            std::thread::scope(|scope| scope.spawn(|| models.text("manhunt").unwrap()).join().unwrap());
+        let text = stored.with_models(|models| models.text("manhunt").unwrap());
+        let text = text.unwrap();
         assert!(
             text.contains("[entity.search]") && !text.contains("[route."),
             "{text}"

@@ -103,6 +103,7 @@ impl Hook for Refusing {
             },
             filter: None,
             limit: None,
+            is_guarded: false,
         };
         assert_eq!(rows.query(&fresh)?.len(), 5);
         Err(Refused {

@@ -171,6 +171,7 @@ fn all(table: &str, index: Option<&str>, attribute: &str, value: AttributeValue)
         key_condition: KeyCondition { terms: vec![term] },
         filter: None,
         limit: None,
+        is_guarded: false,
     }
 }
 

@@ -25,6 +25,8 @@ pub(in crate::effects) struct Group {
     beginning: Option<(String, Vec<Part>)>,
     /// The attributes that the rows of a group have in common.
     common: Vec<String>,
+    /// Whether its rows change only together with the row that asks for them.
+    is_guarded: bool,
 }
 
 impl Group {
@@ -77,7 +79,16 @@ impl Group {
             hash,
             beginning,
             common: common.to_vec(),
+            is_guarded: false,
         })
+    }
+
+    /// The same group, whose rows change only together with the row that asks for them.
+    pub(in crate::effects) fn guarded(self) -> Self {
+        Group {
+            is_guarded: true,
+            ..self
+        }
     }
 
     /// All rows of the group that a head stands for.
@@ -120,6 +131,7 @@ impl Group {
             key_condition: KeyCondition { terms },
             filter: None,
             limit: None,
+            is_guarded: self.is_guarded,
         })
     }
 
