@@ -157,7 +157,7 @@ async fn answers_are_as_described() {
     );
 
     // No row can have such an id: it is not there. In a body, it is a mistake.
-    let (change, method) = (
+    let (change, another) = (
         json!({ "name": "Eva" }),
         json!({ "type": "text", "destination": "+4930101" }),
     );
@@ -166,7 +166,7 @@ async fn answers_are_as_described() {
         ("get", "contacts/Ada", json!({}), "contact"),
         ("patch", "contacts/Ada", change, "contact"),
         ("delete", "contacts/Ada", json!({}), "contact"),
-        ("post", "contacts/Ada/methods", method, "contact"),
+        ("post", "contacts/Ada/methods", another, "contact"),
         (
             "patch",
             "contacts/Ada/methods/text",
