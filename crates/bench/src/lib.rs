@@ -37,7 +37,7 @@ use limits::Limits;
 use round::Round;
 use std::path::Path;
 
-/// Somebody who is told what happens.
+/// A receiver of progress messages.
 pub trait Progress {
     /// This is going on; the next call replaces it.
     fn doing(&mut self, what: &str);

@@ -118,7 +118,7 @@ pub(crate) fn clean_up_on_signal() -> Result<(), BenchError> {
     let runtime = runtime.doing("cannot watch for signals")?;
     let wait = move || {
         runtime.block_on(termination());
-        // Held until the end: whoever wants to start something now waits, and ends with the process.
+        // Held until the end: a thread that wants to start something now waits, and ends with the process.
         let running = lock(&RUNNING);
         running.iter().for_each(|child| end(child));
         for directory in lock(&DIRECTORIES).iter() {

@@ -33,7 +33,7 @@ pub enum Outcome {
     Incomplete,
     /// Everything was already as the model says.
     NothingToDo,
-    /// The steps can be taken; nobody asked for it yet.
+    /// The steps can be taken, and were not requested yet.
     Planned,
     /// Something is in the way. Nothing was changed.
     Refused,

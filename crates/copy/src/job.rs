@@ -150,7 +150,7 @@ impl CopyJob {
         let mut stopping = orders.clone();
         let ended = tokio::select! {
             worked = self.work(&state, orders, &mut verified) => worked.map(|()| CopyEnd::Done),
-            // Whoever gives orders may be gone: then there are no more.
+            // The sender of orders may be gone: then there are no more.
             _ = async {
                 if stopping.wait_for(|order| order.stop).await.is_err() {
                     std::future::pending::<()>().await;
@@ -235,7 +235,7 @@ impl CopyJob {
         }
         if plan.follows {
             self.progress.enter("following");
-            // Whoever gives orders may be gone: then it follows until this is dropped.
+            // The sender of orders may be gone: then it follows until this is dropped.
             if orders.wait_for(|order| order.cut_over).await.is_err() {
                 std::future::pending::<()>().await;
             }

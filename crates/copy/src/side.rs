@@ -24,7 +24,7 @@ pub struct CopySide {
 /// What sort of database it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SideKind {
-    /// A directory that this process has open: nobody else writes it.
+    /// A directory that this process has open: no other process writes it.
     Directory,
     /// A running server of Trestle's.
     Server,

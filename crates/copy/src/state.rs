@@ -1,4 +1,4 @@
-//! How far a copy is, in a file: whoever runs the same command again goes on there.
+//! How far a copy is, in a file: the same command, run again, continues there.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};

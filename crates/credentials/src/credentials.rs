@@ -11,7 +11,7 @@ pub struct Credentials {
     pub key: AccessKey,
     /// Sent with each request that the key signs, if there is one.
     pub session_token: Option<String>,
-    /// When the key ends; `None` if it does not, or nobody said.
+    /// When the key ends; `None` if it does not, or if that is not known.
     pub expires: Option<Timestamp>,
 }
 

@@ -162,7 +162,7 @@ impl Searched {
         self.look(now).await
     }
 
-    /// Looks, and keeps what came of it. Whoever calls this holds `looking`.
+    /// Looks, and keeps what came of it. The caller holds `looking`.
     async fn look(&self, now: Timestamp) -> Result<Arc<Credentials>, NoCredentials> {
         match self.chain.look(now).await {
             Ok(found) => Ok(self.keep(found, now)),

@@ -1,6 +1,6 @@
 //! Backups: everything at one moment as one archive, and a data directory made from it.
 //!
-//! A backup is a snapshot of the store, so it has every request whole or not at all, and nobody waits for it. Restoring
+//! A backup is a snapshot of the store, so it has every request completely or not at all, and no request waits for it. Restoring
 //! builds the directory under another name and gives it its own only when it is complete.
 
 use std::fs;
@@ -91,7 +91,7 @@ fn build<R: Read>(
     block_size: Option<BlockSize>,
 ) -> Result<Totals, RestoreError> {
     let settings = Settings {
-        // Synced once at the end: until then nobody relies on it.
+        // Synced once at the end: until then nothing relies on it.
         durability: Durability::Buffered,
         block_size,
         ..Settings::default()

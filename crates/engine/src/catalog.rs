@@ -24,7 +24,7 @@ use crate::shards::{Child, Written};
 pub(crate) struct Catalog {
     pub(crate) tables: BTreeMap<String, Arc<Table>>,
     pub(crate) streams: BTreeMap<StreamId, Arc<Stream>>,
-    /// Who knows what rows mean, if anybody does. Not stored: it is installed after every opening.
+    /// The hook that knows what rows mean, if there is one. Not stored: it is installed after every opening.
     pub(crate) hook: Option<Arc<dyn Hook>>,
 }
 
@@ -137,7 +137,7 @@ pub(crate) struct Table {
     /// The former places of its rows, while they move.
     #[serde(skip)]
     pub(crate) former: Option<Arc<dyn Former>>,
-    /// Where they lie in the order of their own places, as far as somebody had to find out.
+    /// Where they lie in the order of their own places, as far as it is known.
     #[serde(skip)]
     pub(crate) windows: Arc<Windows>,
     /// How much of the table has none of them any more.

@@ -247,7 +247,7 @@ impl Group {
         })
     }
 
-    /// Lets readers see the new catalog and counts, and wakes whoever waits for changes.
+    /// Lets readers see the new catalog and counts, and wakes readers that wait for changes.
     fn publish(&mut self) {
         for (stats, items, bytes) in &self.stats {
             stats.add(*items, *bytes);

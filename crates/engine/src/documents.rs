@@ -18,7 +18,7 @@ impl Engine {
     /// Stores documents (those without bytes are removed) and lets `hook` take effect, or none, in one commit and
     /// without a restart. Requests that have already been accepted meet the new hook, too.
     ///
-    /// Documents outlive the engine; the hook does not: whoever opens the database reads [`Engine::documents`] and
+    /// Documents outlive the engine; the hook does not: the code that opens the database reads [`Engine::documents`] and
     /// installs the hook again.
     pub fn install(
         &self,

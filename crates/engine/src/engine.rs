@@ -170,7 +170,7 @@ impl Engine {
         O::from_response(response).ok_or_else(|| Error::internal("the answer is of another operation"))
     }
 
-    /// A bell that rings after every commit that recorded changes in a stream. It carries nothing: whoever hears it
+    /// A bell that rings after every commit that recorded changes in a stream. It carries nothing: a listener
     /// reads the stream.
     pub fn changes(&self) -> Arc<Signal> {
         Arc::clone(&self.shared().changes)

@@ -1,7 +1,7 @@
 //! Rows that still lie where an earlier layout of the keys put them. Reads find them, writes move them first, and a
 //! sweep moves the rest; so that a layout changes while readers and writers go on.
 //!
-//! *Invariant*: a row is in one place in every snapshot. A row in its former place never changes there: whoever writes
+//! *Invariant*: a row is in one place in every snapshot. A row in its former place never changes there: a write of
 //! it moves it first, in the same commit.
 
 mod candidates;

@@ -105,7 +105,7 @@ fn record_at(
     };
     let sequence =
         layout::change_sequence(&key).ok_or_else(|| internal("a change record has no sequence number"))?;
-    // A record without a time is damaged: whoever reads it is told.
+    // A record without a time is damaged: reading it is an error.
     let time = change_log::time_of(&value).unwrap_or(Timestamp::MAX);
     Ok(Some((sequence, time)))
 }

@@ -44,7 +44,7 @@ pub(crate) fn stats_key(id: TableId) -> Vec<u8> {
     joined(STATS_PREFIX, &id.0.to_be_bytes())
 }
 
-/// A document that is kept for somebody else.
+/// A document that is stored for another part of the program.
 pub(crate) fn document_key(name: &str) -> Vec<u8> {
     joined(DOCUMENT_PREFIX, name.as_bytes())
 }

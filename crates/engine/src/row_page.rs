@@ -52,7 +52,7 @@ fn read(shared: &Shared, catalog: &Catalog, request: &Scan, prefix: &str) -> Res
     })
 }
 
-/// A commit can be read a moment before shards that it opened are known. Whoever reads the streams up to the mark has to know
+/// A commit can be read a moment before shards that it opened are known. A reader of the streams up to the mark has to know
 /// them.
 fn await_published(shared: &Shared, sequence: u64) -> Result<(), Error> {
     for _ in 0..PUBLISHED_LOOKS_MAX {

@@ -1,7 +1,7 @@
 //! The shards of a stream: those it began with, and the children of those that were split.
 //!
 //! A shard holds the changes of the items in its range of the scan order. A split closes it at a sequence number; from
-//! then on each half of the range has a shard of its own. Whoever reads a parent to its end before its children sees
+//! then on each half of the range has a shard of its own. A reader that reads a parent to its end before its children sees
 //! the changes of every item in order.
 
 use std::ops::RangeInclusive;
@@ -224,7 +224,7 @@ impl Engine {
     }
 }
 
-/// Nobody has heard of this shard.
+/// There is no such shard.
 pub(crate) fn unknown(shard_id: &str) -> Error {
     Error::new(
         ErrorKind::ResourceNotFound,

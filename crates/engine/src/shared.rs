@@ -80,7 +80,7 @@ impl Shared {
             .map_or(Ok(Vec::new()), |source| source.holds(&read))
     }
 
-    /// Runs a read until nobody has changed meanwhile what rows mean: it would have looked where they lay before.
+    /// Runs a read again until the meaning of rows has not changed during it: it would have looked where they lay before.
     pub(crate) fn in_one_layout<T>(&self, read: impl Fn(&Catalog) -> Result<T, Error>) -> Result<T, Error> {
         loop {
             let catalog = self.catalog.load();

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What time it is, and a bell for whoever waits for a later time.
+/// What time it is, and a bell for those that wait for a later time.
 pub trait Clock: Send + Sync + Debug {
     /// The time now.
     fn now(&self) -> Timestamp;

@@ -1,4 +1,4 @@
-//! Identifiers nobody else has. Unique, not secret: do not use them as keys or tokens.
+//! Unique identifiers, not secret: do not use them as keys or tokens.
 
 /// The digits of DynamoDB's request ids: numbers to the base 32.
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";

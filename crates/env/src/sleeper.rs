@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// A bell: counts its rings, so a ring just before somebody starts to listen is not lost.
+/// A bell: counts its rings, so a ring just before a listener starts is not lost.
 #[derive(Debug, Default)]
 pub struct Signal {
     rings: Mutex<u64>,
@@ -21,7 +21,7 @@ impl Signal {
         Self::default()
     }
 
-    /// Wakes everybody who waits, and whoever starts to wait without having seen this ring.
+    /// Wakes all listeners, and those that start to wait without having seen this ring.
     pub fn ring(&self) {
         let mut rings = self.rings.lock();
         *rings = rings.wrapping_add(1);

@@ -55,7 +55,7 @@ impl Matcher {
     }
 
     /// Whether a route that names some events takes this one. A row of a backfill is something that is there, so it is for
-    /// whoever takes what comes to be or changes.
+    /// a route that takes inserts or modifications.
     fn takes_event(&self, event: ChangeEvent) -> bool {
         let has = |event: ChangeEvent| self.events.contains(&event);
         self.events.is_empty()

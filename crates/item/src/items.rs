@@ -46,8 +46,8 @@ fn decode_checked(bytes: &[u8]) -> Item {
 
 /// Items in order.
 ///
-/// They are kept as storage has them, and become values when somebody takes them out. An answer on the wire is written
-/// from the stored form: no value is made that nobody looks at.
+/// They are kept as storage has them, and become values when they are taken out. An answer on the wire is written
+/// from the stored form: no value is made that is not used.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Items {
     /// All items, one behind the other. Only what was checked comes in.

@@ -22,7 +22,7 @@ pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned<'_>) -> TokenStream {
     quote!(#sum #gathered)
 }
 
-/// The sum of all entities of the model: for whoever meets rows without having asked for them.
+/// The sum of all entities of the model: for code that gets rows of any entity.
 pub(crate) fn everything(plan: &Plan<'_>) -> TokenStream {
     let doc = format!(
         "A row of any entity of the model `{}`: what comes from a stream, say.",

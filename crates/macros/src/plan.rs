@@ -234,7 +234,7 @@ impl EntityNames<'_> {
         may_lack && !self.is_identity(field) && !crate::types::is_set(field.attribute.kind)
     }
 
-    /// Whether whoever makes a new row must say it.
+    /// Whether a new row must give it.
     pub(crate) fn is_required(&self, field: &Field<'_>) -> bool {
         let attribute = field.attribute;
         let may_lack = attribute.optional || attribute.default.is_some() || self.is_time(field);

@@ -1,4 +1,4 @@
-//! Derived keys: from the item as it will be to the item as it must be. Pure; whoever commits applies it.
+//! Derived keys: from the item as it will be to the item as it must be. Pure; the commit applies it.
 
 use trestle_hook::Edits;
 use trestle_item::{AttributeValue, Item, Number};

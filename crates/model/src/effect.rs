@@ -1,4 +1,4 @@
-//! Effects: what else a write does, in the same commit. Here they are data; whoever commits carries them out.
+//! Effects: what else a write does, in the same commit. Here they are data; the commit carries them out.
 
 use trestle_item::{AttributeValue, Map};
 

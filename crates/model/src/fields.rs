@@ -54,7 +54,7 @@ pub(crate) enum Shape {
     Duration,
     /// A whole number, or a section that the reader of routes gives its meaning.
     CountOrSection,
-    /// A text or a section that somebody else gives its meaning.
+    /// A text or a section whose meaning is defined elsewhere.
     Anything,
     Section(&'static [Field]),
     /// Sections under names of the author's choice.
@@ -101,7 +101,7 @@ pub(crate) const MODEL: &[Field] = &[
     ),
 ];
 
-/// The fields of a route. Models carry routes along; they are read by whoever delivers changes.
+/// The fields of a route. Models carry routes along; the router reads them.
 pub(crate) const ROUTE: &[Field] = &[
     field(
         "table",

@@ -1,5 +1,5 @@
 //! A new layout of keys: which rows move between two versions of a model, where each lies and belongs, and what it
-//! becomes. Pure; whoever stores rows moves them.
+//! becomes. Pure; the storage layer moves the rows.
 //!
 //! A row lies in its *former place* until it moves to its *own place*: the key that the present version gives it.
 //!
@@ -135,7 +135,7 @@ impl LayoutChange {
         self.renew_owned(table, row.clone())
     }
 
-    /// The same, for whoever needs the row no more.
+    /// The same, consuming the row.
     pub fn renew_owned(&self, table: &str, row: Item) -> Result<Item, Refusal> {
         match self.moved(table) {
             Some(moved) => self.renewed(moved, row),

@@ -8,7 +8,7 @@ use std::fmt;
 pub enum Severity {
     /// The model cannot be used.
     Error,
-    /// The model can be used, and somebody will be surprised.
+    /// The model can be used, but may behave unexpectedly.
     Warning,
 }
 

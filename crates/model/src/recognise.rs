@@ -164,7 +164,7 @@ impl Model {
             entity.identity.len() == names.len() && entity.identity.iter().all(|name| names.contains(&name))
         };
         let mut fitting: Vec<&Entity> = self.entities_of(table).filter(fits).collect();
-        // A head may be identified by what identifies another entity; whoever means it says so with the tag.
+        // A head may be identified by what identifies another entity; the tag decides then.
         if fitting.len() > 1 {
             fitting.retain(|entity| entity.role == Role::Declared);
         }

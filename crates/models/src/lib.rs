@@ -228,7 +228,7 @@ impl Models {
         gone.push((migration::Document::name(name), None));
         gone.push((clearing::Document::name(name), None));
         gone.push(own_rows::removal(name));
-        // Whoever clears up may have more than one to clear up.
+        // The clearing may have more than one model to clear.
         let hook = self.hook_of(&rest).ok().map(|models| Arc::new(models) as _);
         self.install(gone, hook)?;
         *self.held.lock() = rest;

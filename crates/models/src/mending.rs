@@ -41,7 +41,7 @@ pub(crate) struct Repair<'r> {
     pub(crate) options: AuditOptions,
     /// Rows that are being removed.
     pub(crate) leftovers: Vec<Leftovers>,
-    /// What it does, for whoever watches.
+    /// What it does, for the watcher.
     pub(crate) doing: &'static str,
 }
 

@@ -187,7 +187,7 @@ impl Models {
     }
 
     /// Takes a model and its migration for what was held before, in one commit with what they mean for reads and writes.
-    /// Whoever calls it has the turn to change models.
+    /// The caller has the turn to change models.
     fn replace(
         &self,
         mut changed: Held,

@@ -21,7 +21,7 @@ const LONGEST_WAIT: Duration = Duration::from_millis(500);
 /// Building an index of a large table takes long; a table that never becomes ready must not take forever.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// Takes one step of a plan. Steps that are no matter of tables are somebody else's.
+/// Takes one step of a plan. Steps that do not concern tables are taken elsewhere.
 pub(crate) fn take(database: &dyn Database, model: &Model, step: &Step) -> Result<(), Error> {
     let (name, request) = match step {
         Step::StoreModel { .. } | Step::FillIn { .. } | Step::MoveRows { .. } => return Ok(()),

@@ -1,4 +1,4 @@
-//! One page of a sweep: the rows that nobody writes are moved, and at the end every row is looked at once more.
+//! One page of a sweep: rows that no client writes are moved, and at the end every row is checked once more.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -237,11 +237,11 @@ impl Models {
 enum Pass {
     /// Rows could not be moved.
     Stuck,
-    /// Everything was moved; nobody has looked whether that is so.
+    /// Everything was moved; it was not checked yet.
     Moved,
-    /// Somebody looked, and rows are left.
+    /// It was checked, and rows are left.
     FoundMore,
-    /// Somebody looked, and none is left.
+    /// It was checked, and none is left.
     FoundNone,
 }
 

@@ -1,4 +1,4 @@
-//! Whoever moves migrations on: a thread of its own, or the one that waits.
+//! The worker that moves migrations on: a thread of its own, or the one that waits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,7 +52,7 @@ impl Drop for Sweeper {
         self.stop.store(true, Ordering::Release);
         self.clock.signal().ring();
         if let Some(thread) = self.thread.take() {
-            // If it panicked, the migration waits for the next start; nobody is left to tell.
+            // If it panicked, the migration waits for the next start; there is no caller to tell.
             let _ = thread.join();
         }
     }

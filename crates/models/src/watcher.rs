@@ -1,4 +1,4 @@
-//! Somebody who watches while a model is applied.
+//! A watcher of the progress while a model is applied.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

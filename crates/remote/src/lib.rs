@@ -6,7 +6,7 @@
 //!
 //! What fails is tried again a few times, but only where that is safe (`repeat.rs`): if nothing was sent, if the endpoint
 //! had too much to do, or if a second time is the same as once. *Invariant*: a write of which that cannot be said is
-//! sent once; if its answer is lost, the error says that nobody knows whether it was made. In adaptive mode, requests are also sent more
+//! sent once; if its answer is lost, the error says that it is not known whether it was made. In adaptive mode, requests are also sent more
 //! slowly while the endpoint throttles (`sending_rate.rs`).
 
 mod endpoint_clock;

@@ -43,7 +43,7 @@ impl NoAnswer {
     }
 }
 
-/// What nobody knows about a write whose answer is lost, or is that something broke.
+/// What is added to the message about a write whose answer is lost.
 pub(crate) fn unknown(operation: OperationName) -> String {
     format!("; whether the {operation} was carried out is not known: look before you send it again")
 }

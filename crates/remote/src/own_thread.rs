@@ -5,7 +5,7 @@ use std::future::Future;
 use tokio::runtime::{Builder, Handle, Runtime};
 use trestle_api::Error;
 
-/// A thread that makes calls. It is started when somebody calls outside of any runtime, and ends when it is dropped.
+/// A thread that makes calls. It is started by the first call outside of any runtime, and ends when it is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct OwnThread {
     runtime: Mutex<Option<Runtime>>,
@@ -42,7 +42,7 @@ impl OwnThread {
 
 impl Drop for OwnThread {
     fn drop(&mut self) {
-        // Whoever drops it may be a task, which must not wait for a thread.
+        // It may be dropped in a task, which must not wait for a thread.
         if let Some(runtime) = self.runtime.get_mut().take() {
             runtime.shutdown_background();
         }

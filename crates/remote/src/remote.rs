@@ -222,7 +222,7 @@ impl Inner {
         }
     }
 
-    /// What whoever asked is told.
+    /// What the caller is told.
     fn result(&self, call: &Call<'_>, tried: Tried, tries: u32) -> Result<Result<Response, Error>, NoAnswer> {
         let url = &self.settings.endpoint;
         Ok(match tried {

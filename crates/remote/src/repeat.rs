@@ -1,4 +1,4 @@
-//! Which requests may be sent a second time if nobody knows what became of the first.
+//! Which requests may be sent a second time if the outcome of the first is not known.
 
 use trestle_api::{Access, DeleteItem, PutItem, Request, ReturnValue};
 use trestle_env::ids::uuid;

@@ -30,7 +30,7 @@ pub(crate) fn reason(error: &io::Error) -> String {
 pub enum ErrorKind {
     /// The caller asked for what the store cannot hold, such as a key that is too long. Ask for something else.
     Invalid,
-    /// Somebody else has the directory open. Close the other process, or use another directory.
+    /// Another process has the directory open. Close the other process, or use another directory.
     InUse,
     /// The directory was written by a version this one does not understand. The message says the way out.
     Format,

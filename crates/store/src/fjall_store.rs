@@ -75,7 +75,7 @@ impl FjallStore {
 
     fn open_to_write(dir: &Path, settings: Settings) -> Result<Self> {
         let directory = Directory::prepare(dir)?;
-        // Before anything is written, lest somebody else's directory get our lock file.
+        // Before anything is written, so that the directory of another application gets no lock file.
         directory.is_new()?;
         let lock = DirectoryLock::acquire(&directory)?;
         if directory.is_new()? {

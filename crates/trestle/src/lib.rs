@@ -151,7 +151,7 @@
 //! A program that is to run in a directory as well as at an endpoint holds an [`AnyDatabase`], which also hands out queues, routes and reindexes.
 //!
 //! What fails on the way is tried again where that is safe. A write that might count twice is sent once; if its answer is
-//! lost, the error says that nobody knows whether it was made.
+//! lost, the error says that it is not known whether it was made.
 //!
 //! # An application with an HTTP API
 //!

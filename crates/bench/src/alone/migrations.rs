@@ -166,7 +166,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Nobody else is at work, until half of the table is swept.
+    /// Nothing else runs, until half of the table is swept.
     fn sweep_alone(&mut self) -> Result<(), BenchError> {
         self.progress.doing("migrations: sweeping half of the rows");
         settle(std::process::id(), SETTLE_WITHIN);

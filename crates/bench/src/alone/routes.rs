@@ -134,7 +134,7 @@ impl Target for Taken {
     fn deliver<'a>(&'a self, batch: &'a Batch) -> Deliver<'a> {
         self.count
             .fetch_add(batch.deliveries.len() as u64, Ordering::Relaxed);
-        // Whoever measures throughput does not listen.
+        // A measurement of throughput does not listen.
         let _ = self.arrivals.send(Instant::now());
         Box::pin(std::future::ready(Outcome::Done))
     }

@@ -107,7 +107,7 @@ fn whole(service: (&str, &str), operation: &str, body: &str) -> Vec<u8> {
 const DYNAMODB: (&str, &str) = ("DynamoDB_20120810", "dynamodb");
 const SQS: (&str, &str) = ("AmazonSQS", "sqs");
 
-/// What an SDK sends, without a signature that anybody could check: all targets accept any.
+/// What an SDK sends, without a signature that can be checked: all targets accept any.
 fn head((prefix, service): (&str, &str), operation: &str, length: usize) -> String {
     format!(
         "POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: {prefix}.{operation}\r\n\

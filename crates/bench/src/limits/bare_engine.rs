@@ -82,7 +82,7 @@ impl BareEngine {
         thread::scope(|scope| {
             scope.spawn(move || commit_groups(&self.store, &waiting));
             let figures = timed(threads, settings, |thread| self.client(thread, jobs.clone()));
-            // The committer ends when nobody can send any more.
+            // The committer ends when the last sender is gone.
             drop(jobs);
             figures
         })

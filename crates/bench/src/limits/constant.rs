@@ -57,7 +57,7 @@ async fn converse(stream: TcpStream, protocol: Arc<Builder<TokioExecutor>>, body
 }
 
 async fn answer(request: Request<Incoming>, body: Bytes) -> Result<Response<Full<Bytes>>, Infallible> {
-    // A request that breaks off gets an answer nobody reads.
+    // A request that breaks off gets an answer that is not read.
     let _ = request.into_body().collect().await;
     let mut response = Response::new(Full::new(body));
     for (name, value) in [

@@ -30,7 +30,7 @@ pub struct Document {
     pub text: Option<String>,
     /// How fast rows move.
     pub rate: Rate,
-    /// Whether the sweep stands still because somebody asked for it.
+    /// Whether the sweep was paused by a command.
     pub paused: bool,
     /// Whether it is done as soon as it is verified.
     pub finishes: bool,

@@ -61,7 +61,7 @@ impl Pace {
         self.rest
     }
 
-    /// How many rows the next page may have. One that only looks makes nobody wait.
+    /// How many rows the next page may have. A page that is only read delays no client.
     pub fn rows(self, rate: Rate, looks_only: bool) -> usize {
         let at_once = if looks_only { ROWS_AT_ONCE } else { self.rows };
         let rows = rate.limit().map_or(at_once, |rows| rows.get() / PARTS_PER_SECOND);
@@ -94,7 +94,7 @@ impl Pace {
         self.due = now.plus(pause);
     }
 
-    /// Somebody wants it to go on now.
+    /// A command asked it to continue now.
     pub fn hurry(&mut self) {
         self.due = Timestamp::EPOCH;
     }

@@ -31,7 +31,7 @@ impl Rate {
 }
 
 impl Default for Rate {
-    /// 2000 rows a second: little enough for whoever reads and writes meanwhile.
+    /// 2000 rows a second: little enough for clients that read and write in the meantime.
     fn default() -> Self {
         const ROWS: NonZeroU32 = match NonZeroU32::new(2000) {
             Some(rows) => rows,

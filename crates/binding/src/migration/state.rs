@@ -12,7 +12,7 @@ pub enum MigrationState {
     Planned,
     /// The new version is in effect; both places are read, and a row that is written moves. Nothing else moves rows yet.
     Dual,
-    /// The rows that nobody writes are moved, too.
+    /// Rows that no client writes are moved, too.
     Sweeping,
     /// No row was left; every row is looked at once more.
     Verifying,

@@ -64,7 +64,7 @@ pub(crate) struct AtPlace<R> {
     pub(crate) is_known: bool,
 }
 
-/// A row where it belongs, as whoever reads has it; or one that will be there.
+/// A row under its own key, as the reader has it; or one that will be there.
 enum Looked<R> {
     InPlace(R),
     Renewed { row: Item, place: ItemKey },

@@ -74,7 +74,7 @@ pub(super) fn look_ahead(snapshot: &dyn Snapshot, former: &dyn Former, table: &T
     table.windows.from(&gathering, &all.start).map(drop)
 }
 
-/// Whether a row lies in a former place: it is listed where it belongs. What cannot be read is left to whoever shows it.
+/// Whether a row lies in a former place: it is listed where it belongs. What cannot be read is reported by the read that shows it.
 fn is_elsewhere(former: &dyn Former, source: Source<'_>, row: &Result<(Bytes, Bytes), StoreError>) -> bool {
     let Ok((place, _)) = row else { return false };
     let Some(key) = source.table_key_bytes(place) else {
@@ -165,7 +165,7 @@ impl Gathering<'_> {
         rows
     }
 
-    /// Goes through the rows in the order of their own places, which somebody has found out, or finds it out.
+    /// Goes through the rows in the order of their own places, if it is known already, or finds it out.
     fn through_windows(&mut self) -> Result<(), Error> {
         let mut start = self.wanted.start.clone();
         let mut table = Neighbours::new(self.snapshot);

@@ -44,7 +44,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Moves a row, unless it is no longer what it was when somebody looked. Tells whether it did.
+    /// Moves a row, unless it has changed since it was read. Returns whether it did.
     pub(super) fn relocate_if_unchanged(
         &mut self,
         table: &Arc<Table>,
@@ -84,7 +84,7 @@ fn renewed(table: &Table, row: &Item) -> Result<Option<Item>, Error> {
     former.map(|former| former.renew(row.clone())).transpose()
 }
 
-/// A row that is to be moved, as it was when somebody looked.
+/// A row that is to be moved, as it was read.
 pub(super) struct Relocation {
     pub(super) from: ItemKey,
     pub(super) before: Arc<Image>,

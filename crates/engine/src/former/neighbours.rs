@@ -15,7 +15,7 @@ pub(super) struct Neighbours<'s> {
     behind: Option<RowIterator<'s>>,
     last: Vec<u8>,
     /// Whether there was a row, and rows behind it could be those wanted next. What was moved away leaves traces that take
-    /// long to pass: nobody goes on from there.
+    /// long to pass: no read continues from there.
     goes_on: bool,
 }
 

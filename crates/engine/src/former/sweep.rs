@@ -1,4 +1,4 @@
-//! Moving the rows that nobody touches: a page of the table at a time, so that others get their turn between two.
+//! Moving the rows that no client writes: a page of the table at a time, so that others get their turn between two.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ impl Engine {
     }
 
     /// Spares the first scan of a table whose rows move the walk through all of it. Nothing happens if they are too many
-    /// to keep in mind, or if it was done before; what goes wrong is told to whoever scans.
+    /// to keep in mind, or if it was done before; errors are left to the scan.
     pub fn look_ahead(&self, table: &str) {
         let Ok(table) = self.table(table) else { return };
         let former = table.former.as_ref().filter(|former| former.may_hold_rows());

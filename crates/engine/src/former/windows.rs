@@ -29,7 +29,7 @@ const WINDOWS_MAX: usize = 4;
 #[derive(Debug, Default)]
 pub(crate) struct Windows {
     kept: Mutex<VecDeque<Arc<Window>>>,
-    /// Whether somebody has looked before a scan had to.
+    /// Whether it was read before a scan needed it.
     looked_ahead: AtomicBool,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Window {
 }
 
 impl Windows {
-    /// Whether nobody has asked this before.
+    /// Whether this is the first request for it.
     pub(super) fn is_first_look_ahead(&self) -> bool {
         !self.looked_ahead.swap(true, Ordering::Relaxed)
     }
@@ -66,7 +66,7 @@ impl Windows {
             .position(|window| window.serves(owner, version, start));
         let window = match known.and_then(|at| kept.remove(at)) {
             Some(window) => window,
-            // Whoever comes meanwhile waits: the walk is for them, too.
+            // Requests that come in the meantime wait: the walk serves them, too.
             None => Arc::new(Window::look(gathering, start)?),
         };
         if window.version == STAGED {
@@ -111,7 +111,7 @@ impl Window {
         self.has_more |= self.places.keep(start, ROWS_MAX);
     }
 
-    /// Whether it shows what lies behind `start` to whoever has such a snapshot.
+    /// Whether it shows the rows behind `start` to a reader with such a snapshot.
     fn serves(&self, owner: u32, version: u64, start: &Bound<Vec<u8>>) -> bool {
         let begins_in_time = position(&self.start) <= position(start);
         let ends_behind = self.next().is_none_or(|last| position(start) < (last, true));

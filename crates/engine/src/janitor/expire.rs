@@ -30,7 +30,7 @@ const BETWEEN_WARNINGS: Duration = Duration::from_secs(60);
 ///
 /// A hook may refuse to let an item go. Then the item stays, with its expiry entry and everything that depends on it:
 /// deleting it alone would leave the other rows saying what is no longer true, and forgetting the entry would keep it
-/// forever. The entry is looked at again in the next pass; this one goes on behind it, so that it holds up nobody.
+/// forever. The entry is looked at again in the next pass; this one continues behind it, so that other entries do not wait.
 pub(crate) fn run(worker: &Worker) -> Result<Progress, Error> {
     let now = worker.shared.clock.now();
     let oldest = now.minus(IGNORED_AFTER).as_secs().to_be_bytes();
@@ -163,7 +163,7 @@ fn expire(
             let (key, item) = transaction.belonging(&table, key, item)?;
             RowChange::new(table, key, Some(item), None).write(transaction, Actor::TimeToLive)?;
         }
-        // Also where the item was not deleted: an entry that nobody else removes would be looked at forever.
+        // Also where the item was not deleted: an entry that stays would be read again in every pass.
         transaction.delete_row(Space::Expiry, layout::expiry(seconds, table, key));
         Ok(())
     })

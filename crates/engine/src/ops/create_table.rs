@@ -120,7 +120,7 @@ fn create(
     let options = transaction.shared().options.clone();
     let indexes = indexes(transaction, &request, plan.index_keys);
     let billing_mode = request.billing_mode.unwrap_or_default();
-    // The delay is there for applications that must learn to wait; nobody waits for Trestle's own tables.
+    // The delay is there for applications that must learn to wait; Trestle's own tables have no delay.
     let delay = match is_own_table(&name) {
         true => Duration::ZERO,
         false => options.create_table_delay,

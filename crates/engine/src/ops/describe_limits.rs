@@ -2,7 +2,7 @@
 
 use trestle_api::DescribeLimitsOutput;
 
-/// DynamoDB's default quotas. Trestle itself throttles nobody.
+/// DynamoDB's default quotas. Trestle itself does not throttle.
 pub(crate) fn run() -> DescribeLimitsOutput {
     DescribeLimitsOutput {
         account_max_read_capacity_units: 80_000,

@@ -56,7 +56,7 @@ pub(crate) fn run(
     })
 }
 
-/// The children of the shard that the filter names; nobody's, if it names none.
+/// The children of the shard that the filter names; none, if it names no shard.
 fn children<'a>(stream: &'a Stream, filter: &ShardFilter) -> impl Iterator<Item = u16> + 'a {
     let parent = filter
         .shard_id

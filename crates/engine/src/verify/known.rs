@@ -40,7 +40,7 @@ pub(super) enum Owner<'k, T> {
     Known(&'k T),
     /// It was dropped; the row is still to be cleared.
     Dropped,
-    /// Nobody's.
+    /// No table's, index's or stream's.
     None,
 }
 
@@ -95,7 +95,7 @@ impl Known {
             return Ok(());
         }
         if key.starts_with(meta::DOCUMENT_PREFIX) {
-            // What it says is known to whoever left it here.
+            // The part of the program that stored it knows its content.
             meta::document_name(key).ok_or("this is no name of a document")?;
             return Ok(());
         }

@@ -16,7 +16,7 @@ use crate::tracker::ShardName;
 
 /// Reads which items of a table have changed. It stores nothing: its [`KeyPosition`] can be kept, and another reader goes on there.
 ///
-/// A key may come again, and those of different shards come in any order. Whoever reads an item after its key has come sees
+/// A key may come again, and those of different shards come in any order. A read of an item after its key has come sees
 /// the change, or a later one, whose key comes again.
 pub struct ChangedKeys {
     database: Arc<dyn Database>,

@@ -6,7 +6,7 @@ use crate::AttributeValue;
 
 /// The attributes of a stored item: each name with its value, in order of name.
 ///
-/// Only lengths are looked at. Whoever takes a value out, or shows the bytes, checks the rest.
+/// Only lengths are checked. Taking a value out, or showing the bytes, checks the rest.
 #[derive(Clone, Debug)]
 pub struct StoredView<'a> {
     bytes: &'a [u8],

@@ -70,7 +70,7 @@ pub(crate) fn is_in_index(name: &str, table: &Table, index: &Index) -> bool {
     projected || table.key.has(name) || index.key.has(name)
 }
 
-/// Bytes of a value that nobody would find unusual.
+/// Bytes of a value of ordinary size.
 fn typical(kind: AttributeKind) -> usize {
     match kind {
         AttributeKind::Boolean => 1,

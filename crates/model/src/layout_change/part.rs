@@ -18,7 +18,7 @@ pub(super) enum Order {
     Same,
     /// They differ in their beginnings: this one before, and that one now.
     Begins { before: String, now: String },
-    /// Nobody knows.
+    /// Not known.
     Other,
 }
 

@@ -1,4 +1,4 @@
-//! A former row as it will be. A pure function of the row: whoever asks twice gets the same.
+//! A former row as it will be. A pure function of the row: two calls give the same.
 
 use trestle_hook::Belongs;
 use trestle_item::{AttributeValue, Item, Map};
@@ -91,7 +91,7 @@ impl LayoutChange {
         row.get(table.entity_attribute.as_ref()?)?.as_s()
     }
 
-    /// A row whose tag is not that of its key is nobody's: moved, it could not be read.
+    /// A row whose tag is not that of its key belongs to no entity: moved, it could not be read.
     fn check_tag(&self, table: &Table, moving: MovedEntity<'_>, row: &Item) -> Result<(), Refusal> {
         let Some(attribute) = &table.entity_attribute else {
             return Ok(());
@@ -137,7 +137,7 @@ impl MovedEntity<'_> {
                 item.insert(name.as_str(), value.clone());
             }
         }
-        // Where the attributes give another key, nobody would look for the row at this one.
+        // Where the attributes give another key, no read would look for the row at this one.
         for template in &self.former.table_key {
             let derived = template.render(&item);
             let derived = derived.map_err(|error| refused(self.former, template, error))?;

@@ -128,7 +128,7 @@ impl Inner {
         Ok(FjallSnapshot::new(opened))
     }
 
-    /// The lock is held by whoever reopens the engine. If that failed, it is our turn to try.
+    /// The thread that reopens the engine holds the lock. If that failed, it is our turn to try.
     fn wait_until_open(&self) -> Result<Arc<Opened>> {
         let mut commits = self.commits.lock();
         self.resume(&mut commits)?;
@@ -252,7 +252,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Closes the engine, or leaves it as it is when somebody keeps reading.
+    /// Closes the engine, or leaves it as it is while a reader is active.
     fn close(&self) -> Result<()> {
         let Some(opened) = self.opened.swap(None) else {
             return Ok(());

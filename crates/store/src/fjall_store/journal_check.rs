@@ -3,7 +3,7 @@
 //! The engine stops at the first record it cannot read and truncates the file there, wherever that is, and refuses
 //! to open when a record is readable but does not match its checksum. Neither is right in general:
 //!
-//! - **The last batch is torn**: a crash interrupted it, nobody was told that it was written. It is cut off, its
+//! - **The last batch is torn**: a crash interrupted it, and it was never acknowledged. It is cut off, its
 //!   bytes are kept in a file beside the data.
 //! - **Anything else is damage**: batches that were acknowledged follow or are missing. The directory is not opened,
 //!   unless [`OnDamage::CutJournal`] says that the loss is accepted.

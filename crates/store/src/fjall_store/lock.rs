@@ -97,7 +97,7 @@ fn lock(file: &mut File) -> std::result::Result<(), TryLockError> {
     file.try_lock()
 }
 
-/// The process that last had the lock. A system may refuse to read a locked file; then nobody knows.
+/// The process that last had the lock. A system may refuse to read a locked file; then it is not known.
 fn owner(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.rewind().ok()?;

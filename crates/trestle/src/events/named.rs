@@ -16,7 +16,7 @@ pub(super) struct Named {
 }
 
 struct File {
-    /// Where the text is from, for whoever reads its problems.
+    /// Where the text is from, for messages about its problems.
     origin: String,
     text: String,
 }

@@ -62,7 +62,7 @@ pub(super) fn work(
     let work = |seed: u64| {
         let client = Client { db, layout };
         let worked = client.work(rows, seed, &over);
-        // Nobody waits for those whose figures will not count.
+        // Those whose figures do not count are not waited for.
         over.fetch_or(worked.is_err(), Ordering::Relaxed);
         worked
     };

@@ -109,7 +109,7 @@ fn no_target(step: &Step, entity: &Entity, of_head: &Entity, given: &Item) -> Re
     }
 }
 
-/// A head has what its row has. Whoever writes something else to it would lose it.
+/// A head has what its row has. Anything else that is written to it would be lost.
 fn check_given(
     table: Option<&Table>,
     of_head: &Entity,
@@ -139,7 +139,7 @@ fn check_given(
     }
 }
 
-/// A client removes a head: only if its row is gone, or if nobody else could say which row comes next. Then the group
+/// A client removes a head: only if its row is gone, or if no query could find the next row. Then the group
 /// has no head until a row becomes its newest, or a head is written that names one.
 pub(in crate::effects) fn unpoint(
     ledger: &mut Ledger<'_, '_>,
