@@ -28,6 +28,8 @@ pub(crate) struct Commit {
     /// Items of the gateway: what remembers the client's transaction, or that a moment is held. If one fails, all of it begins
     /// again, and finds out why.
     pub(crate) own: Vec<TransactWriteItem>,
+    /// Rows were looked for. That no other row has come meanwhile is not checked.
+    pub(crate) has_looked: bool,
 }
 
 /// What became of it.

@@ -34,6 +34,8 @@ pub(crate) struct KnownRow {
 struct Run {
     /// Rows that were known.
     used: BTreeSet<RowId>,
+    /// Rows were looked for: another write may add one meanwhile.
+    looked: bool,
     lacking: BTreeMap<RowId, Item>,
     lacking_queries: Vec<RowQuery>,
 }
@@ -87,6 +89,11 @@ impl KnownRows {
             .collect()
     }
 
+    /// Whether the last run looked for rows whose keys it did not know.
+    pub(crate) fn has_looked(&self) -> bool {
+        self.run.borrow().looked
+    }
+
     /// The last run used a row that is known.
     pub(crate) fn note_used(&self, id: RowId) {
         self.run.borrow_mut().used.insert(id);
@@ -112,7 +119,9 @@ impl Rows for KnownRows {
         match self.queries.iter().find(|(known, _)| known == query) {
             Some((_, ids)) => {
                 if !query.is_guarded {
-                    self.run.borrow_mut().used.extend(ids.iter().cloned());
+                    let mut run = self.run.borrow_mut();
+                    run.looked = true;
+                    run.used.extend(ids.iter().cloned());
                 }
                 let rows = ids
                     .iter()

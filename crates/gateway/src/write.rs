@@ -111,7 +111,7 @@ impl Endpoint {
         })
     }
 
-    /// Carries out several writes, each on its own. Where one is refused as the rows are, the others may make it right: then they are
+    /// Carries out several writes, each on its own: together, but those that looked for rows one after the other when the rest is done. Where one is refused as the rows are, the others may make it right: then they are
     /// made together, or refused together.
     pub(crate) async fn write_each(
         &self,
@@ -140,17 +140,30 @@ impl Endpoint {
                 return Ok(written.into_iter().map(Ok).collect());
             }
         };
+        let is_alone = all.len() == 1;
         let sent = all
             .into_iter()
             .zip(computed)
             .map(|(asked, (commit, rows))| async move {
+                // It may have looked for the very rows that the others add.
+                if commit.has_looked && !is_alone {
+                    return Err(asked);
+                }
                 self.writes.fetch_add(1, Ordering::Relaxed);
-                match self.send(commit).await? {
-                    Sent::Done(capacity) => Ok(Written { rows, capacity }),
-                    Sent::Overtaken(_) => self.write(hook, asked).await,
+                match self.send(commit).await {
+                    Ok(Sent::Done(capacity)) => Ok(Ok(Written { rows, capacity })),
+                    Ok(Sent::Overtaken(_)) => Err(asked),
+                    Err(error) => Ok(Err(error)),
                 }
             });
-        Ok(join_all(sent).await)
+        let mut written = Vec::new();
+        for sent in join_all(sent).await {
+            written.push(match sent {
+                Ok(done) => done,
+                Err(asked) => self.write(hook, asked).await,
+            });
+        }
+        Ok(written)
     }
 
     /// One look at the rows, and what is to be written.
@@ -207,6 +220,7 @@ impl Endpoint {
             capacity: asked.capacity,
             items: asked.items,
             own: asked.token.iter().map(|token| token.part(now)).collect(),
+            has_looked: known.has_looked(),
         };
         Ok((commit, finals))
     }

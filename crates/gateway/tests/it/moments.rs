@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use trestle_api::{Database, DatabaseExt, ErrorKind, PutItem, UpdateItem, Wait};
-use trestle_binding::RepairReport;
+use trestle_binding::{BindError, RepairReport};
 use trestle_embedded::{Nobody, RepairOptions};
 use trestle_env::SystemClock;
 use trestle_gateway::Gateway;
@@ -65,7 +65,15 @@ fn repair(gateway: &Gateway, dry_run: bool) -> RepairReport {
         dry_run,
         ..RepairOptions::default()
     };
-    gateway.models().repair(&options, &mut Nobody).unwrap()
+    loop {
+        match gateway.models().repair(&options, &mut Nobody) {
+            // Another gateway repairs: the error says to try again when it is done.
+            Err(BindError::Database(error)) if error.kind() == ErrorKind::ResourceInUse => {
+                thread::sleep(Duration::from_millis(100));
+            }
+            repaired => return repaired.unwrap(),
+        }
+    }
 }
 
 /// Counts in a shop past all gateways, if it is there.
