@@ -28,7 +28,11 @@ const arn = (name, region, version = 1, python = "p312") => `arn:aws:lambda:${re
 async function visit(t, path, options = {}) {
   const visited = await demo.visit(t, path, options);
   const asked = [];
-  visited.page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  visited.page.on("request", (request) => {
+    // What the first visit still asked for is none of this one's.
+    if (request.isNavigationRequest()) asked.length = 0;
+    asked.push(new URL(request.url()).pathname);
+  });
   await visited.page.reload();
   return { ...visited, asked };
 }
