@@ -203,7 +203,8 @@ impl Search<'_> {
             first: setup.first_pause,
             longest: setup.longest_pause,
         };
-        let read = page::read(&*setup.database, self.job, self.typer.as_ref(), &item, &pause).await?;
+        let read =
+            page::read_with_versions(&*setup.database, self.job, self.typer.as_ref(), &item, &pause).await?;
         let mut ids = Vec::new();
         for row in &read.rows {
             if wants(self.job, self.typer.as_ref(), row) && self.is_gap(row) {

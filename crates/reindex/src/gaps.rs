@@ -251,7 +251,9 @@ impl Reindexer {
                 longest: self.setup.longest_pause,
             };
             loop {
-                let read = page::read(&*self.setup.database, job, typer.as_ref(), &item, &pause).await?;
+                let read =
+                    page::read_with_versions(&*self.setup.database, job, typer.as_ref(), &item, &pause)
+                        .await?;
                 item.counts.read += read.looked_at;
                 for row in read.rows.iter().filter(|row| wants(job, typer.as_ref(), row)) {
                     each(row)?;

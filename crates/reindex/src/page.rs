@@ -98,6 +98,24 @@ pub(crate) async fn read(
     }
 }
 
+/// Reads the next page of a work item with the version of each row. Workers that touch rows of an access pattern read only their
+/// keys, because the touch itself looks at the version.
+pub(crate) async fn read_with_versions(
+    database: &dyn Database,
+    job: &Reindex,
+    typer: Option<&Arc<dyn Typer>>,
+    item: &WorkItem,
+    backoff: &RetryPause,
+) -> Result<RowsRead, Error> {
+    let found = read(database, job, typer, item, backoff).await?;
+    match (&item.unit, &job.mode) {
+        (WorkUnit::Query { .. } | WorkUnit::Scan { .. }, ReindexMode::Touch { .. }) => {
+            whole(database, job, found, backoff).await
+        }
+        _ => Ok(found),
+    }
+}
+
 /// Leaves out what lies behind the first so many rows, which are counted as they are found. Rows of other entities are none.
 fn first_of(
     first: Option<u64>,

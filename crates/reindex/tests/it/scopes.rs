@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trestle_item::{AttributeValue, Item};
-use trestle_reindex::{EndpointHost, ReindexScope, Reindexer, StartReindex, TouchByUpdate};
+use trestle_reindex::{Against, EndpointHost, ReindexScope, Reindexer, StartReindex, TouchByUpdate};
 
 use crate::support::{VERSION, World, to_version};
 
@@ -64,6 +64,19 @@ fn touched(world: &World) -> Vec<String> {
     let mut keys: Vec<String> = at.map(key).collect();
     keys.sort();
     keys
+}
+
+/// The gaps that the reindex itself knows of, which are the same a page at a time.
+async fn gaps(reindexer: &Reindexer) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut tell = |id: &str| {
+        found.push(id.to_owned());
+        Ok(())
+    };
+    reindexer.gaps("one", &Against::Itself, &mut tell).await.unwrap();
+    let page = reindexer.gap_page("one", &Against::Itself, None, 1_000).await;
+    assert_eq!(page.unwrap().ids, found);
+    found
 }
 
 fn catalogue() -> World {
@@ -148,6 +161,25 @@ async fn an_access_pattern_finds_its_rows() {
     };
     reindexed(&reindexer, scope).await;
     assert_eq!(touched(&world), ["work#b3/image#i1", "work#b3/image#i2"]);
+}
+
+#[tokio::test]
+async fn gaps_of_an_access_pattern_are_only_its_rows_below_the_version() {
+    let of_work = Item::from([("work", AttributeValue::from("b3"))]);
+    for (name, parameters) in [("images_of_work", of_work), ("images", Item::new())] {
+        let world = catalogue();
+        let reindexer = with_model(&world);
+        let scope = ReindexScope::Access {
+            name: name.to_owned(),
+            parameters,
+            first: None,
+        };
+        reindexed(&reindexer, scope).await;
+        assert_eq!(gaps(&reindexer).await, Vec::<String>::new(), "{name}");
+        world.put("work#b3", "image#i1", &[("id", "i1".into())]);
+        let below = r#"{"pk":"work#b3","sk":"image#i1"}"#.to_owned();
+        assert_eq!(gaps(&reindexer).await, [below], "{name}");
+    }
 }
 
 #[tokio::test]
