@@ -112,14 +112,15 @@ impl Reindexer {
         }
         self.each_letter(job, |key, has_row| match has_row {
             true => Ok(()),
-            false => found.gap(job, key),
+            false => found.tell(&id_of_key(key)),
         })
         .await
     }
 
     /// Rows that were given up, and those of pages that were not done.
     async fn not_taken(&self, job: &Reindex, found: &mut Found<'_>) -> Result<(), ReindexError> {
-        self.each_letter(job, |key, _| found.gap(job, key)).await?;
+        self.each_letter(job, |key, _| found.tell(&id_of_key(key)))
+            .await?;
         for item in self.state.work(&job.name).await? {
             if !item.is_done {
                 self.rest_of(job, item, &mut |row| found.gap(job, row)).await?;

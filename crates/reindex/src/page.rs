@@ -40,7 +40,7 @@ macro_rules! keys_only {
 #[derive(Debug, Default)]
 pub(crate) struct RowsRead {
     pub(crate) rows: Vec<Item>,
-    /// Keys that were asked for and have no row.
+    /// Keys that were asked for and have no row: whole ones, or partition keys.
     pub(crate) missing: Vec<Item>,
     /// The key behind which the next page begins; `None` if this is the last.
     pub(crate) next: Option<Item>,
@@ -76,7 +76,14 @@ pub(crate) async fn read(
             Ok(first_of(Some(*rows), job, typer, item, page))
         }
         WorkUnit::Partition { partition, range } => {
-            queried(database, partition_query(job, partition, range, after)).await
+            let is_from_its_beginning = after.is_none() && range.is_whole();
+            let found = queried(database, partition_query(job, partition, range, after)).await?;
+            let is_empty = is_from_its_beginning && found.rows.is_empty() && found.next.is_none();
+            Ok(if is_empty {
+                no_rows(partition, found)
+            } else {
+                found
+            })
         }
         WorkUnit::Query { query, first } => {
             let query = Query {
@@ -95,6 +102,15 @@ pub(crate) async fn read(
             as_needed(database, job, found, backoff).await
         }
         WorkUnit::Keys { keys } => by_keys(database, job, keys.clone(), backoff).await,
+    }
+}
+
+/// A partition that was asked for and has no rows is missing, as a key without a row is.
+fn no_rows(partition: &Item, found: RowsRead) -> RowsRead {
+    RowsRead {
+        missing: vec![partition.clone()],
+        looked_at: 1,
+        ..found
     }
 }
 

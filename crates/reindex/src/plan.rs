@@ -221,20 +221,22 @@ pub(crate) fn keys(name: &str, keys: Vec<Item>) -> Vec<WorkItem> {
 /// Work items for rows with these ids, each once. An id that is only the partition key of a table with a sort key means all rows
 /// of the partition.
 pub(crate) fn by_ids(job: &Reindex, name: &str, ids: &[String]) -> Result<Vec<WorkItem>, ReindexError> {
-    let mut whole = Vec::new();
-    let mut partitions = Vec::new();
+    let mut wanted = Vec::new();
     let mut seen = HashSet::new();
     for id in ids {
         let key = job.key_of_id(id)?;
         // A batch with a key twice is refused.
-        if !seen.insert(row_id(&key)) {
-            continue;
-        }
-        match key.len() == job.key.len() {
-            true => whole.push(key),
-            false => partitions.push(key),
+        if seen.insert(row_id(&key)) {
+            wanted.push(key);
         }
     }
+    Ok(rows_or_partitions(job, name, wanted))
+}
+
+/// Work items for keys of rows and of partitions, each named once.
+pub(crate) fn rows_or_partitions(job: &Reindex, name: &str, wanted: Vec<Item>) -> Vec<WorkItem> {
+    let (whole, partitions): (Vec<Item>, Vec<Item>) =
+        wanted.into_iter().partition(|key| key.len() == job.key.len());
     let mut items = keys(name, whole);
     let partition = |(number, partition): (usize, Item)| {
         WorkItem::new(
@@ -246,7 +248,7 @@ pub(crate) fn by_ids(job: &Reindex, name: &str, ids: &[String]) -> Result<Vec<Wo
         )
     };
     items.extend(partitions.into_iter().enumerate().map(partition));
-    Ok(items)
+    items
 }
 
 impl Reindex {

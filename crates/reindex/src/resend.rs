@@ -4,7 +4,7 @@ use trestle_env::ids;
 use trestle_item::Item;
 
 use crate::job::ReindexState;
-use crate::plan::{by_ids, keys};
+use crate::plan::{by_ids, rows_or_partitions};
 use crate::work_item::WorkItem;
 use crate::{Reindex, ReindexError, Reindexer};
 
@@ -19,7 +19,7 @@ impl Reindexer {
             let some: Vec<Item> = letters.into_iter().map(|letter| letter.key).collect();
             let part = format!("{batch}-{replayed:09}");
             replayed += some.len() as u64;
-            self.add(&job, keys(&part, some)).await?;
+            self.add(&job, rows_or_partitions(&job, &part, some)).await?;
             after = next;
             if after.is_none() {
                 break;

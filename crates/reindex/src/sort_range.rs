@@ -18,6 +18,11 @@ pub(crate) struct SortRange {
 }
 
 impl SortRange {
+    /// Whether it is the whole partition.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.above.is_none() && self.up_to.is_none()
+    }
+
     /// The parts before and behind a sort key, which belongs to the first.
     pub(crate) fn cut(&self, at: &AttributeValue) -> (Self, Self) {
         let (mut first, mut second) = (self.clone(), self.clone());

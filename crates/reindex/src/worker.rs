@@ -211,7 +211,7 @@ impl Worker {
         self.note_missing(job, &read.missing, &mut counts).await?;
         let may_have_letters = may_be_again || matches!(item.unit, WorkUnit::Keys { .. });
         if may_have_letters && process.state.has_letters(&job.name).await? {
-            for key in &finished {
+            for key in finished.iter().chain(found_partition(item, &read.missing)) {
                 process.state.drop_letter(&job.name, key).await?;
             }
         }
@@ -221,7 +221,7 @@ impl Worker {
         })
     }
 
-    /// A row that was asked for by its key and is not there becomes a dead letter, so that it is named.
+    /// A row or a partition that was asked for by its key and is not there becomes a dead letter, so that it is named.
     async fn note_missing(
         &self,
         job: &Reindex,
@@ -229,12 +229,24 @@ impl Worker {
         counts: &mut RowCounts,
     ) -> Result<(), Error> {
         for key in missing {
-            let reason = format!("table {} has no row with this key", job.table);
+            let what = match key.len() == job.key.len() {
+                true => "key",
+                false => "partition key",
+            };
+            let reason = format!("table {} has no row with this {what}", job.table);
             let letter = RowLetter::new(key.clone(), None, &reason, 1, self.process.clock.now());
             self.process.state.add_letter(&job.name, &letter).await?;
             counts.failed += 1;
         }
         Ok(())
+    }
+}
+
+/// The partition key of a work item that has rows: it may have been a dead letter when it had none.
+fn found_partition<'i>(item: &'i WorkItem, missing: &[Item]) -> Option<&'i Item> {
+    match &item.unit {
+        WorkUnit::Partition { partition, .. } => missing.is_empty().then_some(partition),
+        _ => None,
     }
 }
 

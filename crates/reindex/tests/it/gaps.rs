@@ -258,6 +258,28 @@ async fn rows_are_sent_without_a_write_and_the_one_that_is_refused_is_named() {
 }
 
 #[tokio::test]
+async fn a_partition_without_rows_that_was_to_be_sent_is_named_until_it_has_rows() {
+    let world = World::new();
+    world.fill(3);
+    let (reindexer, target) = sending(&world);
+    let ids = ["w00001", "nowhere"].map(str::to_owned);
+    let asked = StartReindex {
+        scope: ReindexScope::Ids(ids.into()),
+        ..send("one")
+    };
+    reindexer.start(asked).await.unwrap();
+    reindexer.work("one").await.unwrap();
+    assert_eq!(*target.taken.lock(), ["w00001"]);
+    assert_eq!(gaps(&reindexer, &Against::Itself).await, ["nowhere"]);
+
+    world.put("nowhere", "a", &[]);
+    assert_eq!(reindexer.replay("one").await.unwrap(), 1);
+    reindexer.work("one").await.unwrap();
+    assert_eq!(*target.taken.lock(), ["w00001", "nowhere"]);
+    assert_eq!(gaps(&reindexer, &Against::Itself).await, Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn while_the_target_is_away_the_status_says_why_nothing_goes_on() {
     let world = World::new();
     world.fill(10);

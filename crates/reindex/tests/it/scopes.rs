@@ -141,6 +141,35 @@ async fn an_id_that_is_a_partition_means_all_of_its_rows() {
 }
 
 #[tokio::test]
+async fn an_id_that_is_a_partition_without_rows_is_named_until_it_has_rows() {
+    let world = catalogue();
+    let reindexer = world.reindexer();
+    let ids = ["work#b2", "work#nowhere"].map(str::to_owned);
+    reindexed(&reindexer, ReindexScope::Ids(ids.into())).await;
+    let (letters, _) = reindexer.dead_letters("one", None).await.unwrap();
+    let named: Vec<String> = letters.iter().map(trestle_reindex::RowLetter::id).collect();
+    assert_eq!(named, ["work#nowhere"]);
+    assert!(
+        letters[0].reason.contains("no row with this partition key"),
+        "{letters:?}"
+    );
+    assert_eq!(gaps(&reindexer).await, ["work#nowhere"]);
+    let status = reindexer.status("one").await.unwrap();
+    assert_eq!((status.rows, status.counts.done, status.dead_letters), (4, 3, 1));
+
+    assert_eq!(reindexer.replay("one").await.unwrap(), 1);
+    reindexer.work("one").await.unwrap();
+    assert_eq!(gaps(&reindexer).await, ["work#nowhere"], "it still has no rows");
+
+    world.put("work#nowhere", "work", &[]);
+    reindexer.replay("one").await.unwrap();
+    reindexer.work("one").await.unwrap();
+    assert_eq!(gaps(&reindexer).await, Vec::<String>::new());
+    assert_eq!(reindexer.status("one").await.unwrap().dead_letters, 0);
+    assert!(touched(&world).contains(&"work#nowhere/work".to_owned()));
+}
+
+#[tokio::test]
 async fn an_entity_is_told_from_others_by_its_keys() {
     let world = catalogue();
     let reindexer = with_model(&world);
