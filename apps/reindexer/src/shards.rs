@@ -142,6 +142,7 @@ impl Catalogue {
             version: desired_version.cast_unsigned(),
             keys: vec![Item::from([("id", id.as_str())])],
             expected: Item::from([("version", row.version)]),
+            ..TouchRows::default()
         });
         match touch.await?.rows.pop() {
             Some(Touched::Refused(error)) => Err(error.into()),

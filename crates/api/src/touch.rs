@@ -22,6 +22,9 @@ pub struct TouchRows {
     /// Attributes with the values that each row must have, such as the revision that the caller has read; none unless given. A
     /// row that has other values is refused with `ConditionalCheckFailedException`.
     pub expected: Item,
+    /// Whether the stream gets another record of rows that have the version or a later one already. They stay as they are. Only a
+    /// database in the same process can do it.
+    pub records_again: bool,
 }
 
 impl TouchRows {
@@ -36,9 +39,9 @@ impl TouchRows {
 /// What became of one of them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Touched {
-    /// It has the version now. The stream has one record of it.
+    /// It has the version now, or a later one where it is recorded again. The stream has one record of it.
     Raised,
-    /// It has this version or a later one already. Nothing was written.
+    /// It has this version or a later one already. Nothing was written, nor recorded again.
     AlreadyThere,
     /// There is no such row. None is created.
     Gone,

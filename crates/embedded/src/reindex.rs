@@ -119,6 +119,10 @@ impl Touch for Embedded {
             })
         })
     }
+
+    fn records_again(&self) -> bool {
+        true
+    }
 }
 
 /// What clients write. Touches are no requests of clients, and a reindex writes nothing else.

@@ -10,6 +10,7 @@ use trestle_store::Space;
 
 use crate::Engine;
 use crate::amend::Amendment;
+use crate::capacity::write_units;
 use crate::catalog::Table;
 use crate::consequences::RowChange;
 use crate::image::Image;
@@ -64,7 +65,8 @@ impl std::fmt::Debug for Touching {
 impl Engine {
     /// Raises the version attribute of rows, in the commit, each by itself: a row that is refused leaves the others alone. The
     /// hook is asked about each row, so that what follows from it is in the same commit. A row that has the version or a later
-    /// one is not written, and none is created. At most [`TOUCHED_MAX`] rows.
+    /// one is not written, and none is created; with `records_again`, the stream has another record of it, and none of rows that
+    /// follow from it. At most [`TOUCHED_MAX`] rows.
     pub fn touch(&self, rows: TouchRows) -> Result<Touching, Error> {
         let shared = self.shared();
         let table = shared
@@ -218,11 +220,15 @@ impl Raise {
         let Some(old) = old else {
             return Ok((Touched::Gone, 0.0));
         };
-        if self.is_there(&old)? {
+        let is_there = self.is_there(&old)?;
+        if is_there && !self.rows.records_again {
             return Ok((Touched::AlreadyThere, 0.0));
         }
         if !self.rows.expects(&old) {
             return Err(Error::condition_failed(None));
+        }
+        if is_there {
+            return recorded_again(transaction, table, key, &old);
         }
         let new = match seen {
             Some(seen) if Arc::ptr_eq(&seen.old, &old) => seen.new,
@@ -259,4 +265,19 @@ impl Raise {
         table.check_index_keys(&image)?;
         Ok(Arc::new(image))
     }
+}
+
+/// Records a row once more that stays as it is.
+fn recorded_again(
+    transaction: &mut Transaction<'_>,
+    table: &Arc<Table>,
+    key: &ItemKey,
+    row: &Image,
+) -> Result<TouchedRow, Error> {
+    table.refuse_while_paused(transaction.now())?;
+    transaction.move_to_own_key(table, key)?;
+    Ok(match transaction.record_again(table, key, row, Actor::Touch) {
+        true => (Touched::Raised, write_units(row.size())),
+        false => (Touched::AlreadyThere, 0.0),
+    })
 }

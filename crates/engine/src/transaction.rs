@@ -350,16 +350,33 @@ impl<'g> Transaction<'g> {
         new: Option<&Image>,
         actor: Actor,
     ) {
+        // DynamoDB records no change where nothing changed.
+        if old != new {
+            self.record(table, key, old, new, actor);
+        }
+    }
+
+    /// Records a row in the stream that stays as it is. `false` if the table has no stream.
+    pub(crate) fn record_again(&mut self, table: &Table, key: &ItemKey, row: &Image, actor: Actor) -> bool {
+        self.record(table, key, Some(row), Some(row), actor)
+    }
+
+    /// Adds a record to the table's stream; `false` if there is none.
+    fn record(
+        &mut self,
+        table: &Table,
+        key: &ItemKey,
+        old: Option<&Image>,
+        new: Option<&Image>,
+        actor: Actor,
+    ) -> bool {
         let Some(stream) = table
             .stream
             .and_then(|id| self.staged.catalog.streams.get(&id))
             .filter(|s| s.is_enabled())
         else {
-            return;
+            return false;
         };
-        if old == new {
-            return; // DynamoDB records no change where nothing changed.
-        }
         self.staged.counters.sequence += 1;
         let shard = stream.shard_of(key.hash());
         let place = layout::change(stream.id, shard, self.staged.counters.sequence);
@@ -374,6 +391,7 @@ impl<'g> Transaction<'g> {
         let record = change_log::encode(&change);
         stream.wrote(shard, record.len());
         self.staged.batch.put(Space::Changes, place, record);
+        true
     }
 
     fn write_expiry(&mut self, table: &Table, key: &ItemKey, old: Option<&Image>, new: Option<&Image>) {

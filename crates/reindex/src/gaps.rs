@@ -238,7 +238,7 @@ impl Reindexer {
     }
 
     /// The rows of a work item behind its position.
-    fn rest_of<'a>(
+    pub(crate) fn rest_of<'a>(
         &'a self,
         job: &'a Reindex,
         mut item: WorkItem,

@@ -33,11 +33,20 @@ pub(crate) enum RowOutcome {
 }
 
 impl Handler {
+    /// Whether rows that are at the version can be recorded again.
+    pub(crate) fn records_again(&self) -> bool {
+        match self {
+            Self::Touch(touch) => touch.records_again(),
+            Self::Send(_) => false,
+        }
+    }
+
     /// Tries some rows; what became of each, in order, and the write units it took.
     pub(crate) async fn attempt(
         &self,
         job: &Reindex,
         rows: &[(Item, Item)],
+        records_again: bool,
         clock: &dyn Clock,
     ) -> (Vec<RowOutcome>, f64) {
         match (self, &job.mode) {
@@ -47,6 +56,7 @@ impl Handler {
                     attribute: attribute.clone(),
                     version: *version,
                     keys: rows.iter().map(|(key, _)| key.clone()).collect(),
+                    records_again,
                     ..TouchRows::default()
                 });
                 match touched.await {

@@ -3,9 +3,10 @@
 use trestle_env::ids;
 use trestle_item::Item;
 
+use crate::gaps::is_at_version;
 use crate::job::ReindexState;
 use crate::plan::{by_ids, rows_or_partitions};
-use crate::work_item::WorkItem;
+use crate::work_item::{RESEND, WorkItem};
 use crate::{Reindex, ReindexError, Reindexer};
 
 impl Reindexer {
@@ -31,15 +32,45 @@ impl Reindexer {
         Ok(replayed)
     }
 
-    /// Lets the rows with these ids be done again, whatever became of them before.
+    /// Lets the rows with these ids be done again, whatever became of them before. A row that is at the version already is
+    /// recorded again; where the database cannot do that, as at an endpoint, all of them are refused.
     pub async fn resend(&self, name: &str, wanted: &[String]) -> Result<Reindex, ReindexError> {
+        let job = self.state.job(name).await?.job;
+        let items = by_ids(&job, &batch_name(RESEND), wanted)?;
+        self.refuse_at_version(&job, &items).await?;
         let job = self.to_reopen(name).await?;
-        if wanted.is_empty() {
+        if items.is_empty() {
             return Ok(job);
         }
-        self.add(&job, by_ids(&job, &batch_name("resend"), wanted)?)
-            .await?;
+        self.add(&job, items).await?;
         self.reopen(name).await
+    }
+
+    /// Refuses rows that are at the version where the stream would have no record of them.
+    async fn refuse_at_version(&self, job: &Reindex, items: &[WorkItem]) -> Result<(), ReindexError> {
+        let Some(version) = job.version() else {
+            return Ok(());
+        };
+        if self.setup.touch.records_again() {
+            return Ok(());
+        }
+        let mut there = 0_u64;
+        let mut count = |row: &Item| {
+            there += u64::from(is_at_version(job, row));
+            Ok(())
+        };
+        for item in items {
+            self.rest_of(job, item.clone(), &mut count).await?;
+        }
+        match there {
+            0 => Ok(()),
+            there => Err(ReindexError::refused(format!(
+                "{there} of these rows are at version {version} or a later one already, and the stream of an endpoint has no record \
+                 of a row that stays as it is; none was sent again. Start a reindex with a higher version and these ids: \
+                 `trestle reindex start {} --version N --ids FILE`",
+                job.table
+            ))),
+        }
     }
 
     /// A reindex to which work can be added. Its table is taken for it.

@@ -17,6 +17,7 @@ const EXCUSED_PER_ATTEMPT: u32 = 10;
 struct OpenRow {
     key: Item,
     row: Item,
+    records_again: bool,
     /// Attempts that failed for a reason of its own, or while others were taken.
     blamed: u32,
     /// Other attempts that failed.
@@ -24,11 +25,13 @@ struct OpenRow {
     reason: String,
 }
 
-/// Does what the reindex is for with the rows of a page.
+/// Does what the reindex is for with the rows of a page. Rows that are at the version are left as they are, unless they are to be
+/// recorded again.
 pub(crate) async fn handle(
     process: &Process,
     job: &Reindex,
     rows: Vec<Item>,
+    records_again: bool,
     counts: &mut RowCounts,
     progress: &Mutex<PageProgress>,
 ) -> Result<Vec<Item>, Error> {
@@ -42,7 +45,7 @@ pub(crate) async fn handle(
         let key = job.key_in(&row);
         let key =
             key.ok_or_else(|| Error::defect(format!("a row of table {} came without its key", job.table)))?;
-        if is_at_version(job, &row) {
+        if !records_again && is_at_version(job, &row) {
             counts.unchanged += 1;
             finished.push(key);
             continue;
@@ -50,6 +53,7 @@ pub(crate) async fn handle(
         open.push(OpenRow {
             key,
             row,
+            records_again,
             blamed: 0,
             excused: 0,
             reason: String::new(),
@@ -160,7 +164,11 @@ async fn step(process: &Process, job: &Reindex, rows: &[OpenRow]) -> Vec<RowOutc
         process.writes.take(pairs.len() as f64).await;
     }
     let turn = process.yielding.begin().await;
-    let (outcomes, units) = process.handler.attempt(job, &pairs, &*process.clock).await;
+    let records_again = rows.iter().any(|row| row.records_again);
+    let (outcomes, units) = process
+        .handler
+        .attempt(job, &pairs, records_again, &*process.clock)
+        .await;
     process.yielding.end(turn, pairs.len()).await;
     process.writes.owe((units - pairs.len() as f64).max(0.0));
     debug_assert_eq!(outcomes.len(), pairs.len(), "each row has an outcome");

@@ -29,6 +29,11 @@ pub trait Touch: Send + Sync {
     /// Raises the attribute of each row, each on its own. An error means that nothing is known of any of them; the same can
     /// be tried again.
     fn touch(&self, rows: TouchRows) -> TouchFuture<'_>;
+
+    /// Whether it keeps to `records_again`: the stream can have another record of a row that stays as it is.
+    fn records_again(&self) -> bool {
+        false
+    }
 }
 
 /// Updates of a touch that are under way at the same time.

@@ -17,6 +17,9 @@ use crate::state_table::{Conditional, StateTable, from_json, key, number, text, 
 /// The most keys in a work item.
 pub(crate) const KEYS_MAX: usize = 100;
 
+/// What the ids of work items begin with whose rows were named to be done again.
+pub(crate) const RESEND: &str = "resend";
+
 /// Which rows a work item is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -129,6 +132,12 @@ impl WorkItem {
             lease: None,
             page: PageProgress::default(),
         }
+    }
+
+    /// Whether its rows were named to be done again whatever became of them before. What is cut off has the id of the item before
+    /// its own.
+    pub(crate) fn is_resend(&self) -> bool {
+        self.is_again && self.id.starts_with(RESEND)
     }
 
     fn read(row: &Item) -> Result<Self, Error> {

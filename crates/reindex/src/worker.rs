@@ -207,7 +207,16 @@ impl Worker {
         process.reads.owe((read.read_units - 1.0).max(0.0));
         counts.read += read.looked_at;
         counts.add_repeats(read.unprocessed);
-        let finished = rows::handle(process, job, read.rows, &mut counts, &self.progress).await?;
+        let records_again = item.is_resend() && process.handler.records_again();
+        let finished = rows::handle(
+            process,
+            job,
+            read.rows,
+            records_again,
+            &mut counts,
+            &self.progress,
+        )
+        .await?;
         self.note_missing(job, &read.missing, &mut counts).await?;
         let may_have_letters = may_be_again || matches!(item.unit, WorkUnit::Keys { .. });
         if may_have_letters && process.state.has_letters(&job.name).await? {

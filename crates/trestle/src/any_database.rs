@@ -186,6 +186,14 @@ impl Touch for AnyDatabase {
             Kind::There(there) => there.touch(rows),
         }
     }
+
+    fn records_again(&self) -> bool {
+        match &self.0 {
+            Kind::Here(embedded) => embedded.records_again(),
+            #[cfg(feature = "remote")]
+            Kind::There(_) => false,
+        }
+    }
 }
 
 impl WithModels for AnyDatabase {

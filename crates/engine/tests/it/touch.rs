@@ -121,6 +121,53 @@ fn a_touch_is_one_record_with_a_principal_of_its_own_and_a_rerun_writes_nothing(
 }
 
 #[test]
+fn a_row_at_the_version_is_recorded_again_where_that_is_asked_for_and_stays_as_it_is() {
+    let fixture = fixture(&["a", "b", "c"]);
+    let engine = &fixture.engine;
+    touch(engine, 7, &["a"]);
+    touch(engine, 9, &["b"]);
+    let stored = |pk: &str| get(engine, "T", key(pk)).unwrap();
+    let before = (stored("a"), stored("b"));
+    let recorded = touches(engine, "T").len();
+    let again = TouchRows {
+        records_again: true,
+        ..rows(7, &["a", "gone", "b", "c"])
+    };
+    let touched = engine.touch(again.clone()).unwrap().wait().unwrap();
+    assert_eq!(
+        touched,
+        [Touched::Raised, Touched::Gone, Touched::Raised, Touched::Raised]
+    );
+    assert_eq!(
+        (stored("a"), stored("b")),
+        before,
+        "a later version does not fall"
+    );
+    let records = touches(engine, "T").split_off(recorded);
+    let images = |pk: &str| {
+        let of_row = |record: &&Record| record.dynamodb.keys == key(pk);
+        let found: Vec<&Record> = records.iter().filter(of_row).collect();
+        assert_eq!(found.len(), 1, "{pk}: {records:#?}");
+        assert_eq!(found[0].event_name, OperationType::Modify);
+        (
+            found[0].dynamodb.old_image.clone().unwrap(),
+            found[0].dynamodb.new_image.clone().unwrap(),
+        )
+    };
+    assert_eq!(images("a"), (before.0.clone(), before.0));
+    assert_eq!(images("b"), (before.1.clone(), before.1));
+    assert_eq!(images("c"), (row_of("c"), stored("c")));
+
+    let expecting = TouchRows {
+        expected: Item::from([("text", s("other"))]),
+        ..again
+    };
+    let refused = engine.touch(expecting).unwrap().wait().unwrap();
+    assert!(matches!(refused[0], Touched::Refused(_)), "{refused:?}");
+    fixture.assert_sound();
+}
+
+#[test]
 fn what_concerns_all_rows_is_refused_at_once() {
     let fixture = fixture(&["a"]);
     let engine = &fixture.engine;

@@ -14,15 +14,19 @@ fn told(change: &Change) -> String {
     format!("{} {} {kind}", change.event, pk(change))
 }
 
-/// As a reindex of an embedded database does it.
-fn touch(world: &World, pk: &str, version: u64) {
-    let touched = world.engine.touch(TouchRows {
+fn to_version(pk: &str, version: u64) -> TouchRows {
+    TouchRows {
         table: "T".to_owned(),
         attribute: VERSION.to_owned(),
         version,
         keys: vec![Item::from([("pk", pk)])],
         ..TouchRows::default()
-    });
+    }
+}
+
+/// As a reindex of an embedded database does it.
+fn touch(world: &World, pk: &str, version: u64) {
+    let touched = world.engine.touch(to_version(pk, version));
     assert_eq!(touched.unwrap().wait().unwrap(), [Touched::Raised]);
 }
 
@@ -36,6 +40,32 @@ fn update(world: &World, pk: &str, update: &str, values: Item) {
         ..UpdateItem::default()
     };
     world.engine.run(update).unwrap();
+}
+
+#[test]
+fn a_row_that_is_recorded_again_is_delivered_as_a_touch() {
+    let world = World::new();
+    let names = ["business", "touches"];
+    let targets = names.map(|name| (name, Recorder::new()));
+    let life = world.life(&targets);
+    let touching = Route {
+        include_maintenance: vec![Maintenance::Touch],
+        ..route("touches")
+    };
+    life.apply([route("business"), touching]);
+    world.put("a", 1);
+    touch(&world, "a", 1);
+    let again = world.engine.touch(TouchRows {
+        records_again: true,
+        ..to_version("a", 1)
+    });
+    assert_eq!(again.unwrap().wait().unwrap(), [Touched::Raised]);
+    world.put("b", 1);
+    let [(_, business), (_, touches)] = &targets;
+    life.until("all records", || touches.count() == 4 && business.count() == 2);
+    let told: Vec<String> = touches.taken().iter().map(|change| told(change)).collect();
+    // Rows of other keys have no order among them.
+    assert_eq!(told.iter().filter(|told| *told == "modify a touch").count(), 2);
 }
 
 fn reindex(world: &World) {

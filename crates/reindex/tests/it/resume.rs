@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use trestle_api::Database;
 use trestle_env::{Timestamp, VirtualClock};
-use trestle_reindex::{ReindexBudget, ReindexScope, ReindexState, StartReindex};
+use trestle_reindex::{EndpointHost, ReindexBudget, ReindexScope, ReindexState, StartReindex};
 
-use crate::support::{World, to_version};
+use crate::support::{TouchByEngine, VERSION, World, to_version};
 
 #[tokio::test]
 async fn a_paused_reindex_stands_still_until_it_is_resumed() {
@@ -58,11 +59,64 @@ async fn rows_are_done_again_by_their_ids() {
     reindexer.start(first).await.unwrap();
     reindexer.work("one").await.unwrap();
     assert_eq!(world.at_version(7), 1);
-    let ids: Vec<String> = (0..20).map(|number| format!("w{number:05}")).collect();
+    let rows = world.rows();
+    let below = rows.iter().filter(|row| !row.contains_key(VERSION));
+    let ids: Vec<String> = below
+        .map(|row| row.get("pk").unwrap().as_s().unwrap().to_owned())
+        .collect();
     let job = reindexer.resend("one", &ids).await.unwrap();
     assert_eq!(job.state, ReindexState::Running);
     assert_eq!(reindexer.work("one").await.unwrap().state, ReindexState::Done);
     assert_eq!(world.at_version(7), 20);
+}
+
+#[tokio::test]
+async fn rows_at_the_version_are_sent_again_by_a_database_that_can_record_them() {
+    let world = World::new();
+    world.fill(20);
+    let engine: Arc<dyn Database> = Arc::new(world.engine.clone());
+    let touch = Arc::new(TouchByEngine(world.engine.clone()));
+    let reindexer = world.reindexer_with(engine, touch, Arc::new(EndpointHost::default()));
+    reindexer.start(to_version("one", 7)).await.unwrap();
+    reindexer.work("one").await.unwrap();
+    let ids = ["w00003", r#"{"pk":"w00004","sk":"a"}"#].map(str::to_owned);
+    for round in 1..3 {
+        reindexer.resend("one", &ids).await.unwrap();
+        reindexer.work("one").await.unwrap();
+        let records = world.records();
+        assert_eq!(records["w00003/a"], 1 + round);
+        assert_eq!(records["w00004/a"], 1 + round);
+        assert_eq!(records.values().sum::<usize>(), 20 + 2 * round);
+    }
+    let status = reindexer.status("one").await.unwrap();
+    assert_eq!(
+        (status.rows, status.counts.done, status.counts.unchanged),
+        (20, 24, 0)
+    );
+}
+
+#[tokio::test]
+async fn rows_at_the_version_are_refused_where_no_stream_record_would_come_of_them() {
+    let world = World::new();
+    world.fill(3);
+    let reindexer = world.reindexer();
+    reindexer.start(to_version("one", 7)).await.unwrap();
+    reindexer.work("one").await.unwrap();
+    world.put("w00002", "a", &[]);
+    let all = ["w00000", r#"{"pk":"w00001","sk":"a"}"#, "w00002"].map(str::to_owned);
+    let refused = reindexer.resend("one", &all).await.unwrap_err().to_string();
+    assert!(
+        refused.contains("2 of these rows are at version 7 or a later one already")
+            && refused.contains("`trestle reindex start works --version N --ids FILE`"),
+        "{refused}"
+    );
+    assert_eq!(
+        reindexer.status("one").await.unwrap().waiting,
+        0,
+        "none is sent again"
+    );
+    // Its table is free for the way out.
+    reindexer.start(to_version("two", 8)).await.unwrap();
 }
 
 #[tokio::test]
@@ -159,12 +213,18 @@ async fn rate_and_time_left_are_those_of_the_work_under_way() {
     reindexer.work("one").await.unwrap();
     clock.advance(Duration::from_secs(3600));
     let id = |number: u32| format!(r#"{{"pk": "w{number:05}", "sk": "a"}}"#);
-    let ids: Vec<String> = (0..400).map(id).collect();
+    let is_below = |id: &u32| {
+        !world
+            .get(&format!("w{id:05}"), "a")
+            .unwrap()
+            .contains_key(VERSION)
+    };
+    let ids: Vec<String> = (0..400).filter(is_below).map(id).collect();
     reindexer.resend("one", &ids).await.unwrap();
     let waiting = reindexer.status("one").await.unwrap();
     assert_eq!(
         (waiting.waiting, waiting.rate, waiting.seconds_left),
-        (400, 0.0, None),
+        (399, 0.0, None),
         "no process works on it"
     );
     let at_work = reindexer.clone();

@@ -7,14 +7,14 @@ use std::time::Duration;
 use trestle_api::{
     AttributeDefinition, BillingMode, CreateTable, Database, DescribeStream, DescribeTable, GetItem,
     GetRecords, GetShardIterator, KeySchemaElement, KeyType, PutItem, Record, Scan, ShardIteratorType,
-    StreamSpecification, StreamViewType,
+    StreamSpecification, StreamViewType, TouchRows,
 };
 use trestle_engine::{Engine, Options};
 use trestle_env::{Clock, SystemClock};
 use trestle_item::{AttributeValue, Item, ScalarType};
 use trestle_reindex::{
     EndpointHost, ReindexDestination, ReindexHost, ReindexSetup, Reindexer, StartReindex, Touch,
-    TouchByUpdate,
+    TouchByUpdate, TouchFuture, TouchResult,
 };
 use trestle_store::MemoryStore;
 
@@ -225,6 +225,22 @@ impl World {
 
     pub(crate) fn reindexer(&self) -> Reindexer {
         self.reindexer_over(Arc::new(self.engine.clone()))
+    }
+}
+
+/// Touches rows as a database in the same process does.
+pub(crate) struct TouchByEngine(pub(crate) Engine);
+
+impl Touch for TouchByEngine {
+    fn touch(&self, rows: TouchRows) -> TouchFuture<'_> {
+        Box::pin(async move {
+            let (rows, write_units) = self.0.touch(rows)?.done().await?;
+            Ok(TouchResult { rows, write_units })
+        })
+    }
+
+    fn records_again(&self) -> bool {
+        true
     }
 }
 

@@ -48,6 +48,7 @@ async fn an_update_touches_only_rows_with_the_expected_values() {
         version: 7,
         keys: ["a", "b", "c", "d"].map(key).into(),
         expected: Item::from([("revision", 2_u64)]),
+        ..TouchRows::default()
     });
     let failed = || Touched::Refused(Error::condition_failed(None));
     // Of a row that is not there, an endpoint says no more than that the condition failed.
