@@ -166,9 +166,6 @@ impl<'a> Lexer<'a> {
         // Numbers are read the way a 32-bit decimal scale allows; beyond it there is no number to judge.
         let digits = i64::try_from(fraction.len()).map_err(|_| unreadable())?;
         i32::try_from(digits - i64::from(exponent)).map_err(|_| unreadable())?;
-        if self.peek().is_some_and(starts_word) {
-            return Err(unreadable());
-        }
         Ok(text)
     }
 
@@ -276,13 +273,17 @@ mod tests {
     }
 
     #[test]
+    fn a_word_may_stand_right_behind_a_number() {
+        assert_eq!(kinds("1SET"), [&kinds("1")[..1], &kinds("SET")].concat());
+    }
+
+    #[test]
     fn what_makes_no_token_is_refused_without_a_detail() {
         for text in [
             "'open",
             "\"open",
             "1e99999999999",
             "1.5e-2147483647",
-            "0x10",
             "1e",
             "# note",
             "/* open",
