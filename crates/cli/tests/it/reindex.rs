@@ -125,6 +125,15 @@ fn at_an_endpoint_rows_are_touched_named_and_sent_again() {
         out(&reindex(directory, &[&["gaps", "one"], &at[..]].concat())),
         ""
     );
+    std::fs::write(directory.join("lost"), "work#b3\n").unwrap();
+    let lost = ["resend", "one", "--ids", "lost"];
+    let refused = reindex(directory, &[&lost[..], &at[..]].concat());
+    assert_eq!(refused.status.code(), Some(2), "{}", err(&refused));
+    assert!(
+        err(&refused).contains("`trestle reindex start works --version N --ids FILE`"),
+        "{}",
+        err(&refused)
+    );
 
     std::fs::write(directory.join("ids"), "work#b1\nwork#nowhere\n").unwrap();
     let some = [
