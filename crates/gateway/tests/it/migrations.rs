@@ -17,7 +17,7 @@ use trestle_gateway::Gateway;
 use trestle_item::{AttributeValue, Item, Map, Number};
 use trestle_store::MemoryStore;
 
-use crate::support::{assert_exact, endpoint, gateway_with, rows};
+use crate::support::{assert_exact, endpoint, gateway_with, in_turn, rows};
 
 const BY_DEPOT: &str = include_str!("../../../torture/tests/it/migrations/by_depot.toml");
 const BY_CUSTOMER: &str = include_str!("../../../torture/tests/it/migrations/by_customer.toml");
@@ -498,10 +498,7 @@ fn a_migration_is_rolled_back_while_rows_move() {
     };
     start(&gateways[0], BY_CUSTOMER, slow);
     until(&gateways[1], |status| status.rows_moved > 10);
-    let back = gateways[1]
-        .models()
-        .roll_back_migration(None, &mut Nobody)
-        .unwrap();
+    let back = in_turn(|| gateways[1].models().roll_back_migration(None, &mut Nobody));
     assert!(back.is_some_and(|plan| !plan.is_refused()));
     for _ in 0..80 {
         let request = random_request(&mut random);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use trestle_api::{Database, DatabaseExt, ErrorKind, PutItem, UpdateItem, Wait};
-use trestle_binding::{BindError, RepairReport};
+use trestle_binding::RepairReport;
 use trestle_embedded::{Nobody, RepairOptions};
 use trestle_env::SystemClock;
 use trestle_gateway::Gateway;
@@ -15,7 +15,7 @@ use trestle_item::{AttributeValue, Item, Map, Number};
 
 use crate::requests::{item, request};
 use crate::several_gateways::{is_fault, put};
-use crate::support::{apply_next_version, assert_exact, endpoint, rows, three_gateways};
+use crate::support::{apply_next_version, assert_exact, endpoint, in_turn, rows, three_gateways};
 
 /// Ends writers when it goes, also when a check has failed.
 struct Stops<'a>(&'a AtomicBool);
@@ -65,15 +65,7 @@ fn repair(gateway: &Gateway, dry_run: bool) -> RepairReport {
         dry_run,
         ..RepairOptions::default()
     };
-    loop {
-        match gateway.models().repair(&options, &mut Nobody) {
-            // Another gateway repairs: the error says to try again when it is done.
-            Err(BindError::Database(error)) if error.kind() == ErrorKind::ResourceInUse => {
-                thread::sleep(Duration::from_millis(100));
-            }
-            repaired => return repaired.unwrap(),
-        }
-    }
+    in_turn(|| gateway.models().repair(&options, &mut Nobody))
 }
 
 /// Counts in a shop past all gateways, if it is there.

@@ -187,7 +187,8 @@ fn rows_that_expire_at_the_endpoint_are_followed_by_what_follows_from_them() {
         stage.fill(&mut random);
         stage.let_expire();
         stage.eventually("everything derived is exact", || stage.is_exact());
-        assert!(stage.watch.status().expired > 0, "{:?}", stage.watch.status());
+        // Rows can be exact before the last record was read.
+        stage.eventually("expired rows are counted", || stage.watch.status().expired > 0);
     }
 }
 

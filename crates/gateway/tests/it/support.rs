@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use trestle_api::{Database, DatabaseExt, Scan, Wait};
-use trestle_binding::Outcome;
+use trestle_api::{Database, DatabaseExt, ErrorKind, Scan, Wait};
+use trestle_binding::{BindError, Outcome};
 use trestle_embedded::{ApplyOptions, Nobody, RepairOptions};
 use trestle_engine::{Engine, Options};
 use trestle_env::{Clock, SystemClock, Timestamp, VirtualClock};
@@ -98,4 +98,16 @@ pub(crate) fn three_gateways(remote: &Arc<Engine>) -> Vec<Gateway> {
     let first = gateway(database(), Arc::new(SystemClock::new()));
     let others = (0..2).map(|_| Gateway::open(database()).unwrap());
     std::iter::once(first).chain(others).collect()
+}
+
+/// Does what only one gateway does at a time, as the error says: again, when another one is done.
+pub(crate) fn in_turn<T>(mut work: impl FnMut() -> Result<T, BindError>) -> T {
+    loop {
+        match work() {
+            Err(BindError::Database(error)) if error.kind() == ErrorKind::ResourceInUse => {
+                std::thread::sleep(std::time::Duration::from_millis(100));
+            }
+            done => return done.unwrap(),
+        }
+    }
 }
