@@ -18,7 +18,7 @@ pub struct RowCounts {
     pub gone: u64,
     /// Rows of other entities than those asked for.
     pub left_out: u64,
-    /// Rows that became dead letters; in a status, those that are dead letters now.
+    /// Rows that became dead letters.
     pub failed: u64,
     /// Attempts after the first one, also those of the client of a remote endpoint.
     pub retries: u64,

@@ -183,11 +183,7 @@ impl WorkSum {
     }
 
     fn status(self, job: &Reindex, dead_letters: u64, processes: u64, rate: f64) -> ReindexStatus {
-        // A row that is given up again in a replay was counted before, and one that is done then is not failed any more.
-        let counts = RowCounts {
-            failed: dead_letters,
-            ..self.counts
-        };
+        let counts = self.counts;
         let is_all_read = self.items > 0 && self.done == self.items;
         let rows = match is_all_read {
             true => counts.read,

@@ -101,30 +101,6 @@ async fn a_bad_row_is_tried_alone_and_becomes_a_dead_letter_with_its_reason_and_
 }
 
 #[tokio::test]
-async fn failed_rows_in_a_status_are_those_that_are_dead_letters_now() {
-    let world = World::new();
-    world.fill(20);
-    let faulty = Arc::new(Faulty::new(&world));
-    let forever = (u32::MAX, ErrorKind::Validation);
-    for row in ["w00004", "w00005"] {
-        faulty.bad.lock().insert(row.to_owned(), forever);
-    }
-    let reindexer = world.reindexer_over(faulty.clone());
-    reindexer.start(to_version("one", 7)).await.unwrap();
-    reindexer.work("one").await.unwrap();
-    for (good, left) in [(None, 2), (Some("w00004"), 1), (Some("w00005"), 0)] {
-        if let Some(good) = good {
-            faulty.bad.lock().remove(good);
-        }
-        reindexer.replay("one").await.unwrap();
-        reindexer.work("one").await.unwrap();
-        let status = reindexer.status("one").await.unwrap();
-        assert_eq!((status.counts.failed, status.dead_letters), (left, left));
-        assert_eq!(status.counts.done, 20 - left);
-    }
-}
-
-#[tokio::test]
 async fn a_row_that_fails_for_a_moment_is_done_in_the_end() {
     let world = World::new();
     world.fill(50);
