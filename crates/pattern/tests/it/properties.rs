@@ -4,7 +4,7 @@ use crate::naive;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use trestle_pattern::{Pattern, Template};
+use trestle_pattern::{Fault, Pattern, Template};
 
 fn name() -> impl Strategy<Value = String> {
     prop::sample::select(vec!["a", "b", "c", "d"]).prop_map(str::to_owned)
@@ -191,6 +191,10 @@ fn pattern_and_events() -> impl Strategy<Value = (Value, Vec<Value>)> {
     })
 }
 
+fn is_expected(fault: &Fault) -> bool {
+    fault.message.contains("twice") || fault.message.contains("combinations or more")
+}
+
 fn any_json() -> impl Strategy<Value = Value> {
     let name = prop::sample::select(vec![
         "a",
@@ -222,14 +226,13 @@ proptest! {
 
     #[test]
     fn a_pattern_matches_what_the_documentation_says((pattern, events) in pattern_and_events()) {
-        // A path given twice is refused; everything else that is generated here is allowed.
-        if let Ok(parsed) = Pattern::parse(&pattern) {
-            for event in &events {
+        // A path given twice is refused, and, about once in 400,000 patterns, too many combinations of `$or`.
+        // Everything else that is generated here is allowed.
+        match Pattern::parse(&pattern) {
+            Ok(parsed) => for event in &events {
                 prop_assert_eq!(parsed.matches(event), naive::matches(&pattern, event), "{} on {}", pattern, event);
-            }
-        } else {
-            let faults = Pattern::parse(&pattern).unwrap_err();
-            prop_assert!(faults.iter().all(|fault| fault.message.contains("twice")), "{}: {:?}", pattern, faults);
+            },
+            Err(faults) => prop_assert!(faults.iter().all(is_expected), "{}: {:?}", pattern, faults),
         }
     }
 
