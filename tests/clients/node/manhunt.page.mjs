@@ -45,6 +45,23 @@ async function fits(page, width) {
 /** For a person who wants to see it: SHOTS names a directory. */
 const shot = (page, name) => process.env.SHOTS && page.screenshot({ path: join(process.env.SHOTS, `manhunt-${name}.png`), fullPage: true });
 
+test("what is typed right after an action stays, however late another answer comes", async (t) => {
+  const { page } = await visit(t, `/#/${encoded("late answers")}`);
+  await page.getByText("There are no contacts yet.").waitFor();
+  let asked = 0;
+  await page.route(/contacts\/[^/?]+$/, async (route) => {
+    asked += 1;
+    if (asked === 2) await page.waitForTimeout(1000);
+    await route.continue();
+  });
+  await page.getByRole("form", { name: "Add a contact" }).getByLabel("Name").fill("Ada");
+  await press(page, "Add");
+  const adding = page.getByRole("form", { name: "Add a method" });
+  await adding.getByLabel("Destination").fill("+49 30 1234");
+  await page.waitForTimeout(1500);
+  assert.equal(await adding.getByLabel("Destination").inputValue(), "+49 30 1234");
+});
+
 for (const width of WIDTHS) {
   test(`${width}: a contact and its methods are added, edited and removed`, async (t) => {
     const domain = `Zoë & Söhne/Köln #${width}`;
