@@ -49,3 +49,24 @@ test("what clients wrote is shown as text, and what is refused is said", async (
   await page.goto(new URL("/#default/nothing", demo.url).href);
   await page.getByText("there is no such object").waitFor();
 });
+
+test("an answer that comes after another address was opened is not drawn there", async (t) => {
+  const { page } = await visit(t, "/#default");
+  await page.getByRole("heading", { name: "Runs of default" }).waitFor();
+  let asked = 0;
+  await page.route(/wf-runs\/greet-ada$/, async (route) => {
+    asked += 1;
+    await page.waitForTimeout(700);
+    await route.continue();
+  });
+  await page.evaluate(() => { location.hash = "#default/greet-ada"; });
+  await page.waitForTimeout(100);
+  await page.evaluate(() => {
+    location.hash = "#default";
+    window.drawn = [];
+    new MutationObserver(() => window.drawn.push(document.querySelector("h2")?.textContent)).observe(document.body, { childList: true, subtree: true });
+  });
+  await page.waitForTimeout(1500);
+  assert.equal(asked, 1);
+  assert.deepEqual((await page.evaluate(() => window.drawn)).filter((title) => title === "greet-ada"), []);
+});
