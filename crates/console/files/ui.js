@@ -1,10 +1,10 @@
 // Small parts that all views are made of.
 import { h } from "./libraries/preact.js";
-import { useCallback, useEffect, useRef, useState } from "./libraries/hooks.js";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "./libraries/hooks.js";
 import htm from "./libraries/htm.js";
 
 export const html = htm.bind(h);
-export { useCallback, useEffect, useRef, useState };
+export { useCallback, useEffect, useLayoutEffect, useRef, useState };
 
 /** Asks for something when the view is shown, and again when what it depends on changes, or every so often. */
 export function useAsked(ask, dependencies = [], everyMs) {
@@ -86,7 +86,8 @@ let dialogs = 0;
 export function Dialog({ title, onClose, children, wide }) {
   const ref = useRef();
   const [id] = useState(() => `dialog-${(dialogs += 1)}`);
-  useEffect(() => {
+  // Before it is painted: a key that is pressed at once is for the dialog.
+  useLayoutEffect(() => {
     const opener = document.activeElement;
     ref.current.showModal();
     return () => opener?.focus?.();

@@ -9,6 +9,7 @@ use trestle_api::{
 
 use crate::endpoint::Endpoint;
 use crate::fleet::ON_ITS_WAY_MAX;
+use crate::look_again::Looked;
 use crate::part::Part;
 
 /// Items in one transaction.
@@ -28,8 +29,8 @@ pub(crate) struct Commit {
     /// Items of the gateway: what remembers the client's transaction, or that a moment is held. If one fails, all of it begins
     /// again, and finds out why.
     pub(crate) own: Vec<TransactWriteItem>,
-    /// Rows were looked for. That no other row has come meanwhile is not checked.
-    pub(crate) has_looked: bool,
+    /// Rows were looked for. That no other has come meanwhile is not checked: look again (`look_again.rs`).
+    pub(crate) looked: Vec<Looked>,
 }
 
 /// What became of it.

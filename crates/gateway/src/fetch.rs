@@ -103,7 +103,11 @@ impl Endpoint {
 
     /// Reads the rows that a query finds. Those of an index are read once more from the table: an index may lag behind. So are
     /// those that may lie in former places: where each lies must be known.
-    async fn read_query(&self, query: RowQuery, known: &mut KnownRows) -> Result<(), Error> {
+    pub(crate) async fn read_query(
+        &self,
+        query: RowQuery,
+        known: &mut KnownRows,
+    ) -> Result<Vec<RowId>, Error> {
         let shape = self.shapes.of(&*self.database, &query.table).await?;
         let is_consistent = shape.reads_consistently(query.index.as_deref());
         let hook = self.hook();
@@ -134,8 +138,8 @@ impl Endpoint {
         }
         ids.truncate(query.limit.unwrap_or(usize::MAX));
         self.read_rows(to_read, known).await?;
-        known.learn_query(query, ids);
-        Ok(())
+        known.learn_query(query, ids.clone());
+        Ok(ids)
     }
 }
 

@@ -10,6 +10,7 @@ use trestle_hook::{RowQuery, Rows};
 use trestle_item::Item;
 
 use crate::find::{FoundRow, LyingRow};
+use crate::look_again::Looked;
 use crate::table_shape::RowId;
 
 /// Rows as they were read, consistently, each on its own.
@@ -34,8 +35,8 @@ pub(crate) struct KnownRow {
 struct Run {
     /// Rows that were known.
     used: BTreeSet<RowId>,
-    /// Rows were looked for: another write may add one meanwhile.
-    looked: bool,
+    /// Queries that were known, by their position: another write may add a row to them meanwhile.
+    looked: BTreeSet<usize>,
     lacking: BTreeMap<RowId, Item>,
     lacking_queries: Vec<RowQuery>,
 }
@@ -89,9 +90,15 @@ impl KnownRows {
             .collect()
     }
 
-    /// Whether the last run looked for rows whose keys it did not know.
-    pub(crate) fn has_looked(&self) -> bool {
-        self.run.borrow().looked
+    /// The queries of the last run, and what they found.
+    pub(crate) fn looked(&self) -> Vec<Looked> {
+        let run = self.run.borrow();
+        let looked = run.looked.iter().filter_map(|at| self.queries.get(*at));
+        let looked = looked.map(|(query, found)| Looked {
+            query: query.clone(),
+            found: found.iter().cloned().collect(),
+        });
+        looked.collect()
     }
 
     /// The last run used a row that is known.
@@ -116,11 +123,12 @@ impl Rows for KnownRows {
     }
 
     fn query(&self, query: &RowQuery) -> Result<Vec<Item>, Error> {
-        match self.queries.iter().find(|(known, _)| known == query) {
-            Some((_, ids)) => {
+        match self.queries.iter().position(|(known, _)| known == query) {
+            Some(at) => {
+                let ids = self.queries.get(at).map_or(&[][..], |(_, ids)| ids);
                 if !query.is_guarded {
                     let mut run = self.run.borrow_mut();
-                    run.looked = true;
+                    run.looked.insert(at);
                     run.used.extend(ids.iter().cloned());
                 }
                 let rows = ids

@@ -26,6 +26,7 @@ mod host;
 mod intent;
 mod keeper;
 mod known_rows;
+mod look_again;
 mod moment;
 mod moment_view;
 mod own_table;

@@ -13,6 +13,8 @@ use trestle_expr::{
 use trestle_hook::Edits;
 use trestle_item::{AttributeValue, Item, Map};
 
+use crate::table_shape::RowId;
+
 /// More attributes than this are written as a whole item: an expression has at most 300 operators.
 const EDITS_MAX: usize = 100;
 
@@ -49,6 +51,11 @@ impl Part {
     /// Whether anything is written.
     pub(crate) fn writes(&self) -> bool {
         !matches!(self.becomes, Becomes::Unchanged)
+    }
+
+    /// What stands for its row.
+    pub(crate) fn id(&self) -> RowId {
+        RowId::new(&self.table, &self.key)
     }
 
     /// Whether both are about the same row.

@@ -100,7 +100,7 @@ impl Endpoint {
                 return Ok(Written::default());
             }
             let (commit, rows) = self.compute(&**hook, &asked, now).await?;
-            match self.send(commit).await? {
+            match self.send_and_look(hook, commit).await? {
                 Sent::Done(capacity) => return Ok(Written { rows, capacity }),
                 Sent::Overtaken(positions) => overtaken = positions,
             }
@@ -111,8 +111,8 @@ impl Endpoint {
         })
     }
 
-    /// Carries out several writes, each on its own: together, but those that looked for rows one after the other when the rest is done. Where one is refused as the rows are, the others may make it right: then they are
-    /// made together, or refused together.
+    /// Carries out several writes, each on its own: together, but those that looked for rows one after the other when the rest is
+    /// done. Where one is refused as the rows are, the others may make it right: then they are made together, or refused together.
     pub(crate) async fn write_each(
         &self,
         hook: &Arc<dyn Hook>,
@@ -146,11 +146,11 @@ impl Endpoint {
             .zip(computed)
             .map(|(asked, (commit, rows))| async move {
                 // It may have looked for the very rows that the others add.
-                if commit.has_looked && !is_alone {
+                if !commit.looked.is_empty() && !is_alone {
                     return Err(asked);
                 }
                 self.writes.fetch_add(1, Ordering::Relaxed);
-                match self.send(commit).await {
+                match self.send_and_look(hook, commit).await {
                     Ok(Sent::Done(capacity)) => Ok(Ok(Written { rows, capacity })),
                     Ok(Sent::Overtaken(_)) => Err(asked),
                     Err(error) => Ok(Err(error)),
@@ -220,7 +220,7 @@ impl Endpoint {
             capacity: asked.capacity,
             items: asked.items,
             own: asked.token.iter().map(|token| token.part(now)).collect(),
-            has_looked: known.has_looked(),
+            looked: known.looked(),
         };
         Ok((commit, finals))
     }

@@ -29,6 +29,9 @@ pub enum By {
     TimeToLive,
     /// A reindex, which raises the version attribute of the row and changes nothing else.
     Touch,
+    /// A second look at a row that came while another write looked for the rows of its group. The row is as it was written; what
+    /// follows from it is computed again.
+    SecondLook,
     /// The write follows from another one: see [`Verdict::companions`](crate::Verdict::companions).
     Companion,
 }

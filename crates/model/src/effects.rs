@@ -133,6 +133,9 @@ impl Model {
         let (Some(new), Some(entity)) = (change.new, root.entity) else {
             return Ok(Becomes::AsWritten);
         };
+        if change.by == By::SecondLook {
+            return Ok(Becomes::AsWritten);
+        }
         let old = change.old.map(|old| &**old);
         let derived = self.derive_recognised(root.table, entity, old, new, change.now.as_millis())?;
         if change.by == By::Client {

@@ -7,7 +7,7 @@ import { go } from "../router.js";
 import { KeyValue } from "../rows.js";
 import { TYPES, TYPE_NAMES, differences, editable, parse, plainItem, shown, typeOf, when } from "../values.js";
 import { Changed, Preview } from "./preview.js";
-import { Confirm, EntityChip, Failure, Json, Loading, html, say, useAction, useAsked, useEffect, useRef, useState } from "../ui.js";
+import { Confirm, EntityChip, Failure, Json, Loading, html, say, useAction, useAsked, useEffect, useLayoutEffect, useRef, useState } from "../ui.js";
 
 const written = () => window.dispatchEvent(new Event("trestle-written"));
 
@@ -15,7 +15,8 @@ export function ItemDrawer({ table, known, address }) {
   const { item: text, ...rest } = address.query;
   const close = () => go(["items", table.TableName], rest);
   const ref = useRef();
-  useEffect(() => {
+  // Before it is painted: a key that is pressed at once is for the drawer.
+  useLayoutEffect(() => {
     const opener = document.activeElement;
     ref.current.focus();
     return () => opener?.focus?.();

@@ -17,6 +17,7 @@ mod past_writes;
 mod probing;
 mod real_endpoint;
 mod requests;
+mod rows_meanwhile;
 mod same_as_embedded;
 mod several_gateways;
 mod statements;

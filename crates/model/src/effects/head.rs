@@ -289,7 +289,7 @@ pub(super) fn stand(
         (_, true) if is_named.is_some() => HeadPlacement::StepsDown,
         (Some(item), true) if keeps_its_place(ledger, step, row, head.as_deref(), item)? => HeadPlacement::Is,
         (_, true) => HeadPlacement::StepsDown,
-        (Some(item), false) if competes(step, row.old, item, ledger.now) => match &head {
+        (Some(item), false) if competes(step, row.old, item, ledger) => match &head {
             Some(head) if !step.head.is_newer(row.entity, item, head) => HeadPlacement::Apart,
             _ => HeadPlacement::Becomes,
         },
@@ -320,11 +320,14 @@ pub(super) fn leads(
         .is_some_and(|(head, key)| points_at(entity, &head, key)))
 }
 
-/// Whether a row may become the newest by this write: its rank is new, or it had expired and is to stay.
-fn competes(step: &Step, old: Option<&Item>, new: &Item, now: Timestamp) -> bool {
+/// Whether a row may become the newest by this write: its rank is new, it had expired and is to stay, or the head was computed
+/// without it.
+fn competes(step: &Step, old: Option<&Item>, new: &Item, ledger: &Ledger<'_, '_>) -> bool {
     let rank = step.head.rank(new);
-    let stays_again = || old.is_some_and(|old| step.expires(old, now)) && !step.expires(new, now);
-    rank.is_some() && (old.and_then(|old| step.head.rank(old)) != rank || stays_again())
+    let stays = !step.expires(new, ledger.now);
+    let stays_again = || old.is_some_and(|old| step.expires(old, ledger.now)) && stays;
+    let was_missed = ledger.by == By::SecondLook && stays;
+    rank.is_some() && (was_missed || old.and_then(|old| step.head.rank(old)) != rank || stays_again())
 }
 
 /// Whether the newest row stays the newest as it will be. One that goes back among others may meet a newer one; where

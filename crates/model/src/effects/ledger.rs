@@ -91,7 +91,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
             model,
             now,
             by,
-            keeps_times: by == By::Touch,
+            keeps_times: matches!(by, By::Touch | By::SecondLook),
             rows,
             entries: Vec::new(),
             places: HashMap::new(),

@@ -34,7 +34,7 @@ impl Root<'_> {
     /// The entity of a row that the database keeps, if a client writes it.
     fn kept(&self, by: By) -> Option<&Entity> {
         self.entity
-            .filter(|entity| entity.role != Role::Declared && by == By::Client)
+            .filter(|entity| entity.role != Role::Declared && matches!(by, By::Client | By::SecondLook))
     }
 }
 
