@@ -1,5 +1,7 @@
-//! Repository chores: `cargo xtask tidy` checks what the compiler cannot.
+//! Repository chores: `cargo xtask tidy` checks what the compiler cannot, `cargo xtask licences` prints the licences of packages in the program.
 
+mod licences;
+mod packages;
 mod repository;
 mod tidy;
 
@@ -7,11 +9,14 @@ use repository::Repository;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask tidy";
+const USAGE: &str = "usage: cargo xtask tidy | licences [--target TRIPLE]";
 
 fn main() -> ExitCode {
-    match std::env::args().nth(1).as_deref() {
-        Some("tidy") => tidy_command(),
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        ["tidy"] => tidy_command(),
+        ["licences", rest @ ..] => licences_command(rest),
         _ => complain(&[USAGE.to_owned()]),
     }
 }
@@ -21,6 +26,16 @@ fn tidy_command() -> ExitCode {
         Ok(faults) if faults.is_empty() => ExitCode::SUCCESS,
         Ok(faults) => complain(&faults),
         Err(error) => complain(&[format!("The repository could not be read: {error}.")]),
+    }
+}
+
+fn licences_command(arguments: &[&str]) -> ExitCode {
+    match licences::page(arguments) {
+        Ok(page) => match std::io::stdout().write_all(page.as_bytes()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => complain(&[format!("The licences could not be written: {error}.")]),
+        },
+        Err(faults) => complain(&faults),
     }
 }
 

@@ -5,6 +5,7 @@ mod book;
 mod commands;
 mod glossary;
 mod links;
+mod manifests;
 mod metrics;
 mod operations;
 mod orphans;
@@ -21,6 +22,7 @@ pub(crate) fn faults(repository: &Repository) -> Vec<String> {
         commands::faults,
         glossary::faults,
         links::faults,
+        manifests::faults,
         metrics::faults,
         places::missing_paths,
         places::machine_names,

@@ -89,6 +89,14 @@ pub(crate) enum Command {
     /// Print this program's commands and flags as the page docs/reference/cli.md.
     #[command(hide = true)]
     PrintReference,
+    /// Write completions of shells and man pages into a directory.
+    #[cfg(feature = "packaging")]
+    #[command(hide = true)]
+    PrintForPackages {
+        /// The directory, which exists
+        #[arg(value_name = "DIR")]
+        to: PathBuf,
+    },
 }
 
 const SERVE_HELP: &str = "Settings come from flags, then TRESTLE__SECTION__KEY variables (TRESTLE__SERVER__PORT=8001), \

@@ -22,6 +22,8 @@ mod logging;
 mod migrate;
 mod model;
 mod open;
+#[cfg(feature = "packaging")]
+mod packaging;
 mod reference;
 mod reindex;
 mod restore;
@@ -80,5 +82,7 @@ fn run() -> Result<(), Failure> {
             model::line(reference::page().trim_end());
             Ok(())
         }
+        #[cfg(feature = "packaging")]
+        Command::PrintForPackages { to } => packaging::write_into(&to),
     }
 }

@@ -45,12 +45,12 @@ pub use embedded::Embedded;
 pub use open::OpenError;
 pub use options::{Background, Options};
 pub use reindex::EmbeddedHost;
-pub use routes::{RemoteStreams, RouteSetup, RoutesAtWork};
 pub use trestle_engine::{
     ArchiveError, BackupTotals, BlockSize, CloseError, Completion, Disagreement, Durability, HeldChanges,
     HeldTable, OperationReads, Options as EngineOptions, PausedTable, PreviewedRow, RecentChange,
     StorageReads, StoreSettings, TOUCHED_MAX, Watcher as StorageWatcher,
 };
+pub use trestle_events::{RemoteStreams, RouteSetup, RoutesAtWork};
 pub use trestle_models::{
     ApplyOptions, Models, Nobody, PlanOptions, RepairOptions, Standing, StartOptions, Watcher,
 };

@@ -1,13 +1,12 @@
 //! Opening an engine, and its one entry for requests.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 use trestle_api::{Database, Error, Operation, Request, ResponseFuture};
 use trestle_env::{Clock, Signal, SystemClock, Timestamp};
-use trestle_store::{FjallStore, MemoryStore, Settings, Store, StoreError};
+use trestle_store::{MemoryStore, Store, StoreError};
 
 use crate::commit::{Committer, Work};
 use crate::completion::Completion;
@@ -68,17 +67,6 @@ struct Running {
 }
 
 impl Engine {
-    /// Opens the database in `directory`, which is made if it does not exist.
-    ///
-    /// Only one process can have it open.
-    pub fn open(directory: &Path, settings: Settings, options: Options) -> Result<Self, OpenError> {
-        Self::on(
-            Arc::new(FjallStore::open(directory, settings)?),
-            Arc::new(SystemClock::new()),
-            options,
-        )
-    }
-
     /// A database that lives in memory and is gone with its last handle.
     pub fn in_memory(options: Options) -> Result<Self, OpenError> {
         Self::on(

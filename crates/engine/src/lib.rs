@@ -19,6 +19,8 @@ mod conflicts;
 mod consequences;
 mod definition;
 mod describe;
+#[cfg(feature = "directory")]
+mod directory;
 mod documents;
 mod engine;
 mod expiry;
@@ -40,6 +42,8 @@ mod pause_writes;
 mod preview;
 mod range;
 mod recent_changes;
+#[cfg(feature = "directory")]
+mod restore;
 mod row_page;
 mod scan_order;
 mod schema;
@@ -58,8 +62,9 @@ mod view;
 mod write_item;
 
 pub use amend::Amendment;
-pub use backup::{RestoreError, backup_directory, restore};
 pub use completion::Completion;
+#[cfg(feature = "directory")]
+pub use directory::{backup_directory, verify_directory};
 pub use engine::{CloseError, Engine, OpenError};
 pub use former::walked;
 pub use held_changes::{HeldChanges, HeldTable};
@@ -69,6 +74,8 @@ pub use options::Options;
 pub use pause_writes::PausedTable;
 pub use preview::PreviewedRow;
 pub use recent_changes::RecentChange;
+#[cfg(feature = "directory")]
+pub use restore::{RestoreError, restore};
 pub use scan_order::{is_in_segment, scan_position};
 pub use storage_reads::{OperationReads, StorageReads};
 pub use touch::{TOUCHED_MAX, Touching};
@@ -76,5 +83,5 @@ pub use trestle_api::Database;
 pub use trestle_hook::{Lying, Met, MovedPage, Remaining, Stuck};
 pub use trestle_store::archive::{ArchiveError, Totals as BackupTotals};
 pub use trestle_store::{BlockSize, Durability, Settings as StoreSettings};
-pub use verify::{Disagreement, DisagreementKind, Summary, Watcher, verify, verify_directory};
+pub use verify::{Disagreement, DisagreementKind, Summary, Watcher, verify};
 pub use view::View;

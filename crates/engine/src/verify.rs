@@ -15,9 +15,7 @@ mod known;
 mod report;
 mod tally;
 
-use std::path::Path;
-
-use trestle_store::{FjallStore, Settings, Snapshot, Store, StoreError};
+use trestle_store::{Snapshot, StoreError};
 
 use known::Known;
 use report::Reporter;
@@ -36,17 +34,4 @@ pub fn verify(snapshot: &dyn Snapshot, watcher: &mut dyn Watcher) -> Result<Summ
     history::check(snapshot, &known, records, &mut reporter)?;
     counts::check(&known, &expected, &mut reporter);
     Ok(reporter.finish())
-}
-
-/// [`verify`] for a data directory that no other process has open.
-///
-/// Opening does what every opening does: a last batch that a crash left half written is cut off and kept aside.
-/// Nothing else is changed. A directory that does not exist is not made.
-pub fn verify_directory(
-    directory: &Path,
-    settings: Settings,
-    watcher: &mut dyn Watcher,
-) -> Result<Summary, StoreError> {
-    let store = FjallStore::open_existing(directory, settings)?;
-    verify(&*store.snapshot(), watcher)
 }

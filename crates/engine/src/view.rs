@@ -1,12 +1,11 @@
 //! The rows of one moment: tables walked in parts and rows found by their keys, while requests go on.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use trestle_api::Error;
 use trestle_hook::{Hook, Met};
 use trestle_item::{Item, codec};
-use trestle_store::{BlockSize, Direction, FjallStore, Settings, Snapshot, Space, Store, StoreError};
+use trestle_store::{BlockSize, Direction, Snapshot, Space, Store, StoreError};
 
 use crate::catalog::{Catalog, Table};
 use crate::former::find_in;
@@ -22,7 +21,7 @@ pub struct View {
     /// Why no table is known, if definitions cannot be read.
     damage: Option<String>,
     /// Keeps a directory open, and so to itself.
-    directory: Option<FjallStore>,
+    pub(crate) directory: Option<Box<dyn Store>>,
 }
 
 impl Engine {
@@ -46,18 +45,6 @@ impl Engine {
 }
 
 impl View {
-    /// The rows of a data directory that no other process has open. Nothing is installed, and nothing runs in the
-    /// background. Opening does what every opening does: a last batch that a crash left half written is cut off and kept
-    /// aside.
-    pub fn of_directory(directory: &Path, settings: Settings) -> Result<Self, StoreError> {
-        let store = FjallStore::open_existing(directory, settings)?;
-        let view = Self::of_store(&store);
-        Ok(View {
-            directory: Some(store),
-            ..view
-        })
-    }
-
     /// The rows of a store as it is now.
     pub fn of_store(store: &dyn Store) -> Self {
         let snapshot = store.snapshot();

@@ -4,9 +4,15 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
 
+/// What the storage engine hands out, or the same without one.
+#[cfg(feature = "directory")]
+type Shared = fjall::Slice;
+#[cfg(not(feature = "directory"))]
+type Shared = std::sync::Arc<[u8]>;
+
 /// Immutable bytes. Cloning shares them: a value read from the store's cache is not copied on its way up.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Bytes(fjall::Slice);
+pub struct Bytes(Shared);
 
 impl Bytes {
     /// No bytes.
@@ -19,11 +25,13 @@ impl Bytes {
         &self.0
     }
 
-    pub(crate) fn from_engine(slice: fjall::Slice) -> Self {
+    #[cfg(feature = "directory")]
+    pub(crate) fn from_engine(slice: Shared) -> Self {
         Bytes(slice)
     }
 
-    pub(crate) fn into_engine(self) -> fjall::Slice {
+    #[cfg(feature = "directory")]
+    pub(crate) fn into_engine(self) -> Shared {
         self.0
     }
 }

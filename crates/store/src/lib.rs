@@ -6,19 +6,30 @@
 //! - **A snapshot never changes** and never makes a writer wait, nor a writer it ([`Store::snapshot`]).
 //! - **What was acknowledged stays**, as far as the chosen [`Durability`] says.
 //!
-//! [`FjallStore`] keeps them in a directory, [`MemoryStore`] in memory. Both pass the same conformance tests.
-//! `docs/internals/format.md` describes the directory.
+//! `FjallStore` keeps them in a directory, [`MemoryStore`] in memory. Both pass the same conformance tests.
+//! `docs/internals/format.md` describes the directory. Without the feature `directory` there is no `FjallStore` and no storage engine is compiled.
+
+#![cfg_attr(
+    not(feature = "directory"),
+    allow(
+        dead_code,
+        reason = "some parts of batches and errors are for directories only"
+    )
+)]
 
 pub mod archive;
 mod batch;
 mod block_size;
 mod bytes;
 mod error;
+#[cfg(feature = "directory")]
 mod existing;
+#[cfg(feature = "directory")]
 mod fjall_store;
 mod limits;
 mod memory_store;
 mod per_space;
+#[cfg(feature = "directory")]
 mod private;
 mod reads;
 mod settings;
@@ -28,6 +39,7 @@ pub use batch::Batch;
 pub use block_size::BlockSize;
 pub use bytes::Bytes;
 pub use error::{ErrorKind, StoreError};
+#[cfg(feature = "directory")]
 pub use fjall_store::FjallStore;
 pub use limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 pub use memory_store::MemoryStore;

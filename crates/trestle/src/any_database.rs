@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use trestle_api::{Database, Error, Request, ResponseFuture, TouchRows};
 use trestle_binding::{BindError, MigrationStatus};
-use trestle_embedded::{CloseError, Embedded, Models, RouteSetup, RoutesAtWork};
+#[cfg(feature = "embedded")]
+use trestle_embedded::Embedded;
+use trestle_engine::CloseError;
 use trestle_env::Clock;
-use trestle_events::Router;
+use trestle_events::{RouteSetup, Router, RoutesAtWork};
 use trestle_model::Model;
+use trestle_models::Models;
 use trestle_queue::Queues;
 use trestle_reindex::{Reindexer, Touch, TouchFuture};
 
@@ -15,7 +18,7 @@ use crate::WithModels;
 #[cfg(feature = "remote")]
 use crate::endpoint::AtEndpoint;
 
-/// A database in this process, or (with the feature `remote`) at an endpoint: Amazon DynamoDB, DynamoDB Local, a Trestle server. Models,
+/// A database in this process (with the feature `embedded`), or (with the feature `remote`) at an endpoint: Amazon DynamoDB, DynamoDB Local, a Trestle server. Models,
 /// queues, routes and reindexes come from the same handle, so that a program is the same on either. Cloning it gives another handle to
 /// the same database.
 ///
@@ -49,11 +52,13 @@ pub struct AnyDatabase(Kind);
 
 #[derive(Clone, Debug)]
 enum Kind {
+    #[cfg(feature = "embedded")]
     Here(Embedded),
     #[cfg(feature = "remote")]
     There(Arc<AtEndpoint>),
 }
 
+#[cfg(feature = "embedded")]
 impl From<Embedded> for AnyDatabase {
     fn from(embedded: Embedded) -> Self {
         AnyDatabase(Kind::Here(embedded))
@@ -83,9 +88,11 @@ impl AnyDatabase {
 
 impl AnyDatabase {
     /// The database, if it is in this process: for what only such a one has.
+    #[cfg(feature = "embedded")]
     #[must_use]
     pub fn embedded(&self) -> Option<&Embedded> {
         match &self.0 {
+            #[cfg(feature = "embedded")]
             Kind::Here(embedded) => Some(embedded),
             #[cfg(feature = "remote")]
             Kind::There(_) => None,
@@ -96,6 +103,7 @@ impl AnyDatabase {
     #[must_use]
     pub fn queues(&self) -> &Queues {
         match &self.0 {
+            #[cfg(feature = "embedded")]
             Kind::Here(embedded) => embedded.queues(),
             #[cfg(feature = "remote")]
             Kind::There(there) => there.queues(),
@@ -106,6 +114,7 @@ impl AnyDatabase {
     #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {
         match &self.0 {
+            #[cfg(feature = "embedded")]
             Kind::Here(embedded) => embedded.clock(),
             #[cfg(feature = "remote")]
             Kind::There(there) => there.clock(),
@@ -116,6 +125,7 @@ impl AnyDatabase {
     #[must_use]
     pub fn reindexer(&self) -> Reindexer {
         match &self.0 {
+            #[cfg(feature = "embedded")]
             Kind::Here(embedded) => embedded.reindexer(),
             #[cfg(feature = "remote")]
             Kind::There(there) => there.reindexer(),
@@ -125,6 +135,7 @@ impl AnyDatabase {
     /// A reindex to a version begins: see [`Embedded::set_reindex_version`]. It blocks.
     pub fn set_reindex_version(&self, table: &str, entity: Option<&str>, version: u64) -> Result<(), Error> {
         match &self.0 {
+            #[cfg(feature = "embedded")]
             Kind::Here(embedded) => embedded.set_reindex_version(table, entity, version),
             #[cfg(feature = "remote")]
             Kind::There(there) => there.set_reindex_version(table, entity, version),
@@ -141,6 +152,7 @@ impl AnyDatabase {
     /// once when the last handle is gone.
     pub async fn close(self) -> Result<(), CloseError> {
         match self.0 {
+            #[cfg(feature = "embedded")]
             Kind::Here(embedded) => embedded.close().await,
             #[cfg(feature = "remote")]
             Kind::There(there) => {
@@ -153,6 +165,7 @@ impl AnyDatabase {
     /// All versions of its models; none where a server at the endpoint keeps them: what the program was compiled with is what it knows.
     pub(crate) fn model_versions(&self) -> Result<Vec<Arc<Model>>, BindError> {
         match &self.0 {
+            #[cfg(feature = "embedded")]
             Kind::Here(embedded) => embedded.models().versions(),
             #[cfg(feature = "remote")]
             Kind::There(there) => there.model_versions(),
@@ -161,6 +174,7 @@ impl AnyDatabase {
 
     pub(crate) fn start_router(&self, setup: RouteSetup) -> Result<Router, RoutesAtWork> {
         match &self.0 {
+            #[cfg(feature = "embedded")]
             Kind::Here(embedded) => embedded.start_router(setup),
             #[cfg(feature = "remote")]
             Kind::There(there) => there.start_router(setup),
@@ -171,6 +185,7 @@ impl AnyDatabase {
 impl Database for AnyDatabase {
     fn execute(&self, request: Request) -> ResponseFuture<'_> {
         match &self.0 {
+            #[cfg(feature = "embedded")]
             Kind::Here(embedded) => embedded.execute(request),
             #[cfg(feature = "remote")]
             Kind::There(there) => there.rows().execute(request),
@@ -181,6 +196,7 @@ impl Database for AnyDatabase {
 impl Touch for AnyDatabase {
     fn touch(&self, rows: TouchRows) -> TouchFuture<'_> {
         match &self.0 {
+            #[cfg(feature = "embedded")]
             Kind::Here(embedded) => Touch::touch(embedded, rows),
             #[cfg(feature = "remote")]
             Kind::There(there) => there.touch(rows),
@@ -189,6 +205,7 @@ impl Touch for AnyDatabase {
 
     fn records_again(&self) -> bool {
         match &self.0 {
+            #[cfg(feature = "embedded")]
             Kind::Here(embedded) => embedded.records_again(),
             #[cfg(feature = "remote")]
             Kind::There(_) => false,
@@ -199,6 +216,7 @@ impl Touch for AnyDatabase {
 impl WithModels for AnyDatabase {
     fn models(&self) -> Result<&Models, Error> {
         match &self.0 {
+            #[cfg(feature = "embedded")]
             Kind::Here(embedded) => Ok(embedded.models()),
             #[cfg(feature = "remote")]
             Kind::There(there) => there.models(),
@@ -212,6 +230,7 @@ impl WithModels for AnyDatabase {
     #[cfg(feature = "remote")]
     fn with_models<T: Send>(&self, work: impl FnOnce(&Models) -> T + Send) -> Result<T, Error> {
         match &self.0 {
+            #[cfg(feature = "embedded")]
             Kind::Here(embedded) => embedded.with_models(work),
             Kind::There(there) => there.with_models(work),
         }
@@ -220,6 +239,7 @@ impl WithModels for AnyDatabase {
     #[cfg(feature = "remote")]
     fn apply_model(&self, text: &str) -> Result<trestle_binding::Report, crate::ApplyError> {
         match &self.0 {
+            #[cfg(feature = "embedded")]
             Kind::Here(embedded) => embedded.apply_model(text),
             Kind::There(there) => there.apply_model(text),
         }
@@ -229,9 +249,10 @@ impl WithModels for AnyDatabase {
     fn migrate_model(
         &self,
         text: &str,
-        options: trestle_embedded::StartOptions,
+        options: trestle_models::StartOptions,
     ) -> Result<(), crate::migrate::MigrateError> {
         match &self.0 {
+            #[cfg(feature = "embedded")]
             Kind::Here(embedded) => embedded.migrate_model(text, options),
             Kind::There(there) => there.migrate_model(text, options),
         }

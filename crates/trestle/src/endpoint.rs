@@ -14,18 +14,20 @@ use std::time::Duration;
 
 use trestle_api::{Database, DatabaseExt, DeleteItem, Error, ErrorKind, TouchRows, Wait};
 use trestle_binding::{BindError, Report};
-use trestle_embedded::{Models, RouteSetup, RoutesAtWork, StartOptions};
 use trestle_env::{Clock, Signal, SystemClock, Timestamp};
 use trestle_events::{
-    EndpointClock, GuardedDoors, Router, RowReading, ScanSettings, Setup, UnknownClock, WeakRouter,
+    EndpointClock, GuardedDoors, RouteSetup, Router, RoutesAtWork, RowReading, ScanSettings, Setup,
+    UnknownClock, WeakRouter,
 };
 use trestle_gateway::{Gateway, GatewayError};
 use trestle_item::Item;
 use trestle_model::Model;
+use trestle_models::{Models, StartOptions};
 use trestle_queue::{Queues, Settings as QueueSettings};
 use trestle_reindex::{Reindexer, TouchFuture};
 use trestle_remote::{Remote, Settings};
 
+use crate::blocking::blocking;
 use crate::migrate::MigrateError;
 use crate::{ApplyError, WithModels};
 use model_text::without_routes;
@@ -293,14 +295,6 @@ fn keeps_models(remote: &Remote) -> Result<bool, Error> {
         Err(error) if error.kind() == ErrorKind::ResourceNotFound => Ok(false),
         answer => answer.map(|_| false),
     }
-}
-
-/// Runs on a thread without a runtime what waits for the endpoint: a task that waits might hold up the one that would answer.
-pub(crate) fn blocking<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| match scope.spawn(work).join() {
-        Ok(done) => done,
-        Err(panic) => std::panic::resume_unwind(panic),
-    })
 }
 
 impl std::fmt::Debug for AtEndpoint {

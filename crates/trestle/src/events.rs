@@ -95,8 +95,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trestle_binding::BindError;
-use trestle_embedded::RouteSetup;
-use trestle_events::{ModelTyper, QueueDoor};
+use trestle_events::{ModelTyper, QueueDoor, RouteSetup};
 use trestle_typed::{Client, Definition, Entity, FromRow, Model};
 
 use crate::AnyDatabase;

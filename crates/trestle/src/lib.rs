@@ -176,32 +176,43 @@
 //! }
 //! ```
 
+#[cfg(all(feature = "events", any(feature = "embedded", feature = "remote")))]
 mod any_database;
 #[cfg(feature = "app")]
 pub mod app;
 mod apply;
 #[cfg(feature = "remote")]
+mod blocking;
+#[cfg(all(feature = "events", feature = "remote"))]
 mod endpoint;
+#[cfg(all(feature = "events", any(feature = "embedded", feature = "remote")))]
 pub mod events;
 pub mod migrate;
 pub mod models;
+#[cfg(feature = "queue")]
 pub mod queue;
+#[cfg(all(feature = "events", any(feature = "embedded", feature = "remote")))]
 pub mod reindex;
 mod with_models;
 
+#[cfg(all(feature = "events", any(feature = "embedded", feature = "remote")))]
 pub use any_database::AnyDatabase;
 pub use apply::{ApplyError, apply};
-#[cfg(feature = "remote")]
+#[cfg(all(feature = "events", feature = "remote"))]
 pub use endpoint::EndpointError;
 pub use trestle_api as api;
 pub use trestle_api::{Database, DatabaseExt, Error, ErrorKind, Operation, TouchRows, Touched};
 pub use trestle_collection as collection;
+#[cfg(feature = "embedded")]
 pub use trestle_embedded::{
-    Background, BlockSize, CloseError, Completion, Durability, Embedded, EngineOptions, OpenError,
-    OperationReads, Options, StorageReads, StoreSettings, TOUCHED_MAX,
+    Background, BlockSize, Completion, Durability, Embedded, EngineOptions, OpenError, OperationReads,
+    Options, StorageReads, StoreSettings, TOUCHED_MAX,
 };
+#[cfg(any(feature = "embedded", feature = "remote"))]
+pub use trestle_engine::CloseError;
 pub use trestle_env::ids;
 pub use trestle_env::{Clock, SystemClock, Timestamp, VirtualClock};
+#[cfg(feature = "events")]
 pub use trestle_events::{from_plain_json, plain_json};
 #[cfg(feature = "remote")]
 pub use trestle_gateway::{Gateway, GatewayError, PastWrites, PastWritesOptions, PastWritesStatus};
@@ -211,6 +222,7 @@ pub use trestle_macros::model;
 pub use trestle_remote as remote;
 #[cfg(feature = "remote")]
 pub use trestle_remote::Remote;
+#[cfg(feature = "embedded")]
 pub use trestle_store::{FjallStore, MemoryStore, Store};
 pub use trestle_typed as typed;
 pub use trestle_typed::Wait;

@@ -38,16 +38,16 @@
 //! # }
 //! ```
 //!
-//! The guide is `docs/migrate/migrations.md`; everything else that can be asked is at [`Embedded::models`].
+//! The guide is `docs/migrate/migrations.md`; everything else that can be asked is at [`WithModels::models`].
 
 use trestle_binding::BindError;
-use trestle_embedded::{Embedded, Models, Nobody};
+use trestle_models::{Models, Nobody};
 use trestle_typed::Model;
 
 use crate::{ApplyError, WithModels};
 
 pub use trestle_binding::{MigrationPlan, MigrationState, MigrationStatus, Rate};
-pub use trestle_embedded::{PlanOptions, StartOptions};
+pub use trestle_models::{PlanOptions, StartOptions};
 
 /// Why a program's version of a model is not in effect.
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +94,7 @@ pub fn plan<M: Model>(db: &impl WithModels) -> Result<MigrationPlan, BindError> 
 
 /// The migration of one model. Rows move as long as the database is open, also when this is dropped.
 #[derive(Clone, Debug)]
-pub struct Migration<D = Embedded> {
+pub struct Migration<D> {
     db: D,
     model: String,
 }

@@ -21,4 +21,4 @@ pub use trestle_binding::{
     BindError, Misfit, ModelSummary, Obstacle, Outcome, Report, Step, StuckRow, StuckRows, TableProgress,
     TableRows, TableStatus,
 };
-pub use trestle_embedded::{ApplyOptions, Models, Nobody, Watcher};
+pub use trestle_models::{ApplyOptions, Models, Nobody, Watcher};

@@ -37,6 +37,7 @@
 //! `Reindexer::new` takes any [`Database`](crate::Database), a remote endpoint too: any number of processes work on the
 //! same reindex there. The guide is `docs/migrate/reindex.md`.
 
+#[cfg(feature = "embedded")]
 pub use trestle_embedded::EmbeddedHost;
 pub use trestle_events::{RowSender, SentRow, Typer};
 pub use trestle_reindex::*;

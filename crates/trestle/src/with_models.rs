@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use trestle_api::{Database, Error};
 use trestle_binding::{BindError, Report};
-use trestle_embedded::{ApplyOptions, Embedded, Models, Nobody, StartOptions};
+#[cfg(feature = "embedded")]
+use trestle_embedded::Embedded;
 use trestle_env::Clock;
 #[cfg(feature = "remote")]
 use trestle_gateway::Gateway;
+use trestle_models::{ApplyOptions, Models, Nobody, StartOptions};
 
 use crate::ApplyError;
 use crate::migrate::MigrateError;
@@ -51,6 +53,7 @@ pub trait WithModels: Database + Clone + 'static {
     }
 }
 
+#[cfg(feature = "embedded")]
 impl WithModels for Embedded {
     fn models(&self) -> Result<&Models, Error> {
         Ok(Embedded::models(self))
@@ -72,6 +75,6 @@ impl WithModels for Gateway {
     }
 
     fn with_models<T: Send>(&self, work: impl FnOnce(&Models) -> T + Send) -> Result<T, Error> {
-        Ok(crate::endpoint::blocking(|| work(Gateway::models(self))))
+        Ok(crate::blocking::blocking(|| work(Gateway::models(self))))
     }
 }

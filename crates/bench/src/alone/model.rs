@@ -14,8 +14,8 @@ use trestle_embedded::{ApplyOptions, Nobody};
 use trestle_embedded::{Embedded, Options};
 use trestle_item::{AttributeValue, Item};
 
-const MANHUNT: &str = include_str!("../../../../models/manhunt.toml");
-const KLAYERS: &str = include_str!("../../../../models/klayers.toml");
+const MANHUNT: &str = include_str!("manhunt.toml");
+const KLAYERS: &str = include_str!("klayers.toml");
 
 /// Versions of documents, in a table without an index.
 const DOCUMENTS: &str = r#"

@@ -40,4 +40,5 @@ mod serve_with_model;
 mod serving;
 mod stream_shards;
 mod tail;
+mod upgrade;
 mod usage;
