@@ -27,7 +27,7 @@ fn tidy_command() -> ExitCode {
 fn complain(lines: &[String]) -> ExitCode {
     let mut err = std::io::stderr().lock();
     for line in lines {
-        // Nobody is left to tell when standard error is closed; the exit code still says it.
+        // If standard error is closed, the lines are lost; the exit code still reports the failure.
         let _ = writeln!(err, "{line}");
     }
     ExitCode::FAILURE

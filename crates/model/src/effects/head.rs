@@ -441,10 +441,10 @@ pub(super) fn succeed(
     Ok(previous)
 }
 
-/// Who comes after a row that is the newest no more.
+/// Which row is the newest after the previous newest row.
 pub(super) enum Successor {
     Row(At),
-    Nobody,
+    NoRow,
     Unknown,
 }
 
@@ -478,7 +478,7 @@ fn fall_back(
             }
             .into());
         }
-        Successor::Nobody | Successor::Unknown => ledger.remove(at),
+        Successor::NoRow | Successor::Unknown => ledger.remove(at),
     }
     Ok(())
 }
@@ -501,7 +501,7 @@ fn newest_of_group(
             newest = Some((at, item));
         }
     }
-    Ok(newest.map_or(Successor::Nobody, |(at, _)| Successor::Row(at)))
+    Ok(newest.map_or(Successor::NoRow, |(at, _)| Successor::Row(at)))
 }
 
 /// The row before, if what the head remembers identifies it.
