@@ -141,7 +141,7 @@ fn a_row_that_no_repair_can_mend_is_left_to_be_corrected() {
     put_unchecked(home, Item::from([("pk", "page#a"), ("sk", "strange")]));
     let wrong = said(&run(home, &["verify", "data"]), 5);
     assert!(
-        wrong.contains("1 disagreement in data; no repair can decide"),
+        wrong.contains("1 disagreement in data; no repair can tell"),
         "{wrong}"
     );
     assert!(!wrong.contains("trestle model repair"), "{wrong}");
