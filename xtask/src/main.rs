@@ -1,5 +1,7 @@
-//! Repository chores: `cargo xtask tidy` checks what the compiler cannot, `cargo xtask licences` prints the licences of packages in the program.
+//! Repository chores: `cargo xtask tidy` checks what the compiler cannot, `cargo xtask book` builds the book, `cargo xtask licences`
+//! prints the licences of packages in the program.
 
+mod book;
 mod licences;
 mod packages;
 mod repository;
@@ -7,22 +9,26 @@ mod tidy;
 
 use repository::Repository;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask tidy | licences [--target TRIPLE]";
+const USAGE: &str = "usage: cargo xtask tidy | book | licences [--target TRIPLE]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        ["tidy"] => tidy_command(),
+        ["tidy"] => run(|_, repository| tidy::faults(repository)),
+        ["book"] => run(|root, repository| book::build(root, repository).err().into_iter().collect()),
         ["licences", rest @ ..] => licences_command(rest),
         _ => complain(&[USAGE.to_owned()]),
     }
 }
 
-fn tidy_command() -> ExitCode {
-    match Repository::open(&Repository::own_root()).map(|repository| tidy::faults(&repository)) {
+/// Runs a chore, which returns what is wrong.
+fn run(chore: impl Fn(&Path, &Repository) -> Vec<String>) -> ExitCode {
+    let root = Repository::own_root();
+    match Repository::open(&root).map(|repository| chore(&root, &repository)) {
         Ok(faults) if faults.is_empty() => ExitCode::SUCCESS,
         Ok(faults) => complain(&faults),
         Err(error) => complain(&[format!("The repository could not be read: {error}.")]),
@@ -42,7 +48,7 @@ fn licences_command(arguments: &[&str]) -> ExitCode {
 fn complain(lines: &[String]) -> ExitCode {
     let mut err = std::io::stderr().lock();
     for line in lines {
-        // Nobody is left to tell when standard error is closed; the exit code still says it.
+        // If standard error is closed, the lines are lost; the exit code still reports the failure.
         let _ = writeln!(err, "{line}");
     }
     ExitCode::FAILURE

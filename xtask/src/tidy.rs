@@ -4,7 +4,7 @@ mod arrows;
 mod book;
 mod commands;
 mod glossary;
-mod links;
+pub(crate) mod links;
 mod manifests;
 mod metrics;
 mod operations;

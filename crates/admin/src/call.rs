@@ -120,16 +120,16 @@ calls! {
     PlanMigration -> MigrationPlan, "plan-migration", "Says what a migration to other keys would do.";
     StartMigration -> MigrationPlan, "start-migration", "Starts a migration: the new version takes effect, and rows move.";
     PauseMigration -> MigrationStatus, "pause-migration", "Pauses the sweep of a migration.";
-    ResumeMigration -> MigrationStatus, "resume-migration", "Lets the sweep of a migration go on.";
+    ResumeMigration -> MigrationStatus, "resume-migration", "Resumes the sweep of a migration.";
     FinishMigration -> MigrationStatus, "finish-migration", "Ends a migration that is verified.";
     RollBackMigration -> RolledBack, "roll-back-migration", "Goes back to the version before.";
     DeleteCollection -> DeletedRows, "delete-collection", "Deletes rows of a partition, of a key prefix or of an access pattern, in one bounded step.";
-    PauseWrites -> PausedTableList, "pause-writes", "Lets the rows of tables be read and not written.";
-    ResumeWrites -> PausedTableList, "resume-writes", "Lets the rows of tables be written again.";
+    PauseWrites -> PausedTableList, "pause-writes", "Pauses writes to tables; reads continue.";
+    ResumeWrites -> PausedTableList, "resume-writes", "Resumes writes to tables.";
     WriteKeptRows -> Value, "write-kept-rows", "Creates, changes or writes a table of Trestle's own that holds what models keep about rows.";
     ListRoutes -> RouteList, "list-routes", "How the routes are doing.";
     ReadRoutes -> RouteFileText, "read-routes", "The route file that was applied.";
-    ApplyRoutes -> RouteList, "apply-routes", "Lets a route file take the place of the one applied before.";
+    ApplyRoutes -> RouteList, "apply-routes", "Applies a route file; it replaces the one applied before.";
     TryRoute -> TriedRoute, "try-route", "Which of the last thousand changes of a table a route would take.";
     BackfillRoute -> BackfillStatus, "backfill-route", "Gives every row that a route takes to its target, in order with the changes.";
     CancelBackfill -> BackfillStatus, "cancel-backfill", "Ends a backfill before it is done.";
@@ -141,8 +141,8 @@ calls! {
     ListReindexes -> ReindexList, "list-reindexes", "A page of the reindexes.";
     ReadReindex -> ReindexReport, "read-reindex", "How a reindex is doing.";
     StartReindex -> ReindexStarted, "start-reindex", "Starts a reindex: every row of a table is touched, or sent to the target of a route.";
-    PauseReindex -> ReindexReport, "pause-reindex", "Lets the workers of a reindex stop after their pages.";
-    ResumeReindex -> ReindexReport, "resume-reindex", "Goes on with a reindex that was paused.";
+    PauseReindex -> ReindexReport, "pause-reindex", "Pauses a reindex; workers stop after their current pages.";
+    ResumeReindex -> ReindexReport, "resume-reindex", "Resumes a paused reindex.";
     CancelReindex -> ReindexReport, "cancel-reindex", "Gives a reindex up.";
     ListReindexDeadLetters -> ReindexLetterList, "list-reindex-dead-letters", "A page of the rows that a reindex gave up.";
     DropReindexDeadLetters -> DeadLettersDropped, "drop-reindex-dead-letters", "Forgets the rows that a reindex gave up.";
@@ -154,7 +154,7 @@ calls! {
     ReadClock -> ClockTime, "read-clock", "The time of a virtual clock.";
     MoveClock -> ClockTime, "move-clock", "Moves a virtual clock.";
     ListFaults -> FaultList, "list-faults", "Which faults are injected into requests.";
-    SetFaults -> FaultList, "set-faults", "Lets rules about injected faults take the place of those before.";
+    SetFaults -> FaultList, "set-faults", "Replaces the rules for injected faults.";
 }
 
 /// An empty body counts as `{}`.

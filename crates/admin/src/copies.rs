@@ -14,7 +14,7 @@ pub struct PauseWrites {
     pub seconds: Option<f64>,
 }
 
-/// Lets the rows of tables be written again.
+/// Resumes writes to tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResumeWrites {

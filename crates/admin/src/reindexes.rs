@@ -160,7 +160,7 @@ pub struct PauseReindex {
     pub name: String,
 }
 
-/// Goes on with a reindex that was paused.
+/// Resumes a paused reindex.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResumeReindex {

@@ -14,7 +14,7 @@ pub enum BindError {
     /// A model that is stored with the data has errors, as this version of Trestle sees it.
     #[error(
         "the stored model {name}, version {version}, does not load: {}; correct its file and apply it again \
-         (`trestle model apply FILE --fill --data DIR`), or let go of it (`trestle model remove {name} --data DIR`); \
+         (`trestle model apply FILE --fill --data DIR`), or remove it (`trestle model remove {name} --data DIR`); \
          `trestle model list {name} --data DIR` prints it",
         first_error(problems)
     )]
@@ -28,7 +28,7 @@ pub enum BindError {
     },
     /// Two stored models have the same table.
     #[error(
-        "the stored models {first} and {second} both have the table {table}; let go of one of them: `trestle model \
+        "the stored models {first} and {second} both have the table {table}; remove one of them: `trestle model \
          remove NAME --data DIR`"
     )]
     SameTable {
@@ -48,7 +48,7 @@ pub enum BindError {
         known: Vec<String>,
     },
     /// A migration that is stored with the data cannot go on, as this version of Trestle sees it.
-    #[error("the stored migration of model {model} cannot go on: {why}")]
+    #[error("the stored migration of model {model} cannot continue: {why}")]
     StoredMigration {
         /// The model.
         model: String,

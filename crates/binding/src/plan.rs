@@ -163,8 +163,8 @@ impl Comparison<'_> {
                     format!("index {}", index.name),
                     there,
                     self.wanted_index(index),
-                    "an index cannot change: give it another name in the model, or let --delete-indexes delete it and \
-                     build it anew; queries of it fail meanwhile",
+                    "an index cannot change: give it another name in the model, or use --delete-indexes to delete it and \
+                     build it again; queries of it fail until it is built",
                 );
             }
             _ => self.create_index(index),
@@ -264,8 +264,8 @@ impl Comparison<'_> {
                 "its stream".into(),
                 there.as_str().to_owned(),
                 view.to_owned(),
-                "turn the stream off first (UpdateTable with StreamEnabled=false); its readers then begin anew with the \
-                 next one. Or say in the model what is there",
+                "turn the stream off first (UpdateTable with StreamEnabled=false); its readers then start again with the next \
+                 one. Or declare the present setting in the model",
             ),
         }
     }
@@ -279,7 +279,7 @@ impl Comparison<'_> {
                 "its time to live".into(),
                 format!("attribute {there}"),
                 format!("attribute {wanted}"),
-                "turn it off first (UpdateTimeToLive with Enabled=false), or say in the model what is there",
+                "turn it off first (UpdateTimeToLive with Enabled=false), or declare the present setting in the model",
             ),
         }
     }

@@ -64,14 +64,14 @@ pub(crate) enum Command {
     /// Delete all rows of a partition, of a key prefix or of an access pattern, in bounded steps.
     ///
     /// Each row is deleted as a client would delete it: rows that a model derives from it are deleted too, and streams have a record. A
-    /// command that is stopped has deleted a part; the same command again goes on. Works with any server that speaks DynamoDB's
+    /// command that is stopped has deleted a part; run the same command again to continue. Works with any server that speaks DynamoDB's
     /// protocol.
     #[command(override_usage = delete_collection::USAGE)]
     DeleteCollection(Box<DeleteCollectionFlags>),
     /// Deliver changes: check and apply route files, show the status of routes, replay dead letters.
     #[command(subcommand)]
     Routes(RoutesCommand),
-    /// Find out what a remote endpoint supports, and try what a gateway needs.
+    /// Test what a remote endpoint supports, and what a gateway needs.
     #[command(subcommand)]
     Endpoint(EndpointCommand),
     /// Serve the console for any endpoint: Amazon DynamoDB, a gateway, a Trestle server.
@@ -118,7 +118,7 @@ pub(crate) struct ServeFlags {
     /// Size of the blocks of a new directory's files, in KiB: 4, 8, 16, 32 or 64; one that exists keeps its own [default: 8]
     #[arg(long, value_name = "KIB", conflicts_with = "in_memory")]
     pub(crate) block_kb: Option<u32>,
-    /// Serve as a gateway before this endpoint: Amazon DynamoDB, DynamoDB Local or a Trestle server; http:// or https://
+    /// Serve as a gateway in front of this endpoint: Amazon DynamoDB, DynamoDB Local or a Trestle server; http:// or https://
     #[arg(long, value_name = "URL", conflicts_with_all = ["data", "in_memory"])]
     pub(crate) backend: Option<String>,
     /// The region that requests to the endpoint are signed for [default: as its host says, AWS_REGION, us-east-1]
@@ -127,13 +127,13 @@ pub(crate) struct ServeFlags {
     /// The profile in ~/.aws for the endpoint [default: as AWS's tools find credentials: environment, AWS_PROFILE, role]
     #[arg(long, value_name = "NAME", requires = "backend")]
     pub(crate) backend_profile: Option<String>,
-    /// Do not read the streams of modelled tables for rows that expire at the endpoint or are written past the gateways
+    /// Do not read the streams of modelled tables for rows that expire at the endpoint or are written without a gateway
     #[arg(long, requires = "backend")]
     pub(crate) no_follow: bool,
-    /// Where sums may be wrong because rows changed without a gateway, look at all rows at most so often [default: 600]
+    /// If rows changed without a gateway and sums may be wrong, audit all rows, at most at this interval [default: 600]
     #[arg(long, value_name = "SECONDS", requires = "backend")]
     pub(crate) recount_seconds: Option<u64>,
-    /// Look at all rows so often, and bring what is derived back in line [default: never]
+    /// Audit all rows at this interval, and correct derived rows [default: never]
     #[arg(long, value_name = "SECONDS", requires = "backend")]
     pub(crate) sweep_seconds: Option<u64>,
     /// Serve as the endpoint of gateways: clients may write the tables that gateways keep here
@@ -254,11 +254,11 @@ pub(crate) enum Durability {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ConsoleChoice {
-    /// It may do what its visitor may
+    /// It may do what the user's key may
     Full,
     /// It shows everything and changes nothing
     ReadOnly,
-    /// There is none
+    /// No console
     Off,
 }
 

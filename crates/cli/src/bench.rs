@@ -8,16 +8,16 @@ use std::time::Duration;
 use trestle_bench::{Alone, Places, Progress, Settings, Target, Workload};
 
 pub(crate) const BENCH_HELP: &str = "Every server is started on a fresh directory and gets the same rows; then each workload \
-is sent to one after the other, and in the end all are killed. Those that are not found are left out. Trestle runs with its defaults: on \
+is sent to one after the other, and in the end all are killed. Servers that are not found are left out. Trestle runs with its defaults: on \
 disk, with fsync before each answer. docs/operate/benchmarks.md describes the method.
 
 Workloads: put, get, query, gsi-query, update, transaction, batch, delete-collection, model-put (a put whose keys and times a model derives).
-Alone: embedded (GetItem without a socket), model (what derived keys and heads cost), queues (messages, also at moto's server), routes (from a write to its delivery), migrations (reads and writes while rows move), reindex (puts beside a reindex), tables (writes with many tables), blocks (reads with blocks of several sizes), start (memory, and start with many \
+Alone: embedded (GetItem without a socket), model (what derived keys and heads cost), queues (messages, also at moto's server), routes (from a write to its delivery), migrations (reads and writes during a migration), reindex (puts during a reindex), tables (writes with many tables), blocks (reads with blocks of several sizes), start (memory, and start with many \
 rows), scale (reads from many rows).
 
 An earlier build: `trestle bench --before FILE --rounds 5` starts the server from that binary, too, and measures both in turn. The \
-report shows how many operations per second and how much processor time per operation this build has, of those of the earlier one: the median \
-of the rounds, with the lowest and the highest.";
+report shows operations per second and processor time per operation of this build relative to the earlier one: the median of the rounds, with \
+the lowest and the highest.";
 
 /// Flags of `trestle bench`.
 #[derive(Debug, Args)]
@@ -38,7 +38,7 @@ pub(crate) struct BenchFlags {
     /// Seconds per workload
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds)]
     seconds: Duration,
-    /// How often; of each workload the round counts in which the machine was least busy with something else
+    /// Number of rounds; for each workload, the round with the least other load on the machine counts
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=100))]
     rounds: u8,
     /// Rows in the table before measuring

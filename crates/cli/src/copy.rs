@@ -56,10 +56,10 @@ pub(crate) struct CopyFlags {
     /// Copy rows again that differ
     #[arg(long)]
     repair: bool,
-    /// The most read units in a second
+    /// Maximum of read units per second
     #[arg(long, value_name = "UNITS")]
     read_units: Option<f64>,
-    /// The most write units in a second
+    /// Maximum of write units per second
     #[arg(long, value_name = "UNITS")]
     write_units: Option<f64>,
     /// Segments of each table
@@ -68,7 +68,7 @@ pub(crate) struct CopyFlags {
     /// Segments that are copied at the same time
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     workers: u16,
-    /// Where writing cannot be paused by the copy: nothing more comes when nothing has come for so many seconds
+    /// Where the copy cannot pause writers: cut over when no change has come for this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 15.0)]
     settle: f64,
     /// Print JSON lines
@@ -84,7 +84,7 @@ const STATE: &str = "trestle-copy.json";
 enum CopyCommand {
     /// Switch over to the target of a running copy.
     CutOver(CutOverFlags),
-    /// Let rows be written again that were paused in a cut-over, at a server of Trestle's.
+    /// Allow writes again that a cut-over has paused, at a Trestle server.
     ResumeWrites(ResumeFlags),
 }
 

@@ -51,16 +51,16 @@ pub(crate) struct DeleteCollectionFlags {
     /// A parameter of the access pattern; may be given more than once
     #[arg(long = "where", value_name = "NAME=VALUE", requires = "access", value_parser = parameter)]
     parameters: Vec<(String, String)>,
-    /// Count the rows and delete none; rows that the database keeps for others and would not delete count, too
+    /// Count the rows and delete none; derived rows that the database would not delete are included
     #[arg(long)]
     dry_run: bool,
     /// Do not ask before deleting
     #[arg(long)]
     yes: bool,
-    /// The most rows in a second; no limit unless given
+    /// Maximum of rows per second; no limit unless given
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
-    /// The most rows in a step
+    /// Maximum of rows in a step
     #[arg(long, value_name = "ROWS", default_value_t = StepBounds::default().rows, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rows_per_step: u32,
     /// Stop after this many steps and print a bookmark

@@ -15,14 +15,14 @@ use trestle_gateway::{Capabilities, StoredProbe};
 /// What is asked of an endpoint.
 #[derive(Debug, Subcommand)]
 pub(crate) enum EndpointCommand {
-    /// Find out what an endpoint can do: transactions, conditions, streams, indexes.
+    /// Test what an endpoint supports: transactions, conditions, streams, indexes.
     ///
-    /// Makes two tables whose names begin with `trestle-probe-`, writes about two hundred small rows and deletes the tables. What was
-    /// found is stored at the endpoint, in the table `_trestle.endpoint`, where gateways find it.
+    /// Creates two tables whose names begin with `trestle-probe-`, writes about two hundred small rows and deletes the tables. The
+    /// result is stored at the endpoint, in the table `_trestle.endpoint`, where gateways find it.
     Probe(ProbeFlags),
-    /// Try everything that a gateway does at an endpoint: derived keys, every effect, PartiQL, concurrent writers, audit and repair.
+    /// Test everything that a gateway does at an endpoint: derived keys, every effect, PartiQL, concurrent writers, audit and repair.
     ///
-    /// Makes about ten tables whose names begin with `trestle-check-`, and deletes them, also if it fails or is told to stop. Ends with
+    /// Creates about ten tables whose names begin with `trestle-check-`, and deletes them, also if it fails or is stopped. Ends with
     /// code 0 if every step passed or was skipped because the endpoint lacks what it needs, and with 5 if one failed.
     Check(CheckFlags),
 }
@@ -32,7 +32,7 @@ pub(crate) enum EndpointCommand {
 pub(crate) struct ProbeFlags {
     #[command(flatten)]
     server: ServerFlags,
-    /// Show what was found the last time, and probe nothing
+    /// Show the stored result of the last probe
     #[arg(long)]
     stored: bool,
     /// Print a JSON object

@@ -19,7 +19,7 @@ pub(crate) enum ImportCommand {
     ///
     /// The mapping says which table and which columns make which entity of the model; the model makes the keys. Rows are checked
     /// first, then written, then compared with the source. A row that is there already is kept if it is newer. An import that was
-    /// stopped goes on where it was, with the same command.
+    /// stopped continues where it was, with the same command.
     #[command(override_usage = cassandra::USAGE)]
     Cassandra(Box<CassandraFlags>),
 }

@@ -61,7 +61,7 @@ pub(crate) struct StartFlags {
     /// The model file with the new keys [default: what was planned]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Rows that may move in a second, or `unlimited` [default: 2000]
+    /// Maximum of rows to move per second, or `unlimited` [default: 2000]
     #[arg(long, value_name = "ROWS")]
     rate: Option<String>,
     /// Finish the migration as soon as it is verified
@@ -102,7 +102,7 @@ pub(crate) struct StatusFlags {
 /// Flags of `trestle migrate resume`.
 #[derive(Debug, Args)]
 pub(crate) struct ResumeFlags {
-    /// Rows that may move in a second from now on, or `unlimited`
+    /// New maximum of rows to move per second, or `unlimited`
     #[arg(long, value_name = "ROWS")]
     rate: Option<String>,
     /// Wait until the rows have moved, and show the progress

@@ -79,7 +79,7 @@ pub(crate) struct ListFlags {
 /// Flags of `trestle reindex dead-letters`.
 #[derive(Debug, Args)]
 pub(crate) struct DeadLettersFlags {
-    /// Forget them
+    /// Delete them
     #[arg(long)]
     drop: bool,
     #[command(flatten)]

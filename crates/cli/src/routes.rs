@@ -43,7 +43,7 @@ pub(crate) enum RoutesCommand {
     Remove(apply::RemoveFlags),
     /// Run the routes of a file on the streams of any endpoint, such as Amazon DynamoDB, until Ctrl-C
     Run(Box<run::RunFlags>),
-    /// Give every row that a route takes to its target, in order with the changes; shows how far it is
+    /// Deliver every row that a route takes to its target, in order with the changes; shows the progress
     Backfill(backfill::BackfillFlags),
     /// Show the status of a server's routes
     Status(status::StatusFlags),

@@ -31,7 +31,7 @@ pub(crate) struct TailFlags {
     /// Also show rows that a migration moves, marked `(move)`, and rows that a reindex touches, marked `(touch)`
     #[arg(long)]
     maintenance: bool,
-    /// A model that knows the entities, instead of those of the server; may be given more than once, newest first
+    /// A model with the entities, instead of the models of the server; may be given more than once, newest first
     #[arg(long = "model", value_name = "FILE")]
     models: Vec<PathBuf>,
     /// Print each change as a JSON object in a line, as a route's target gets it

@@ -186,7 +186,7 @@ fn text(verified: &Verified) -> String {
     let left_over = match summary.rows_to_clear {
         0 => String::new(),
         rows => format!(
-            ", {} of what was dropped still to be cleared",
+            ", {} of dropped effects still to be removed",
             counted(rows, "row", "rows")
         ),
     };

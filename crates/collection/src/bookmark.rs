@@ -69,7 +69,7 @@ impl CollectionBookmark {
     pub(crate) fn position(&self) -> Result<Position, Error> {
         self.read().ok_or_else(|| {
             Error::validation(format!(
-                "The bookmark {:?} is none of a collection; leave it out to begin anew",
+                "The bookmark {:?} is not a bookmark of a collection; leave it out to start from the beginning",
                 self.0
             ))
         })

@@ -66,10 +66,10 @@ impl CopyJob {
         if tokio::time::timeout(DRAIN_MAX, drained).await.is_err() {
             let resume = ResumeWrites { tables };
             self.from
-                .administer("letting writing go on at the source", resume)
+                .administer("resuming writes at the source", resume)
                 .await?;
             return Err(CopyError::refused(format!(
-                "the last changes did not come over within {} s; writing goes on at {}. Try again when there is less to do",
+                "the last changes were not copied within {} s; writes continue at {}. Try again when there is less load",
                 DRAIN_MAX.as_secs(),
                 self.from.name
             )));

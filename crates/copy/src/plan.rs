@@ -254,7 +254,7 @@ impl CopyJob {
             refuse_other(&description, there, &self.to.name)?;
             if !is_mine && !target.is_empty(name).await? {
                 return Err(CopyError::refused(format!(
-                    "table {name} of {} has rows: a copy begins with a table that is not there, or is empty",
+                    "table {name} of {} has rows: the table must be empty, or not exist, at the target of a copy",
                     self.to.name
                 )));
             }

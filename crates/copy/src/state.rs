@@ -84,7 +84,7 @@ impl StateFile {
     pub fn open(path: &Path, from: &str, to: &str, now_ms: u64) -> Result<Self, CopyError> {
         let lock = Self::lock(path)?.ok_or_else(|| {
             CopyError::State(format!(
-                "another process is at work on the copy of {}; `trestle copy cut-over` tells it to cut over",
+                "another process works on the copy of {}; `trestle copy cut-over` tells it to cut over",
                 path.display()
             ))
         })?;

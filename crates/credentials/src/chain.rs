@@ -112,7 +112,7 @@ impl SourceChain {
         match self.is_at_aws || instance::told_endpoint(&self.variables).is_some() {
             true => instance::credentials(&self.variables, now).await,
             false => Err(SourceError::not_set_up(
-                "not asked, because the endpoint is none of AWS",
+                "not used, because the endpoint does not belong to AWS",
             )),
         }
     }

@@ -26,7 +26,7 @@ impl Embedded {
         self.opened().engine.pause_writes(tables, time)
     }
 
-    /// Lets the rows of tables be written again.
+    /// Resumes writes to tables.
     pub fn resume_writes(&self, tables: &[String]) -> Result<(), Error> {
         self.opened().engine.resume_writes(tables)
     }

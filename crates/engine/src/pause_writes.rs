@@ -39,7 +39,7 @@ impl Engine {
         })
     }
 
-    /// Lets the rows of tables be written again.
+    /// Resumes writes to tables.
     pub fn resume_writes(&self, tables: &[String]) -> Result<(), Error> {
         self.set_pause(tables, |_| None)
     }
@@ -100,8 +100,8 @@ impl Table {
                 ),
             )),
             Some(WritePause { until: None }) => Err(Error::validation(format!(
-                "The rows of table {name} are not written: writing is paused, because they were copied elsewhere and are written \
-                 there. `trestle copy resume-writes` lets them be written here again."
+                "Table {name} is read-only: writing is paused, because the table was copied to another database. \
+                 `trestle copy resume-writes` allows writes here again."
             ))),
         }
     }

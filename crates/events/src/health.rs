@@ -293,7 +293,7 @@ impl Live {
                 }
                 Some(_) => tracing::warn!(
                     route = %self.name, %error,
-                    "a destination of the route is on hold until it answers; the others go on"
+                    "a destination of the route is on hold until it answers; the others continue"
                 ),
             }
         }

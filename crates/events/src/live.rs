@@ -406,7 +406,7 @@ impl Live {
             tracing::error!(
                 route = %self.name,
                 parked = self.parked_max,
-                "the route has as many parked changes as it may have; it stands still until some are taken"
+                "the route has reached its limit of parked changes; it stops until some are delivered"
             );
         }
     }

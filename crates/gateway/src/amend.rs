@@ -31,7 +31,7 @@ impl Endpoint {
             pause_after(attempt).await;
         }
         Err(Error::resource_in_use(
-            "another gateway changes the models at this endpoint: look at what is in force, then try again",
+            "another gateway is changing the models at this endpoint: check the applied models, then try again",
         ))
     }
 

@@ -507,5 +507,5 @@ pub(crate) fn is_of_migration(name: &str) -> bool {
 }
 
 fn changed_meanwhile() -> Error {
-    Error::resource_in_use("another gateway has changed the models at this endpoint meanwhile: try again")
+    Error::resource_in_use("another gateway has just changed the models at this endpoint: try again")
 }

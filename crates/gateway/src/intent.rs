@@ -200,8 +200,8 @@ impl Endpoint {
     pub(crate) async fn send_by_intent(&self, commit: Commit) -> Result<Sent, Error> {
         if commit.items.is_some() {
             return Err(Error::validation(
-                "The endpoint has no transactions (`trestle endpoint probe` says what it has), and a gateway makes none of clients' \
-                 there: write each item with a request of its own",
+                "The endpoint has no transactions (`trestle endpoint probe` says what it has), so a gateway refuses transactions of \
+                 clients there: write each item with a separate request",
             ));
         }
         let intent = Intent {
@@ -225,7 +225,7 @@ impl Endpoint {
         if !matches!(made, Ok(Sent::Done(_))) {
             // Whether it was decided is not known, or it is to be let go.
             if let Err(error) = self.finish_intent(&intent.id).await {
-                tracing::warn!("a write that failed is finished or let go later: {error}");
+                tracing::warn!("a failed write will be completed or dropped later: {error}");
                 return made;
             }
         }
@@ -476,7 +476,7 @@ impl Endpoint {
             };
             match self.finish_intent(&id).await {
                 Ok(()) => unfinished.intent = None,
-                Err(error) => tracing::warn!("a write that failed is finished or let go later: {error}"),
+                Err(error) => tracing::warn!("a failed write will be completed or dropped later: {error}"),
             }
         }
         self.finish_intents(false).await

@@ -131,7 +131,7 @@ impl InStep {
         if found.generation > endpoint.known_generation() {
             if endpoint.has_old_models(&found) {
                 self.models.reload()?;
-                tracing::info!("another gateway has changed the models: what is in force was read again");
+                tracing::info!("another gateway has changed the models: they were read again");
             }
             endpoint.take_up(&found);
         } else if found.generation == endpoint.known_generation() && found.moment.is_none() {

@@ -374,7 +374,7 @@ impl Search {
             if mended > 0 || model.left_total > 0 {
                 let (model, left) = (&model.facts.model, model.left_total);
                 tracing::warn!(
-                    "model {model}: rows were changed past the gateways or expired: {mended} derived facts were brought in line, {left} \
+                    "model {model}: rows were changed without a gateway or expired: {mended} derived facts were corrected, {left} \
                      cannot be"
                 );
             }
@@ -400,7 +400,7 @@ impl Search {
 fn leave(status: &mut PastWritesStatus, left: Vec<WrongFact>) {
     for fact in left {
         tracing::warn!(
-            "table {}, row {}: {} instead of {}; no repair can tell what is right",
+            "table {}, row {}: {} instead of {}; no repair can decide which is right",
             fact.table,
             fact.key,
             fact.there,

@@ -43,7 +43,7 @@ pub(crate) fn refuse_while_rows_move(hook: &dyn Hook, request: &Request) -> Resu
     match read.find(|statement| hook.former(table_name(statement.table())).is_some()) {
         None => Ok(()),
         Some(statement) => Err(Error::validation(format!(
-            "Rows of table {} move to other keys, and a gateway takes no PartiQL for it meanwhile: use the operations of items, Query \
+            "Table {} is being migrated, and a gateway accepts no PartiQL for it: use the operations of items, Query \
              or Scan until the migration is finished",
             statement.table()
         ))),

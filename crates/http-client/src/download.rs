@@ -40,7 +40,7 @@ impl Download {
                 Some(patience) => match tokio::time::timeout(patience, self.body.frame()).await {
                     Ok(frame) => frame,
                     Err(_) => {
-                        let why = format!("nothing more came within {} s", patience.as_secs_f64());
+                        let why = format!("no more data arrived within {} s", patience.as_secs_f64());
                         return Err(Failure::lost(&self.endpoint, why));
                     }
                 },

@@ -183,7 +183,7 @@ pub(crate) fn parameters(_: &Plan<'_>, planned: &Planned<'_>) -> TokenStream {
     let Some(name) = &planned.parameters else {
         return TokenStream::new();
     };
-    let doc = format!("What the access pattern `{}` is told.", planned.pattern.name());
+    let doc = format!("Parameters of the access pattern `{}`.", planned.pattern.name());
     let lifetime = planned.lifetime();
     let copy = planned
         .arguments

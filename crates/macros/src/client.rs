@@ -15,7 +15,7 @@ pub(crate) fn expand(plan: &Plan<'_>, accesses: &Accesses<'_>, updates: &[update
     let name = plan.model.name();
     let about = plan.model.about().unwrap_or_default();
     let doc = format!("{about}\n\nThe client of the model `{name}`, on any database.");
-    let marker_doc = format!("The model `{name}`: what belongs to another one does not compile with it.");
+    let marker_doc = format!("The model `{name}`: types of another model do not compile with it.");
     let functions = accesses.patterns.iter().map(Planned::function);
     let updates = updates.iter().map(|planned| update_function(plan, planned));
     let points = plan.model.entities().iter().map(|entity| points(plan, entity));

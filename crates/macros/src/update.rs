@@ -45,7 +45,7 @@ pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned) -> TokenStream {
     let EntityNames { row, update, .. } = names;
     let marker = &plan.marker;
     let doc = format!(
-        "Changes a row of `{}`. Awaiting it gives the row as it is then; that there is none is an error.",
+        "Changes a row of `{}`. Awaiting it gives the new row; a missing row is an error.",
         names.entity.name()
     );
     let changing = names.fields.iter().filter(|field| may_change(names, field));

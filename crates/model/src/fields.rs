@@ -226,7 +226,7 @@ pub(crate) const TABLE: &[Field] = &[
     field(
         "same_shape",
         Shape::TextGroups,
-        "Groups of entities whose keys look alike: the tag tells them apart, and a row of one is never replaced by a \
+        "Groups of entities whose keys look alike: the tag distinguishes them, and a row of one is never replaced by a \
          row of another.",
     ),
     field(
@@ -446,7 +446,7 @@ pub(crate) const HISTORY: &[Field] = &[
     field(
         "previous",
         Shape::TextMap,
-        "What a history row remembers of before: an attribute of its own to one of `of`.",
+        "Old values in a history row: an attribute of the history row to one of `of`.",
     ),
     field(
         "keep",

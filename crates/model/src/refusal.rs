@@ -643,8 +643,8 @@ impl fmt::Display for Refusal {
             ),
             Self::FormerCondition { entity } => write!(
                 f,
-                "Entity {entity}: the key condition is of the layout before, and there is no one like it for the same rows \
-                 in the present layout; query in that one"
+                "Entity {entity}: the key condition is of the previous layout and has no equivalent in the present \
+                 one; query with the present keys"
             ),
             Self::NoWayBack {
                 entity,

@@ -24,9 +24,9 @@ const FILL_FIRST: &str = "fill them in first: `trestle model apply FILE --fill`,
                           but the keys of the version in effect";
 
 /// For rows that lack what the version before makes, on the way back to it.
-const FINISH_FIRST: &str = "the version in effect dropped what the one before has, and rows written since lack it: end the migration \
-                            (`trestle migrate finish`); then plan one to a version with the keys of before and without what was \
-                            dropped, and add that in the end (`trestle model apply FILE --fill`)";
+const FINISH_FIRST: &str = "the version in effect dropped effects of the previous one, and rows written since lack them: end the migration \
+                            (`trestle migrate finish`); then plan one to a version with the old keys and without the dropped \
+                            effects, and add those at the end (`trestle model apply FILE --fill`)";
 
 /// How to plan a migration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -447,8 +447,8 @@ fn way_back(layout_change: &LayoutChange, dropped: &[String]) -> (bool, String) 
         Ok(_) if !dropped.is_empty() => (
             false,
             format!(
-                "it cannot be rolled back: it drops what follows from rows of the version before ({}); to keep the way back, drop \
-                 that with a version of its own, when the migration is finished",
+                "it cannot be rolled back: it drops effects of the previous version ({}); to be able to roll back, drop them \
+                 with a separate version, when the migration is finished",
                 dropped.join(", ")
             ),
         ),

@@ -135,7 +135,7 @@ impl Repair<'_> {
                     }
                     None => {
                         let left = Arc::unwrap_or_clone(finding);
-                        let reason = "no repair can tell what is right".to_owned();
+                        let reason = "no repair can decide which is right".to_owned();
                         repaired.left.push((left, reason));
                     }
                 }

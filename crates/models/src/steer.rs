@@ -54,7 +54,7 @@ impl Models {
             self.refuse_unless(
                 migration.document.state.may_hold_rows(),
                 &migration,
-                "there is nothing to go on with",
+                "there is nothing to resume",
             )?;
             let now = self.clock.now();
             if migration.document.is_held_up() {

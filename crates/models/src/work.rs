@@ -130,7 +130,7 @@ impl Work {
                         wanted: format!("model {}", self.model.name()),
                         way_out: format!(
                             "a table has one model: give one of the two a `table_prefix`, or put the entities into one \
-                             model, or let go of the other (`trestle model remove {}`)",
+                             model, or remove the other (`trestle model remove {}`)",
                             other.name()
                         ),
                     });
@@ -318,13 +318,13 @@ impl Work {
     fn say_what_follows(&mut self) {
         if !self.is_changed() && !self.was_filled_in() && !self.options.fill {
             self.report.notes.push(
-                "rows from before are still to be filled in: the database goes on with it when it starts, and --fill does it now"
+                "existing rows are still to be filled: the database continues when it starts, and --fill does it now"
                     .to_owned(),
             );
         }
         if self.to_make > 0 && (self.options.dry_run || !self.options.fill) {
             self.report.notes.push(format!(
-                "{} missing; --fill makes what is missing",
+                "{} missing; --fill creates what is missing",
                 counted(self.to_make, "derived fact is", "derived facts are")
             ));
         }

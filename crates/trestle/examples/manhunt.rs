@@ -36,7 +36,7 @@ async fn hunt(db: &Manhunt<impl Database>) -> Result<(), Box<dyn Error>> {
     register(db).await?;
     let search = begin(db, "a271244").await?;
     let first = attempt(db, &search, 0).await?;
-    // A message that is delivered twice tries nobody twice.
+    // A message that is delivered twice does not contact a person twice.
     assert_eq!(attempt(db, &search, 0).await?, first);
     let second = attempt(db, &search, 1).await?.ok_or("there are two methods")?;
     println!("answered: {}", answer(db, &second, "1").await?);
@@ -84,7 +84,7 @@ async fn begin(db: &Manhunt<impl Database>, id: &str) -> Result<Search, Box<dyn 
     Ok(search.into())
 }
 
-/// Tries the method at this position; `None` when there are no more. Whoever comes second finds what the first wrote.
+/// Tries the method at this position; `None` when there are no more. A second call returns what the first one wrote.
 async fn attempt(
     db: &Manhunt<impl Database>,
     search: &Search,

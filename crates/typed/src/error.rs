@@ -51,9 +51,7 @@ pub enum Error {
              which then needs no second look", .0.entity, shown(&.0.key))]
     Contended(Box<Failed>),
     /// The database left parts of a batch undone, again and again.
-    #[error(
-        "The database did not get to {rows} rows of the batch, however often it was asked; try again later"
-    )]
+    #[error("The database did not process {rows} rows of the batch after several tries; try again later")]
     Unprocessed {
         /// How many rows.
         rows: usize,
@@ -78,9 +76,7 @@ pub enum Error {
         model: &'static str,
     },
     /// A large value was replaced or removed a while ago, and its bytes are gone.
-    #[error(
-        "The large value {id} is not there any more: its row was replaced or removed; read the row again"
-    )]
+    #[error("The large value {id} no longer exists: its row was replaced or removed; read the row again")]
     ValueGone {
         /// The value.
         id: String,

@@ -59,7 +59,7 @@ pub(crate) fn read_in<T: FromRow>(
     };
     let Some(name) = recognised else {
         let reason = format!(
-            "it could be of any of {}, and nothing tells which",
+            "it could be of any of {}, and nothing distinguishes them",
             T::ENTITIES.join(", ")
         );
         return Err(misfit_row(model.table(table_name), &item, reason));

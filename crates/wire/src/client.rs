@@ -62,7 +62,7 @@ fn not_understood(operation: OperationName, body: &[u8], error: &serde_json::Err
     let begins: String = text.chars().filter(|c| !c.is_control()).take(60).collect();
     format!(
         "The answer to {operation} is not JSON; it begins with `{begins}`. Either the endpoint does not speak DynamoDB's protocol, or \
-         it tells its services apart by the signature: give it credentials (--access-key and --secret-key, or AWS_ACCESS_KEY_ID and \
+         it selects the service by the signature: give it credentials (--access-key and --secret-key, or AWS_ACCESS_KEY_ID and \
          AWS_SECRET_ACCESS_KEY)"
     )
 }

@@ -68,7 +68,7 @@ pub(super) fn prose(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Relative targets of `[text](target)`, with their anchors.
-pub(super) fn link_targets(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn link_targets(text: &str) -> impl Iterator<Item = &str> {
     prose(text)
         .flat_map(|line| line.split("](").skip(1))
         .filter_map(|rest| rest.split(')').next())
@@ -76,7 +76,7 @@ pub(super) fn link_targets(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A relative path as seen from the document's folder.
-pub(super) fn beside(document: &str, target: &str) -> String {
+pub(crate) fn beside(document: &str, target: &str) -> String {
     let mut parts: Vec<_> = document.split('/').collect();
     parts.pop();
     for part in target.split('/') {

@@ -35,7 +35,7 @@ pub(super) fn routes() -> Routes<Arc<Service>> {
     ]
 }
 
-/// There are no accounts: whoever reaches this server may publish.
+/// There are no accounts: every client that reaches this server may publish.
 async fn whoami() -> Answer {
     shown(json!({ "username": "warehouse" }))
 }

@@ -178,7 +178,7 @@ impl Course<'_> {
             .sweep(None, &mut |status| status.done < 0.5)
             .doing("cannot sweep")?;
         self.sweep_rate(
-            "rows moved per second while nobody else works, no limit",
+            "rows moved per second without other clients, no limit",
             &before,
             &after,
             began.elapsed(),

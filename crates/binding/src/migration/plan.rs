@@ -103,7 +103,7 @@ impl fmt::Display for MigrationPlan {
             ),
             (_, false) => write!(
                 f,
-                "model {model} is in effect, {version}; its rows move: `trestle migrate status` tells how far they are"
+                "model {model} is in effect, {version}; its rows are being moved: `trestle migrate status` shows the progress"
             ),
             (_, true) => write!(
                 f,

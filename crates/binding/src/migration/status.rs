@@ -158,21 +158,23 @@ fn next(document: &Document) -> String {
     let model = &document.model;
     match document.state {
         MigrationState::Planned => format!(
-            "`trestle migrate start` lets the new version take effect and moves the rows; `trestle migrate rollback {model}` \
-             forgets the plan"
+            "`trestle migrate start` puts the new version into effect and moves the rows; `trestle migrate rollback {model}` \
+             deletes the plan"
         ),
         MigrationState::RollingBack if document.paused => {
-            format!("`trestle migrate resume {model}` goes on with the way back")
+            format!("`trestle migrate resume {model}` continues the rollback")
         }
         _ if document.paused => {
-            format!("`trestle migrate resume {model}` goes on; `trestle migrate rollback {model}` goes back")
+            format!(
+                "`trestle migrate resume {model}` continues; `trestle migrate rollback {model}` rolls back"
+            )
         }
         MigrationState::RollingBack if document.is_held_up() => format!(
             "rows cannot move back: write or remove them, then `trestle migrate resume {model}` tries again"
         ),
         _ if document.is_held_up() => format!(
-            "rows cannot move: remove what is in their way, then `trestle migrate resume {model}` tries again; `trestle \
-             migrate rollback {model}` goes back"
+            "rows cannot move: correct them or the rows at their new keys, then `trestle migrate resume {model}` tries again; `trestle \
+             migrate rollback {model}` rolls back"
         ),
         MigrationState::Dual | MigrationState::Sweeping | MigrationState::Verifying => {
             format!("rows move by themselves; `trestle migrate pause {model}` lets them stand still")

@@ -15,7 +15,7 @@ pub(super) fn print(deleted: &DeletedRows) {
         print_staying(reason, &staying);
     }
     if let Some(next) = &deleted.next {
-        line(&format!("there are more: go on with --after {next}"));
+        line(&format!("there are more: continue with --after {next}"));
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct CassandraFlags {
     /// The folder in which they are written, as model.toml and mapping.toml [default: standard output]
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Check every row and write none; with --model, no database is asked
+    /// Check every row and write none; with --model, no database is needed
     #[arg(long, conflicts_with_all = ["verify", "schema"])]
     dry_run: bool,
     /// Compare the database with the source and write nothing
@@ -53,13 +53,13 @@ pub(crate) struct CassandraFlags {
     /// Leave out rows that do not fit; without it, nothing is written while there is one
     #[arg(long, conflicts_with = "schema")]
     skip_unfit: bool,
-    /// Replace rows that differ; rows with a later write time are kept all the same
+    /// Replace rows that differ; rows with a later write time are still kept
     #[arg(long, conflicts_with = "schema")]
     overwrite: bool,
-    /// Write each row that does not fit or is in the way into this file, as a JSON object per line
+    /// Write each row that does not fit or conflicts with another row into this file, as a JSON object per line
     #[arg(long, value_name = "FILE", conflicts_with = "schema")]
     report: Option<PathBuf>,
-    /// Print one JSON object per line: each row that does not fit or is in the way, then the summary
+    /// Print one JSON object per line: each row that does not fit or conflicts with another row, then the summary
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -208,7 +208,7 @@ fn verify(
     match verified.iter().all(Verified::holds) {
         true => Ok(verified),
         false => Err(Failure::failed(
-            "the database is not what the source says; if rows of a live cluster changed meanwhile, run the same command again",
+            "the database differs from the source; if rows of a live cluster changed during the import, run the same command again",
         )),
     }
 }

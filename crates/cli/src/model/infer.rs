@@ -42,7 +42,7 @@ pub(super) fn infer(flags: &InferFlags) -> Result<(), Failure> {
     if !inferred.complete {
         let _ = writeln!(
             io::stderr(),
-            "looked at {} of about {} rows; --rows takes more",
+            "read {} of about {} rows; --rows sets another number",
             inferred.read,
             inferred.all
         );

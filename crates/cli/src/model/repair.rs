@@ -42,7 +42,7 @@ pub(super) fn repair(flags: &RepairFlags) -> Result<(), Failure> {
     }
     let left: u64 = report.models.iter().map(|model| model.left_total).sum();
     let next = match flags.dry_run {
-        true => "run it without --dry-run to mend what can be mended",
+        true => "run it without --dry-run to repair what can be repaired",
         false => "correct these rows",
     };
     let disagree = counted(

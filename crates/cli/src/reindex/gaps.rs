@@ -28,7 +28,7 @@ pub(crate) struct GapsFlags {
 /// Flags of `trestle reindex resend`.
 #[derive(Debug, Args)]
 pub(crate) struct ResendFlags {
-    /// Rows with these ids: a file with one in a line, `-` for standard input
+    /// Rows with these ids: a file with one per line, `-` for standard input
     #[arg(long, value_name = "FILE", required_unless_present = "gaps")]
     ids: Option<PathBuf>,
     /// All gaps
@@ -47,7 +47,7 @@ pub(crate) struct ResendFlags {
 /// What the source is compared with.
 #[derive(Debug, Args)]
 pub(super) struct AgainstFlags {
-    /// A file with the ids that the destination has, one in a line
+    /// A file with the ids that the destination has, one per line
     #[arg(long, value_name = "FILE")]
     pub(super) against: Option<PathBuf>,
     /// A table of the same database whose rows the destination has, and the attribute with the id [default: its partition key]

@@ -72,7 +72,7 @@ pub(super) fn status(report: &ReindexReport) {
         line(&format!("  rows are tried again: {reason}"));
     }
     if let Some(error) = &report.error {
-        line(&format!("  it cannot go on, and is tried again: {error}"));
+        line(&format!("  it cannot continue and is retried: {error}"));
     }
 }
 

@@ -31,10 +31,10 @@ pub(crate) struct StartFlags {
     /// Send the rows to the target of this route, and write nothing
     #[arg(long, value_name = "ROUTE")]
     send: Option<String>,
-    /// Only the first so many rows, of the table or of what --access finds
+    /// Only this many rows, the first of the table or of what --access finds
     #[arg(long, value_name = "ROWS", conflicts_with_all = ["ids", "entity"])]
     first: Option<u64>,
-    /// Only rows with these ids: a file with one in a line, `-` for standard input. An id is the text of the partition key, or
+    /// Only rows with these ids: a file with one per line, `-` for standard input. An id is the text of the partition key, or
     /// a JSON object with all key attributes
     #[arg(long, value_name = "FILE", group = "scope")]
     ids: Option<PathBuf>,
@@ -50,16 +50,16 @@ pub(crate) struct StartFlags {
     /// The model file, for an endpoint
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
-    /// The most read units in a second, over all processes
+    /// Maximum of read units per second, over all processes
     #[arg(long, value_name = "UNITS")]
     read_units: Option<f64>,
-    /// The most write units in a second, over all processes
+    /// Maximum of write units per second, over all processes
     #[arg(long, value_name = "UNITS")]
     write_units: Option<f64>,
-    /// Do not rest while live traffic is slowed down
+    /// Do not slow down for live traffic
     #[arg(long)]
     no_yield: bool,
-    /// The most rows on a page, which is what a crash costs
+    /// Maximum of rows in a page; after a crash, at most a page is processed again
     #[arg(long, value_name = "ROWS", default_value_t = Usual::PAGE_ROWS)]
     page_rows: u32,
     /// Workers in each process
@@ -68,7 +68,7 @@ pub(crate) struct StartFlags {
     /// How often a row is tried before it becomes a dead letter
     #[arg(long, value_name = "N", default_value_t = Usual::ATTEMPTS)]
     attempts: u32,
-    /// Start although nothing listens
+    /// Start although nothing reads the stream
     #[arg(long)]
     force: bool,
     /// Only store it: `trestle reindex work NAME` works on it

@@ -47,7 +47,7 @@ impl GoOnFlags {
 /// Whether a command waits.
 #[derive(Debug, Args)]
 pub(crate) struct WatchFlags {
-    /// With --server: wait until it is done, and show how far it is
+    /// With --server: wait until it is done, and show the progress
     #[arg(long)]
     pub(super) watch: bool,
 }

@@ -18,10 +18,10 @@ use trestle_admin::{
 pub(crate) struct BackfillFlags {
     /// The route
     name: String,
-    /// The most rows in a second; no limit unless given
+    /// Maximum of rows per second; no limit unless given
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
-    /// Do not wait until it is done; `trestle routes status` shows how far it is
+    /// Do not wait until it is done; `trestle routes status` shows the progress
     #[arg(long)]
     detach: bool,
     /// End the backfill that is running
@@ -62,7 +62,7 @@ pub(super) fn backfill(flags: &BackfillFlags) -> Result<(), Failure> {
 fn what_is_left(route: &str, status: &BackfillStatus, parked: u64) -> Option<String> {
     match status.state {
         BackfillState::Running => Some(format!(
-            "it goes on in the server: `trestle routes status` shows how far it is, `trestle routes backfill {route} --cancel` ends \
+            "it continues in the server: `trestle routes status` shows the progress, `trestle routes backfill {route} --cancel` ends \
              it"
         )),
         BackfillState::Done if parked > 0 => Some(format!(

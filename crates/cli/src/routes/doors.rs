@@ -114,7 +114,7 @@ fn sound(text: &str, models: &[Arc<Model>], check: CheckDestination<'_>) -> Resu
 const NO_HANDLERS: &str =
     "a handler is a function of a Rust program that embeds the database; a server has none";
 
-const NO_QUEUES: &str = "an embedded queue lies in the database of a server, and there is none here; name a queue by its \
+const NO_QUEUES: &str = "an embedded queue is in the database of a server, and this command has none; name a queue by its \
                          URL instead: { sqs = \"https://…\" }, which may be one of `trestle serve`";
 
 impl Doors for Openings {

@@ -23,7 +23,7 @@ use trestle_events::{ModelTyper, Route, Router, RowReading, ScanSettings, Setup}
 /// Flags that say where.
 #[derive(Debug, Args)]
 pub(super) struct LettersFlags {
-    /// The directory of a `trestle routes run --state`; then no server is asked. What is changed there needs it stopped
+    /// The directory of a `trestle routes run --state`; then no server is used. Stop that command before you change anything there
     #[arg(long, value_name = "DIR")]
     pub(super) state: Option<PathBuf>,
     #[command(flatten)]

@@ -89,8 +89,8 @@ fn check(flags: &RunFlags, routes: &[Route]) -> Result<(), Failure> {
     flags.backfills.check(routes)?;
     if flags.state.is_none() && runs_routes(&flags.server)? {
         return Err(Failure::usage(format!(
-            "the server at {} runs routes itself: `trestle routes apply {file}`; to run them here all the same, keep their \
-             places in a directory with --state DIR",
+            "the server at {} runs routes itself: `trestle routes apply {file}`; to run them here anyway, store their \
+             checkpoints in a directory with --state DIR",
             flags.server.endpoint
         )));
     }

@@ -43,7 +43,7 @@ impl Administration for ServerAdministration {
             }
             AdminCall::InferModel(call) => previews::model(&self.db, &call).map(AdminAnswer::InferModel),
             AdminCall::ReadGateway(_) => Err(AdminError::not_found(
-                "this server has data of its own; only a gateway (`trestle serve --backend URL`) has an endpoint",
+                "this server has its own data; only a gateway (`trestle serve --backend URL`) has an endpoint",
             )),
             AdminCall::PauseWrites(call) => copies::pause(&self.db, &call).map(AdminAnswer::PauseWrites),
             AdminCall::ResumeWrites(call) => copies::resume(&self.db, &call).map(AdminAnswer::ResumeWrites),

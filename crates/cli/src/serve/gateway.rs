@@ -98,7 +98,7 @@ fn refuse_local_settings(config: &Config) -> Result<(), Failure> {
     ];
     match given.iter().find(|(_, is_given)| *is_given) {
         Some((name, _)) => Err(Failure::usage(format!(
-            "{name} does not go with --backend: a gateway keeps nothing of its own, everything is at the endpoint"
+            "{name} cannot be used with --backend: a gateway stores nothing itself, everything is at the endpoint"
         ))),
         None => Ok(()),
     }
@@ -191,7 +191,7 @@ impl GatewayAdministration {
         if read.is_none_or(|read| read.elapsed() >= PROBE_KNOWN) {
             match self.gateway.stored_probe().wait() {
                 Ok(stored) => *probe = stored,
-                Err(error) => tracing::warn!("what was found out about the endpoint cannot be read: {error}"),
+                Err(error) => tracing::warn!("the stored probe of the endpoint cannot be read: {error}"),
             }
             *read = Some(Instant::now());
         }

@@ -236,7 +236,9 @@ impl GatewayRoutes {
         if let Some(to) = wanted_by {
             self.end(&mut work).await;
             if let Err(error) = self.materials.duty.give_up(epoch, Some(&to)).await {
-                tracing::warn!("the routes cannot be given to the gateway that asks for them: {error}");
+                tracing::warn!(
+                    "the routes cannot be handed over to the gateway that requested them: {error}"
+                );
             }
             return;
         }

@@ -183,7 +183,7 @@ fn access_keys(auth: &AuthConfig) -> Result<Vec<KeyGrant>, Failure> {
         let id = &grant.key.id;
         if keys.iter().take(at).any(|other| other.key.id == *id) {
             return Err(Failure::usage(format!(
-                "the access key {id} is there twice; give each key an id of its own"
+                "the access key {id} is configured twice; give each key its own id"
             )));
         }
     }

@@ -26,10 +26,10 @@ pub(crate) struct FollowFlags {
     /// Where to begin: latest, trim-horizon, a time (2026-11-15T07:00:00Z), or how long ago (10m)
     #[arg(long, value_name = "WHEN", default_value = "latest", value_parser = since)]
     pub(crate) since: StartingPosition,
-    /// End after so many changes
+    /// End after this many changes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// End after so many seconds
+    /// End after this many seconds
     #[arg(long = "for", value_name = "SECONDS")]
     seconds: Option<u64>,
     #[command(flatten)]

@@ -134,7 +134,7 @@ fn what_keeps_a_table_from_being_inferred_is_said_with_a_way_out() {
     );
     let part = lending.model(&["infer", "Lending", "--rows", "2"]);
     assert!(
-        complained(&part).contains("looked at 2 of about 6 rows; --rows takes more"),
+        complained(&part).contains("read 2 of about 6 rows; --rows sets another number"),
         "{}",
         complained(&part)
     );

@@ -408,7 +408,7 @@ fn a_backfill_says_what_it_waits_for_what_is_parked_and_that_it_goes_on_after_an
         .status();
     assert!(interrupted.unwrap().success());
     says(
-        "it goes on in the server: `trestle routes status` shows how far it is, `trestle routes backfill saved --cancel` ends it",
+        "it continues in the server: `trestle routes status` shows the progress, `trestle routes backfill saved --cancel` ends it",
     );
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(said(0, &["status"]).contains("backfill of saved: running"));

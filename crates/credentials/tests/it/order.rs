@@ -137,7 +137,7 @@ async fn a_server_that_is_none_of_aws_is_asked_without_a_signature_until_it_want
     let none = source("http://localhost:8000", empty.path(), &[]);
     let said = none.replace(None, NOW).await.unwrap_err().to_string();
     assert!(
-        said.ends_with("instance: not asked, because the endpoint is none of AWS"),
+        said.ends_with("instance: not used, because the endpoint does not belong to AWS"),
         "{said}"
     );
 }

@@ -72,7 +72,7 @@ mod tests {
     fn pages_count_as_far_as_they_follow_each_other() {
         let swept = Swept::default();
         swept.page(Some(&place(5)), place(9), 1);
-        assert_eq!(swept.before(1), 0, "nobody swept what lies before");
+        assert_eq!(swept.before(1), 0, "rows before the position were not swept");
         swept.page(None, place(3), 2);
         swept.page(Some(&place(3)), place(6), 3);
         assert_eq!(swept.before(3), 6);

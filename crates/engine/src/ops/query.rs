@@ -120,7 +120,7 @@ impl Asked<'_> {
     }
 }
 
-/// Whether a partition has one row at most, behind which there is nothing to go on with.
+/// Whether a partition has one row at most, behind which there is nothing to resume.
 fn is_one_row(table: &Table, index: Option<&Arc<Index>>) -> bool {
     index.is_none() && table.key.range.is_empty()
 }

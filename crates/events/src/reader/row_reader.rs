@@ -120,7 +120,7 @@ async fn scan(source: &Source, table: &Arc<str>, follower: &mut RouteFollower) -
     let page = match source.database.scan(request).await {
         // On a server where a migration moves rows, the key may be no place any more.
         Err(error) if error.kind() == ErrorKind::Validation && !is_first && !walk.has_begun_again() => {
-            tracing::warn!(%table, %error, "the backfill cannot go on where it was, and begins again");
+            tracing::warn!(%table, %error, "the backfill cannot continue where it was, and starts again");
             walk.begin_scan_again(&follower.live);
             return Ok(());
         }

@@ -183,7 +183,7 @@ impl Router {
 
 fn not_at_work(route: &str) -> Error {
     Error::validation(format!(
-        "There is no route `{route}` at work that could try its dead letters again: add it, move them to another route \
+        "No running route `{route}` can deliver its dead letters again: add it, move them to another route \
          (trestle routes dead-letters move --route {route} --to NAME), or drop them"
     ))
 }

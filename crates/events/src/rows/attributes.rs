@@ -13,8 +13,8 @@ pub(super) fn damaged(row: &Item, attribute: &str) -> Error {
     let key = |name: &str| row.get(name).and_then(AttributeValue::as_s).unwrap_or("?");
     Error::internal(format!(
         "The row with pk `{}` and sk `{}` of the table {TABLE} is damaged: its attribute `{attribute}` is missing or \
-         cannot be read. Restore the database from a backup; until then the route does not go on, so that no change is \
-         lost or delivered twice",
+         cannot be read. Restore the database from a backup; until then the route stops, so that no change is lost \
+         or delivered twice",
         key("pk"),
         key("sk"),
     ))

@@ -124,7 +124,7 @@ impl Builder<'_, '_, '_> {
             self.problems.error(
                 head.at,
                 format!("{what} is identified by everything that identifies a row, so each row would be its own head"),
-                "leave out of its key what tells the rows of a group apart",
+                "leave out of its key what distinguishes the rows of a group",
             );
         }
     }

@@ -444,10 +444,10 @@ pub(super) fn succeed(
     Ok(previous)
 }
 
-/// Who comes after a row that is the newest no more.
+/// Which row is the newest after the previous newest row.
 pub(super) enum Successor {
     Row(At),
-    Nobody,
+    NoRow,
     Unknown,
 }
 
@@ -481,7 +481,7 @@ fn fall_back(
             }
             .into());
         }
-        Successor::Nobody | Successor::Unknown => ledger.remove(at),
+        Successor::NoRow | Successor::Unknown => ledger.remove(at),
     }
     Ok(())
 }
@@ -504,7 +504,7 @@ fn newest_of_group(
             newest = Some((at, item));
         }
     }
-    Ok(newest.map_or(Successor::Nobody, |(at, _)| Successor::Row(at)))
+    Ok(newest.map_or(Successor::NoRow, |(at, _)| Successor::Row(at)))
 }
 
 /// The row before, if what the head remembers identifies it.

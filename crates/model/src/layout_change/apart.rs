@@ -49,7 +49,7 @@ fn of_layouts(both: Both<'_>, other: &Entity) -> Option<Hindrance> {
         shown_templates(other),
     );
     let help = "begin the present key with a text of its own; or narrow what the former key is made of with `chars`, \
-                `length` or `one_of`, in a version of its own before this one";
+                `length` or `one_of`, in a separate version before this one";
     Some(Hindrance::new(both.own, message, help))
 }
 
@@ -63,7 +63,7 @@ fn of_one_that_is_gone(both: Both<'_>, gone: &Entity) -> Option<Hindrance> {
         gone.name
     );
     let help = format!(
-        "give it keys of another shape; or take `{}` out of the model in a version of its own before this one",
+        "give it keys of another shape; or take `{}` out of the model in a separate version before this one",
         gone.name
     );
     Some(Hindrance::new(both.own, message, help))

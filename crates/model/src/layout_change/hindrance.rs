@@ -73,7 +73,7 @@ pub(super) fn of_keys(both: Both<'_>, pair: &Pair) -> Vec<Hindrance> {
     let lost = lost(both, pair);
     if !lost.is_empty() {
         let message = format!(
-            "had the key {} and has the key {}, which does not say {}: where a row lay could not be told",
+            "had the key {} and has the key {}, which does not say {}: the old key of a row could not be computed",
             shown_templates(both.former),
             shown_templates(both.own),
             listed(lost.iter().copied())
@@ -149,8 +149,8 @@ fn way_out(own: &Entity, lost: &[&str]) -> String {
     let names = listed(lost.iter().copied());
     if let Role::Entry { .. } = own.role {
         return format!(
-            "use {names} in the present key, too; or give the entries another name, so that they are made anew, in a \
-             version of its own before this one: `trestle model apply FILE --fill`"
+            "use {names} in the present key, too; or give the entries another name, so that they are created again, in \
+             a separate version before this one: `trestle model apply FILE --fill`"
         );
     }
     format!(

@@ -30,7 +30,7 @@ const FIGURES: [Figure; 4] = [
     (
         "migration_double_reads_total",
         "counter",
-        "Reads that looked into former places; no more of them once a migration is verified.",
+        "Reads that also looked under old keys; none once a migration is verified.",
         |m| m.double_reads,
     ),
 ];

@@ -92,7 +92,7 @@ pub(crate) fn render(running: &[ReindexReport]) -> String {
     page.head(
         "reindex_held_up",
         "gauge",
-        "1 while a reindex cannot go on and is tried again, 0 otherwise.",
+        "1 while a reindex cannot continue and is retried, 0 otherwise.",
     );
     for ReindexReport { status, error } in running {
         let is_held_up = f64::from(u8::from(error.is_some()));

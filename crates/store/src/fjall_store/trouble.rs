@@ -41,8 +41,8 @@ impl Trouble {
     /// What those are told who come meanwhile.
     pub(super) fn error(&self) -> StoreError {
         let message = format!(
-            "the store takes no writes for now because one failed: {}. Reads go on. Free space or repair the disk; \
-             writes go on by themselves then",
+            "the store refuses writes because one failed: {}. Reads still work. Free space or repair the disk; \
+             writes then resume automatically",
             self.reason
         );
         StoreError::new(ErrorKind::Stopped, message)

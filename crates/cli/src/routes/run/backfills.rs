@@ -12,18 +12,18 @@ use trestle_remote::Remote;
 /// Flags of `trestle routes run` about backfills: which begin and which end at its start.
 #[derive(Debug, Args)]
 pub(super) struct StartBackfillFlags {
-    /// Give every row that this route takes to its target, in order with the changes; one that is running goes on. May be
+    /// Deliver every row that this route takes to its target, in order with the changes; a running backfill continues. May be
     /// given more than once
     #[arg(long = "backfill", value_name = "ROUTE")]
     begun: Vec<String>,
-    /// The most rows in a second of a backfill that begins; no limit unless given
+    /// Maximum of rows per second of a new backfill; no limit unless given
     #[arg(long = "backfill-rate", value_name = "ROWS", requires = "begun",
           value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
     /// End the backfill of this route that is running; may be given more than once
     #[arg(long = "cancel-backfill", value_name = "ROUTE", conflicts_with = "begun")]
     cancelled: Vec<String>,
-    /// How long after a write its record may appear in the stream; rows of a backfill wait so long
+    /// How long after a write its record may appear in the stream; rows of a backfill wait for this time
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = super::duration)]
     stream_delay: Duration,
 }

@@ -34,7 +34,7 @@ fn line(status: &RouteStatus) -> String {
         let (route, state) = (&status.route, status.state.name());
         let until = match hold.destinations {
             None => "until its target answers",
-            Some(_) => "until all destinations answer; the others go on",
+            Some(_) => "until all destinations answer; the others continue",
         };
         return format!("{route}: {state} since {since}Z, {until}");
     }

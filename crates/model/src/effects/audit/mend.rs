@@ -214,7 +214,7 @@ fn successor(
     let Some(group) = &step.group else {
         return Ok(match head::remembered_row(ledger, step, of, head)? {
             Successor::Row(at) => Some(at),
-            Successor::Nobody | Successor::Unknown => None,
+            Successor::NoRow | Successor::Unknown => None,
         });
     };
     // The key says which group it is, whatever the head itself says.

@@ -142,7 +142,7 @@ fn a_place_where_rows_of_a_lost_entity_may_lie_is_shown() {
         &version("x#{a}", "y", AB, lost),
         &version("z#{a}", "y", AB, ""),
         "was a key of entity `lost`, which is no longer in the model",
-        "take `lost` out of the model in a version of its own",
+        "take `lost` out of the model in a separate version",
     );
     layout_change(&version("x#{a}", "y", AB, lost), &version("w#{a}", "y", AB, ""));
 }

@@ -172,7 +172,7 @@ fn versions_that_cannot_be_told_apart_are_hindrances_with_a_way_out() {
             "{plan}"
         );
     }
-    // The customer is gone from the key: where a row lay could not be told.
+    // The customer is gone from the key: the old key of a row could not be computed.
     let lost = SHOP.replace("pk = \"customer#{customer}\"", "pk = \"all\"");
     let plan = planned(&shop, &lost);
     assert!(plan.is_refused(), "{plan}");

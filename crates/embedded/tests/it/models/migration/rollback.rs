@@ -181,7 +181,7 @@ fn a_paused_way_back_and_a_migration_that_is_over_name_what_can_be_done() {
     let paused = db.models().pause_migration(None).unwrap();
     assert_eq!(
         paused.next,
-        "`trestle migrate resume shop` goes on with the way back"
+        "`trestle migrate resume shop` continues the rollback"
     );
     db.models().resume_migration(None, None).unwrap();
     assert_eq!(shop.sweep().state, MigrationState::RolledBack);
