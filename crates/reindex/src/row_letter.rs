@@ -109,6 +109,12 @@ impl StateTable {
         Ok((letters?, next))
     }
 
+    /// The dead letter of a row, if there is one.
+    pub(crate) async fn letter(&self, job: &str, row_key: &Item) -> Result<Option<RowLetter>, Error> {
+        let stored = self.get(&letters_of(job), &row_id(row_key)).await?;
+        stored.map(RowLetter::read).transpose()
+    }
+
     /// Whether there are any.
     pub(crate) async fn has_letters(&self, job: &str) -> Result<bool, Error> {
         let (letters, _) = self.page(&letters_of(job), None, Some(1)).await?;

@@ -217,7 +217,7 @@ impl Worker {
             &self.progress,
         )
         .await?;
-        self.note_missing(job, &read.missing, &mut counts).await?;
+        self.note_missing(job, item, &read.missing, &mut counts).await?;
         let may_have_letters = may_be_again || matches!(item.unit, WorkUnit::Keys { .. });
         if may_have_letters && process.state.has_letters(&job.name).await? {
             for key in finished.iter().chain(found_partition(item, &read.missing)) {
@@ -230,10 +230,12 @@ impl Worker {
         })
     }
 
-    /// A row or a partition that was asked for by its key and is not there becomes a dead letter, so that it is named.
+    /// A row or a partition that was asked for by its key and is not there becomes a dead letter, so that it is named. One that was
+    /// there when it was given up has been deleted since, and is a dead letter no more.
     async fn note_missing(
         &self,
         job: &Reindex,
+        item: &WorkItem,
         missing: &[Item],
         counts: &mut RowCounts,
     ) -> Result<(), Error> {
@@ -243,8 +245,18 @@ impl Worker {
                 false => "partition key",
             };
             let reason = format!("table {} has no row with this {what}", job.table);
+            let state = &self.process.state;
+            if item.is_replay() {
+                let former = state.letter(&job.name, key).await?;
+                // If there is none, the page was cut off after this.
+                if former.is_none_or(|former| former.reason != reason) {
+                    state.drop_letter(&job.name, key).await?;
+                    counts.gone += 1;
+                    continue;
+                }
+            }
             let letter = RowLetter::new(key.clone(), None, &reason, 1, self.process.clock.now());
-            self.process.state.add_letter(&job.name, &letter).await?;
+            state.add_letter(&job.name, &letter).await?;
             counts.failed += 1;
         }
         Ok(())

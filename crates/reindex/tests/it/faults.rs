@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use trestle_api::{Database, Error, ErrorKind, Request, ResponseFuture};
 use trestle_engine::Engine;
 use trestle_item::AttributeValue;
+use trestle_reindex::{ReindexScope, RowLetter, StartReindex};
 
 use crate::support::{TABLE, VERSION, World, to_version};
 
@@ -98,6 +99,74 @@ async fn a_bad_row_is_tried_alone_and_becomes_a_dead_letter_with_its_reason_and_
         assert_eq!(world.at_version(version), 100);
         assert_eq!(reindexer.status(name).await.unwrap().dead_letters, 0);
     }
+}
+
+#[tokio::test]
+async fn failed_rows_in_a_status_are_those_that_no_replay_has_done() {
+    let world = World::new();
+    world.fill(20);
+    let faulty = Arc::new(Faulty::new(&world));
+    let forever = (u32::MAX, ErrorKind::Validation);
+    for row in ["w00004", "w00005"] {
+        faulty.bad.lock().insert(row.to_owned(), forever);
+    }
+    let reindexer = world.reindexer_over(faulty.clone());
+    reindexer.start(to_version("one", 7)).await.unwrap();
+    reindexer.work("one").await.unwrap();
+    for (good, left) in [(None, 2), (Some("w00004"), 1), (Some("w00005"), 0)] {
+        if let Some(good) = good {
+            faulty.bad.lock().remove(good);
+        }
+        reindexer.replay("one").await.unwrap();
+        reindexer.work("one").await.unwrap();
+        let status = reindexer.status("one").await.unwrap();
+        assert_eq!((status.counts.failed, status.dead_letters), (left, left));
+        assert_eq!((status.counts.read, status.counts.done), (20, 20 - left));
+    }
+}
+
+#[tokio::test]
+async fn a_dead_letter_whose_row_was_deleted_is_gone_after_a_replay_and_one_that_never_had_a_row_stays() {
+    let world = World::new();
+    world.fill(20);
+    let faulty = Arc::new(Faulty::new(&world));
+    let forever = (u32::MAX, ErrorKind::Validation);
+    faulty.bad.lock().insert("w00004".to_owned(), forever);
+    let reindexer = world.reindexer_over(faulty);
+    let ids = ["w00003", "w00004", "nowhere"].map(|pk| format!(r#"{{"pk":"{pk}","sk":"a"}}"#));
+    let some = StartReindex {
+        scope: ReindexScope::Ids(ids.into()),
+        ..to_version("one", 7)
+    };
+    reindexer.start(some).await.unwrap();
+    reindexer.work("one").await.unwrap();
+    assert_eq!(reindexer.status("one").await.unwrap().dead_letters, 2);
+    world.delete("w00004", "a");
+    reindexer.replay("one").await.unwrap();
+    reindexer.work("one").await.unwrap();
+    let (letters, _) = reindexer.dead_letters("one", None).await.unwrap();
+    let ids: Vec<String> = letters.iter().map(RowLetter::id).collect();
+    assert_eq!(ids, [r#"{"pk":"nowhere","sk":"a"}"#]);
+    let counts = reindexer.status("one").await.unwrap().counts;
+    assert_eq!((counts.done, counts.gone, counts.failed), (1, 1, 1));
+}
+
+#[tokio::test]
+async fn rows_that_are_sent_again_wait_and_are_not_counted_twice_in_percent() {
+    let world = World::new();
+    world.fill(20);
+    let reindexer = world.reindexer();
+    reindexer.start(to_version("one", 7)).await.unwrap();
+    reindexer.work("one").await.unwrap();
+    let ids: Vec<String> = (0..5)
+        .map(|n| format!(r#"{{"pk":"w{n:05}","sk":"a"}}"#))
+        .collect();
+    world.fill(5);
+    reindexer.resend("one", &ids).await.unwrap();
+    let status = reindexer.status("one").await.unwrap();
+    assert_eq!((status.rows, status.waiting, status.percent), (20, 5, 75.0));
+    reindexer.work("one").await.unwrap();
+    assert_eq!(reindexer.status("one").await.unwrap().percent, 100.0);
 }
 
 #[tokio::test]
