@@ -130,17 +130,15 @@ impl Worker {
     /// Does the pages of an item, one after the other.
     async fn pages(&self, item: &mut WorkItem) -> Result<Left, ReindexError> {
         let mut heat = Heat::default();
-        let mut may_be_again = true;
         loop {
             let job = self.process.state.job(&self.process.name).await?.job;
             if job.state != ReindexState::Running {
                 return Ok(Left::Stopped);
             }
-            let page = self.page(&job, item, may_be_again);
+            let page = self.page(&job, item);
             let Some(next) = self.keep_lease(&item.id, page).await? else {
                 return Ok(Left::TakenOver);
             };
-            may_be_again = false;
             item.counts += next.counts;
             item.is_done = next.position.is_none();
             item.position = next.position;
@@ -186,9 +184,9 @@ impl Worker {
         }
     }
 
-    /// Reads a page and does its rows. The first page after a claim may be done again: another worker may have been at it when
-    /// its process ended, and may have given rows up that succeed now.
-    async fn page(&self, job: &Reindex, item: &WorkItem, may_be_again: bool) -> Result<PageDone, Error> {
+    /// Reads a page and does its rows. Rows of it may have been done before: another worker may have been at them when its process
+    /// ended, and may have given rows up that succeed now.
+    async fn page(&self, job: &Reindex, item: &WorkItem) -> Result<PageDone, Error> {
         let process = &*self.process;
         let mut counts = RowCounts::default();
         *self.progress.lock() = PageProgress::default();
@@ -218,12 +216,8 @@ impl Worker {
         )
         .await?;
         self.note_missing(job, item, &read.missing, &mut counts).await?;
-        let may_have_letters = may_be_again || matches!(item.unit, WorkUnit::Keys { .. });
-        if may_have_letters && process.state.has_letters(&job.name).await? {
-            for key in finished.iter().chain(found_partition(item, &read.missing)) {
-                process.state.drop_letter(&job.name, key).await?;
-            }
-        }
+        let come_to_an_end = finished.iter().chain(found_partition(item, &read.missing));
+        process.state.drop_letters(&job.name, come_to_an_end).await?;
         Ok(PageDone {
             counts,
             position: read.next,

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use trestle_api::{Database, Error, ErrorKind, Request, ResponseFuture};
 use trestle_engine::Engine;
 use trestle_item::AttributeValue;
-use trestle_reindex::{ReindexScope, RowLetter, StartReindex};
+use trestle_reindex::{ReindexScope, Reindexer, RowLetter, StartReindex};
 
 use crate::support::{TABLE, VERSION, World, to_version};
 
@@ -256,25 +256,29 @@ impl Database for CutOff {
     }
 }
 
-#[tokio::test]
-async fn a_row_given_up_on_a_page_that_is_done_again_is_no_dead_letter_once_it_succeeds() {
-    let world = World::new();
+/// Starts to work on 20 rows, and is killed when it has given up a row that is good afterwards. What the next process is.
+async fn killed_at_a_dead_letter(world: &World, asked: StartReindex) -> Reindexer {
     world.fill(20);
-    let faulty = Faulty::new(&world);
+    let faulty = Faulty::new(world);
     let forever = (u32::MAX, ErrorKind::Validation);
     faulty.bad.lock().insert("w00004".to_owned(), forever);
     let is_cut = false.into();
     let cut_off = Arc::new(CutOff { faulty, is_cut });
     let killed = world.reindexer_at(cut_off).of_opening("killed");
-    killed.start(to_version("one", 7)).await.unwrap();
+    killed.start(asked).await.unwrap();
     let work = tokio::time::timeout(std::time::Duration::from_secs(1), killed.work("one"));
     assert!(work.await.is_err(), "it was cut off");
-
-    // The row is good now.
     let next = world
         .reindexer_at(Arc::new(world.engine.clone()))
         .of_opening("next");
     assert_eq!(next.status("one").await.unwrap().dead_letters, 1);
+    next
+}
+
+#[tokio::test]
+async fn a_row_given_up_on_a_page_that_is_done_again_is_no_dead_letter_once_it_succeeds() {
+    let world = World::new();
+    let next = killed_at_a_dead_letter(&world, to_version("one", 7)).await;
     next.work("one").await.unwrap();
     assert_eq!(world.at_version(7), 20);
     let status = next.status("one").await.unwrap();
@@ -282,4 +286,22 @@ async fn a_row_given_up_on_a_page_that_is_done_again_is_no_dead_letter_once_it_s
         (status.dead_letters, status.gaps, status.counts.failed),
         (0, 0, 0)
     );
+}
+
+#[tokio::test]
+async fn it_is_none_either_if_rows_that_were_inserted_move_it_to_a_later_page() {
+    let world = World::new();
+    let in_small_pages = StartReindex {
+        page_rows: 5,
+        workers: 1,
+        ..to_version("one", 7)
+    };
+    let next = killed_at_a_dead_letter(&world, in_small_pages).await;
+    for number in 100..400 {
+        world.put(&format!("w{number:05}"), "a", &[]);
+    }
+    next.work("one").await.unwrap();
+    let row = world.get("w00004", "a").unwrap();
+    assert_eq!(row.get(VERSION), Some(&7_u64.into()));
+    assert_eq!(next.status("one").await.unwrap().dead_letters, 0);
 }
