@@ -148,7 +148,7 @@ pub(crate) async fn run(app: &Arc<Catalogue>, copies: usize, out: &mut impl Writ
     app.add_pipeline("first", 1, to.clone()).await?;
     let mut records = samples.fill(app, copies).await?;
     app.settle().await?;
-    app.serve_from(CATALOGUE, "first").await?;
+    app.serve_from(CATALOGUE, "first", true).await?;
     writeln!(out, "1. {records} records of five sources were written.")?;
     writeln!(out, "   Version 1 of the transformers made a work of each.")?;
     let mut missing = print(app, "first", records, out).await?;
@@ -177,7 +177,7 @@ pub(crate) async fn run(app: &Arc<Catalogue>, copies: usize, out: &mut impl Writ
             "   Meanwhile {changed} records changed, {inserted} were inserted, {withdrawn} withdrawn."
         )?;
         missing += print(app, name, records, out).await?;
-        app.serve_from(CATALOGUE, name).await?;
+        app.serve_from(CATALOGUE, name, true).await?;
         let serving = app.serving(CATALOGUE).await?;
         let found = serving.index.search("epidemiology", None, 1, 0)?.0;
         writeln!(

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::json;
 use trestle::app::{Loopback, shown, site};
 use trestle::queue::Message;
+use trestle::typed::NotOneOf;
 
 use crate::source::Source;
 use crate::{Catalogue, Error, NewReindex, RecordFacts, Result, jobs};
@@ -85,6 +86,13 @@ struct NewPipeline {
     destinations: BTreeSet<String>,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SwitchOver {
+    #[serde(default)]
+    force: bool,
+}
+
 fn catalogue() -> BTreeSet<String> {
     BTreeSet::from([CATALOGUE.to_owned()])
 }
@@ -107,22 +115,29 @@ async fn work(State(app): App, Path(id): Path<String>) -> Answer {
     shown(found.ok_or_else(|| Error::not_found(format!("work {id}")))?)
 }
 
-async fn get_record(State(app): App, Path((source, id)): Path<(Source, String)>) -> Answer {
-    shown(app.record(source, &id).await?)
+/// The source that a path names.
+fn source_in(path: &str) -> Result<Source> {
+    let unknown = |unknown: NotOneOf| Error::NotFound(unknown.to_string());
+    path.parse().map_err(unknown)
+}
+
+async fn get_record(State(app): App, Path((source, id)): Path<(String, String)>) -> Answer {
+    shown(app.record(source_in(&source)?, &id).await?)
 }
 
 /// The payload is the body; what the source says besides stands in the query.
 async fn put_record(
     State(app): App,
-    Path((source, id)): Path<(Source, String)>,
+    Path((source, id)): Path<(String, String)>,
     Query(facts): Query<RecordFacts>,
     payload: Bytes,
 ) -> Answer {
+    let source = source_in(&source)?;
     shown(app.put_record(source, &id, facts, payload.to_vec()).await?)
 }
 
-async fn withdraw_record(State(app): App, Path((source, id)): Path<(Source, String)>) -> Answer {
-    shown(app.withdraw(source, &id).await?)
+async fn withdraw_record(State(app): App, Path((source, id)): Path<(String, String)>) -> Answer {
+    shown(app.withdraw(source_in(&source)?, &id).await?)
 }
 
 async fn pipelines(State(app): App) -> Answer {
@@ -148,9 +163,9 @@ async fn resend(State(app): App, Path(name): Path<String>) -> Answer {
     shown(json!({ "sent": app.resend(&name).await? }))
 }
 
-async fn switch_over(State(app): App, Path(name): Path<String>) -> Answer {
-    app.serve_from(CATALOGUE, &name).await?;
-    Ok(StatusCode::NO_CONTENT.into_response())
+async fn switch_over(State(app): App, Path(name): Path<String>, Query(how): Query<SwitchOver>) -> Answer {
+    let warnings = app.serve_from(CATALOGUE, &name, how.force).await?;
+    shown(json!({ "warnings": warnings }))
 }
 
 async fn runs(State(app): App) -> Answer {

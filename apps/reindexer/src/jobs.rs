@@ -93,19 +93,25 @@ pub struct Started {
     pub warnings: Vec<String>,
 }
 
+/// Refuses what is doubtful, unless it is forced; then it is a warning.
+pub(crate) fn warned(force: bool, doubt: String, way_out: &str) -> Result<Vec<String>> {
+    if !force {
+        return Err(Error::Conflict(format!("{doubt}: {way_out}")));
+    }
+    tracing::warn!("{doubt}; going on as told");
+    Ok(vec![doubt])
+}
+
 impl Catalogue {
     /// Starts a reindex of one or more sources, after the checks. Miro is always last.
     pub async fn start_reindex(&self, asked: &NewReindex) -> Result<Started> {
         let (jobs, parameters) = (asked.jobs()?, asked.parameters()?);
         let mut started = Started::default();
         if self.listeners(&asked.destination).await.is_empty() {
-            let silence = format!("nothing listens to {}", asked.destination);
-            if !asked.force {
-                let way_out = "add a pipeline that does, or use --force";
-                return Err(Error::Conflict(format!("{silence}: {way_out}")));
-            }
-            tracing::warn!("{silence}; going on as told");
-            started.warnings = vec![format!("{silence}: what is sent there is lost")];
+            let to = &asked.destination;
+            let silence = format!("nothing listens to {to}, so that what is sent there is lost");
+            let way_out = "add a pipeline that does, or use --force";
+            started.warnings = warned(asked.force, silence, way_out)?;
         }
         for job in jobs {
             let run = format!("{}--{}", job.job_config_id, trestle::ids::uuid());

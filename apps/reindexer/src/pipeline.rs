@@ -13,7 +13,7 @@ use trestle::queue::{self, Job, NewMessage, Workers};
 use trestle::typed::Held as _;
 
 use crate::index::SearchIndex;
-use crate::jobs::{DESTINATIONS, jobs};
+use crate::jobs::{DESTINATIONS, jobs, warned};
 use crate::model::{self, NewPipeline, NewServing, NewWork, Record, ServingKey, WorkKey};
 use crate::source::{Source, SourcePayload};
 use crate::transform::{TRANSFORMERS, Work, transform};
@@ -25,6 +25,8 @@ pub(crate) const RECEIVES_MAX: u32 = 8;
 const TRANSFORMS_MAX: usize = 100;
 /// Works put into the index at once: they share a commit.
 const INGESTS_MAX: usize = 2_000;
+/// Missing records that a refused switch names.
+const MISSING_NAMED: usize = 10;
 
 /// A pipeline at work.
 pub struct Pipeline {
@@ -162,18 +164,29 @@ impl Catalogue {
         all.values().filter(listens).cloned().collect()
     }
 
-    /// Searches of a destination are answered by this pipeline from now on.
-    pub async fn serve_from(&self, destination: &str, name: &str) -> Result<()> {
-        if !self.pipeline(name).await?.row.destinations.contains(destination) {
+    /// Searches of a destination are answered by this pipeline from now on. If it lacks records, that is refused, unless it is
+    /// forced; then it is a warning.
+    pub async fn serve_from(&self, destination: &str, name: &str, force: bool) -> Result<Vec<String>> {
+        let new = self.pipeline(name).await?;
+        if !new.row.destinations.contains(destination) {
             let reason = format!("pipeline {name} does not listen to {destination}");
             return Err(Error::Invalid(reason));
         }
-        let (destination, pipeline) = (destination.to_owned(), name.to_owned());
+        let mut warnings = Vec::new();
+        let (_, missing) = self.status(name).await?;
+        if !missing.is_empty() {
+            let first = missing.iter().take(MISSING_NAMED).map(|record| &*record.id);
+            let (count, first) = (missing.len(), first.collect::<Vec<_>>().join(", "));
+            let gaps = format!("pipeline {name} lacks {count} records, first {first}");
+            let way_out = format!("reindex, or POST /pipelines/{name}/resend, or go on with ?force=true");
+            warnings = warned(force, gaps, &way_out)?;
+        }
         let serving = NewServing {
-            destination,
-            pipeline,
+            destination: destination.to_owned(),
+            pipeline: name.to_owned(),
         };
-        Ok(self.db.put(&serving).await?)
+        self.db.put(&serving).await?;
+        Ok(warnings)
     }
 
     /// The pipeline that answers the searches of a destination.

@@ -4,10 +4,11 @@
 //! script → one message for each run → the database's reindexer → rows → route of the job → pipelines
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use trestle::Item;
-use trestle::queue::Job;
+use trestle::queue::{Job, NewMessage};
 use trestle::reindex::{ReindexError, ReindexScope, StartReindex};
 
 use crate::jobs::job;
@@ -17,6 +18,8 @@ use crate::{Catalogue, Result};
 
 /// The queue of runs.
 pub(crate) const QUEUE: &str = "reindex-worker-jobs";
+/// Before a message looks again whether the table is free.
+const BUSY_WAIT: Duration = Duration::from_secs(1);
 
 /// A message to the reindex worker, as the original has it; and the run that it is about.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -70,10 +73,20 @@ impl Parameters {
 impl Catalogue {
     /// Sends the records of a run. One that was cut off goes on at the pages where it was. If its start was cut off, the
     /// database finishes it, or has forgotten it when this message comes again.
+    ///
+    /// *Invariant*: while a run has the table, no message of a run uses up its receives. Only a kill leaves the table to a run
+    /// whose message is not here. Then this message goes on with that run, and one that came before is sent anew.
     pub(crate) async fn send_run(self: Arc<Self>, message: Job<ReindexJob>) -> Result<()> {
-        let asked = message.body;
+        let mut asked = message.body;
         let source = job(&asked.job_config_id)?.source;
-        let run = asked.run.unwrap_or(message.id);
+        let run = asked.run.get_or_insert(message.id).clone();
+        if let Some(begun) = self.reindexer.of_table(TABLE).await?
+            && (message.receives > 1 || begun.name != run && !self.finish(&begun.name).await)
+        {
+            let anew = NewMessage::job(&asked)?.after(BUSY_WAIT);
+            self.queues.send(QUEUE, anew).await?;
+            return Ok(());
+        }
         if let Err(ReindexError::Unknown(_)) = self.reindexer.get(&run).await {
             let start = StartReindex {
                 name: Some(run.clone()),
@@ -86,5 +99,14 @@ impl Catalogue {
         }
         self.reindexer.work(&run).await?;
         Ok(())
+    }
+
+    /// Goes on with a run that a kill cut off; whether it is over then.
+    async fn finish(&self, run: &str) -> bool {
+        let worked = self.reindexer.work(run).await;
+        if let Err(error) = &worked {
+            tracing::warn!(%error, "run {run} has the table and cannot go on");
+        }
+        worked.is_ok_and(|job| job.state.is_over())
     }
 }

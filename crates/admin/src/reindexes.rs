@@ -264,7 +264,7 @@ pub struct ListReindexGaps {
     /// Where the page before ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// How many, about: 1,000 unless said, 10,000 at most.
+    /// How many at most: 1,000 unless said, 10,000 at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }

@@ -18,7 +18,8 @@ pub struct RowCounts {
     pub gone: u64,
     /// Rows of other entities than those asked for.
     pub left_out: u64,
-    /// Rows that became dead letters.
+    /// Rows that became dead letters, but for those that a replay has done since. Dropping dead letters and sending rows again
+    /// change nothing here.
     pub failed: u64,
     /// Attempts after the first one, also those of the client of a remote endpoint.
     pub retries: u64,

@@ -41,9 +41,32 @@ enum GapPlace {
         item: String,
         position: Option<Item>,
         read: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        named: Option<String>,
     },
     /// In the dead letters, behind one.
-    Letters { after: Option<String> },
+    Letters {
+        after: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        named: Option<String>,
+    },
+}
+
+impl GapPlace {
+    /// The same page, behind the row with this id.
+    fn behind(mut self, id: String) -> Self {
+        match &mut self {
+            Self::Rows { named, .. } | Self::Letters { named, .. } => *named = Some(id),
+        }
+        self
+    }
+}
+
+/// The rows of a page behind the last one that was named; all of them if it is not there any more.
+fn unnamed<'r, T>(rows: &'r [T], named: Option<&str>, id: impl Fn(&T) -> Option<String>) -> &'r [T] {
+    let is_last = |row: &T| named.is_some() && id(row).as_deref() == named;
+    let behind = rows.iter().position(is_last).map(|last| last + 1);
+    rows.get(behind.unwrap_or(0)..).unwrap_or_default()
 }
 
 /// A page of the search: ids that may be gaps, rows that were looked at, and where it goes on.
@@ -54,8 +77,7 @@ struct Found {
 }
 
 impl Reindexer {
-    /// Names rows that the destination does not have, as [`Reindexer::gaps`] does, and stops at the first page of rows with which
-    /// there are `limit` of them. `after` is what the page before gave as `next`.
+    /// Names rows that the destination does not have, as [`Reindexer::gaps`] does, `limit` of them at most. `after` is what the page before gave as `next`.
     pub async fn gap_page(
         &self,
         name: &str,
@@ -97,7 +119,7 @@ impl Reindexer {
                 ids.retain(|id| unknown.contains(id));
             }
         }
-        cut(pages, place, limit)
+        cut(pages, place, limit.max(1))
     }
 
     /// The ids that the destination does not have, out of these.
@@ -126,7 +148,7 @@ impl Reindexer {
     }
 }
 
-/// As many pages as have the ids that were asked for.
+/// As many ids as were asked for. A page of rows that has more of them goes on behind the last one that is given.
 fn cut(
     pages: Vec<(GapPlace, Vec<String>)>,
     behind: Option<GapPlace>,
@@ -135,11 +157,20 @@ fn cut(
     let mut ids = Vec::new();
     let mut next = behind;
     for (at, found) in pages {
-        if ids.len() >= limit {
-            next = Some(at);
+        let room = limit - ids.len();
+        let last = match room {
+            0 => None,
+            room => found.get(room - 1).cloned(),
+        };
+        let is_cut = found.len() > room;
+        ids.extend(found.into_iter().take(room));
+        if is_cut {
+            next = Some(match last {
+                Some(last) => at.behind(last),
+                None => at,
+            });
             break;
         }
-        ids.extend(found);
     }
     let next = next.map(|place| serde_json::to_string(&place)).transpose();
     let next = next.map_err(|error| ReindexError::defect(format!("a place is no JSON: {error}")))?;
@@ -178,7 +209,12 @@ impl Search<'_> {
 
     async fn page(&self, at: &GapPlace) -> Result<Found, ReindexError> {
         match at {
-            GapPlace::Rows { item, position, read } => {
+            GapPlace::Rows {
+                item,
+                position,
+                read,
+                named,
+            } => {
                 let item = self.item(item).await?;
                 let item = item.map(|mut item| {
                     item.position.clone_from(position);
@@ -186,17 +222,17 @@ impl Search<'_> {
                     item
                 });
                 match item {
-                    Some(item) => self.rows(item).await,
+                    Some(item) => self.rows(item, named.as_deref()).await,
                     None => Err(ReindexError::refused(
                         "the work item of `after` is gone; begin again",
                     )),
                 }
             }
-            GapPlace::Letters { after } => self.letters(after.as_deref()).await,
+            GapPlace::Letters { after, named } => self.letters(after.as_deref(), named.as_deref()).await,
         }
     }
 
-    async fn rows(&self, item: WorkItem) -> Result<Found, ReindexError> {
+    async fn rows(&self, item: WorkItem, named: Option<&str>) -> Result<Found, ReindexError> {
         let setup = &self.reindexer.setup;
         let pause = RetryPause {
             clock: Arc::clone(&setup.clock),
@@ -206,12 +242,12 @@ impl Search<'_> {
         let read =
             page::read_with_versions(&*setup.database, self.job, self.typer.as_ref(), &item, &pause).await?;
         let mut ids = Vec::new();
-        for row in &read.rows {
+        let id = |row: &Item| self.job.key_in(row).as_ref().map(id_of_key);
+        for row in unnamed(&read.rows, named, id) {
             if wants(self.job, self.typer.as_ref(), row) && self.is_gap(row) {
-                let key = self.job.key_in(row);
                 let missing =
                     || Error::defect(format!("a row of table {} came without its key", self.job.table));
-                ids.push(id_of_key(&key.ok_or_else(missing)?));
+                ids.push(id(row).ok_or_else(missing)?);
             }
         }
         let next = match read.next {
@@ -219,6 +255,7 @@ impl Search<'_> {
                 position: Some(position),
                 read: item.counts.read + read.looked_at,
                 item: item.id,
+                named: None,
             }),
             None => self.behind(Some(&item.id)).await?,
         };
@@ -233,17 +270,20 @@ impl Search<'_> {
         !self.is_of_itself || !is_at_version(self.job, row)
     }
 
-    async fn letters(&self, after: Option<&str>) -> Result<Found, ReindexError> {
+    async fn letters(&self, after: Option<&str>, named: Option<&str>) -> Result<Found, ReindexError> {
         let state = &self.reindexer.state;
         let (letters, next) = state.letters(&self.job.name, after, None).await?;
         let looked_at = letters.len() as u64;
-        let letters = letters
+        let letters = unnamed(&letters, named, |letter| Some(letter.id()))
             .iter()
             .filter(|letter| self.is_sent() || letter.row.is_none());
         Ok(Found {
             ids: letters.map(RowLetter::id).collect(),
             looked_at,
-            next: next.map(|after| GapPlace::Letters { after: Some(after) }),
+            next: next.map(|after| GapPlace::Letters {
+                after: Some(after),
+                named: None,
+            }),
         })
     }
 
@@ -259,8 +299,12 @@ impl Search<'_> {
                 read: item.counts.read,
                 position: item.position,
                 item: item.id,
+                named: None,
             }),
-            None => self.has_letters().then_some(GapPlace::Letters { after: None }),
+            None => self.has_letters().then_some(GapPlace::Letters {
+                after: None,
+                named: None,
+            }),
         })
     }
 

@@ -218,8 +218,17 @@ async fn by_keys(
         backoff.wait(rounds).await;
         rounds += 1;
     }
-    let found: Vec<Item> = read.rows.iter().filter_map(|row| job.key_in(row)).collect();
-    read.missing = keys.into_iter().filter(|key| !found.contains(key)).collect();
+    // A batch answers in any order.
+    let mut found: Vec<(Option<Item>, Item)> = std::mem::take(&mut read.rows)
+        .into_iter()
+        .map(|row| (job.key_in(&row), row))
+        .collect();
+    for key in keys {
+        match found.iter().position(|(of, _)| of.as_ref() == Some(&key)) {
+            Some(at) => read.rows.push(found.swap_remove(at).1),
+            None => read.missing.push(key),
+        }
+    }
     Ok(read)
 }
 

@@ -203,6 +203,13 @@ impl Reindexer {
         Ok(self.state.jobs_page(after, Some(limit)).await?)
     }
 
+    /// The one that has a table: it is being started, running or paused, and no other can be started there.
+    pub async fn of_table(&self, table: &str) -> Result<Option<Reindex>, ReindexError> {
+        let jobs = self.state.jobs_on_tables().await?;
+        let has_it = |job: &Reindex| job.table == table && !job.state.is_over();
+        Ok(jobs.into_iter().find(has_it))
+    }
+
     /// Those that workers go on with: at most one of each table.
     pub async fn running(&self) -> Result<Vec<Reindex>, ReindexError> {
         let jobs = self.state.jobs_on_tables().await?;

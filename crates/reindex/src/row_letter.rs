@@ -1,5 +1,7 @@
 //! Rows that were given up, with the reason.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use trestle_api::Error;
 use trestle_env::Timestamp;
@@ -7,6 +9,7 @@ use trestle_item::{AttributeValue, Item, codec, key as key_bytes, size};
 
 use crate::plan::id_of_key;
 use crate::state_table::{StateTable, key, number, text};
+use crate::work_item::KEYS_MAX;
 
 /// A row that was given up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -109,10 +112,31 @@ impl StateTable {
         Ok((letters?, next))
     }
 
-    /// Whether there are any.
-    pub(crate) async fn has_letters(&self, job: &str) -> Result<bool, Error> {
-        let (letters, _) = self.page(&letters_of(job), None, Some(1)).await?;
-        Ok(!letters.is_empty())
+    /// The dead letter of a row, if there is one.
+    pub(crate) async fn letter(&self, job: &str, row_key: &Item) -> Result<Option<RowLetter>, Error> {
+        let stored = self.get(&letters_of(job), &row_id(row_key)).await?;
+        stored.map(RowLetter::read).transpose()
+    }
+
+    /// Forgets the dead letters of these rows, as far as there are any.
+    pub(crate) async fn drop_letters(
+        &self,
+        job: &str,
+        row_keys: impl Iterator<Item = &Item>,
+    ) -> Result<(), Error> {
+        let letters = letters_of(job);
+        let (any, _) = self.page(&letters, None, Some(1)).await?;
+        if any.is_empty() {
+            return Ok(());
+        }
+        let ids: BTreeSet<String> = row_keys.map(row_id).collect();
+        let ids: Vec<String> = ids.into_iter().collect();
+        for some in ids.chunks(KEYS_MAX) {
+            for id in self.present(&letters, some).await? {
+                self.delete(&letters, &id).await?;
+            }
+        }
+        Ok(())
     }
 
     /// How many there are.

@@ -16,9 +16,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 use trestle_api::{
-    AttributeDefinition, BillingMode, CreateTable, Database, DatabaseExt, DeleteItem, DescribeTable, Error,
-    ErrorKind, GetItem, KeySchemaElement, KeyType, PutItem, Query, ReturnValue, Select, TableStatus,
-    UpdateItem,
+    AttributeDefinition, BatchGetItem, BillingMode, CreateTable, Database, DatabaseExt, DeleteItem,
+    DescribeTable, Error, ErrorKind, GetItem, KeySchemaElement, KeyType, KeysAndAttributes, PutItem, Query,
+    ReturnValue, Select, TableStatus, UpdateItem,
 };
 use trestle_item::{AttributeValue, Item, ScalarType};
 
@@ -146,6 +146,26 @@ impl StateTable {
             Err(error) if error.kind() == ErrorKind::ResourceNotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// The sort keys, out of these of a partition, that have a row. A batch of them: 100 at most. One that the
+    /// database leaves for later is said to have a row.
+    pub(crate) async fn present(&self, pk: &str, sks: &[String]) -> Result<Vec<String>, Error> {
+        let keys = KeysAndAttributes {
+            keys: sks.iter().map(|sk| key(pk, sk)).collect(),
+            consistent_read: Some(true),
+            projection_expression: Some("sk".to_owned()),
+            ..KeysAndAttributes::default()
+        };
+        let get = BatchGetItem {
+            request_items: [(self.name.clone(), keys)].into(),
+            ..BatchGetItem::default()
+        };
+        let mut found = self.database.batch_get_item(get).await?;
+        let rows = found.responses.remove(&self.name).unwrap_or_default();
+        let left = found.unprocessed_keys.remove(&self.name).unwrap_or_default();
+        let sk = |row: &Item| text(row, "sk").map(str::to_owned);
+        Ok(rows.iter().chain(&left.keys).filter_map(sk).collect())
     }
 
     /// Stores a row, whatever was there.

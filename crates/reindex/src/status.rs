@@ -31,7 +31,7 @@ pub struct ReindexStatus {
     pub dead_letters: u64,
     /// Rows that the destination is known not to have: dead letters and, about, those that are yet to be read.
     pub gaps: u64,
-    /// How much is read, in percent.
+    /// How many of the rows do not wait, in percent.
     pub percent: f64,
     /// Rows in a second, in the work that is under way or was the last: since it was started, resumed, or given rows again. 0 while no
     /// process works on it.
@@ -121,6 +121,8 @@ struct WorkSum {
     again: u64,
     /// Those of them that were read.
     again_read: u64,
+    /// Rows that were counted as failed, and of which a replay came to another end.
+    mended: u64,
     counts: RowCounts,
     held_up: Option<String>,
     workers: Vec<WorkerStatus>,
@@ -148,6 +150,11 @@ impl WorkSum {
             true => {
                 self.again += named.saturating_sub(counts.read);
                 self.again_read += std::mem::take(&mut counts.read);
+                if item.is_replay() {
+                    counts.failed = 0;
+                    // A partition without rows was one dead letter.
+                    self.mended += counts.handled().min(named.max(1));
+                }
             }
             false => self.named += named,
         }
@@ -183,7 +190,10 @@ impl WorkSum {
     }
 
     fn status(self, job: &Reindex, dead_letters: u64, processes: u64, rate: f64) -> ReindexStatus {
-        let counts = self.counts;
+        let counts = RowCounts {
+            failed: self.counts.failed.saturating_sub(self.mended),
+            ..self.counts
+        };
         let is_all_read = self.items > 0 && self.done == self.items;
         let rows = match is_all_read {
             true => counts.read,
@@ -211,7 +221,7 @@ impl WorkSum {
                 (true, _) => 100.0,
                 (false, 0) => 0.0,
                 // It is not done before all are read, however many there turn out to be.
-                (false, rows) => (counts.read as f64 / (rows + self.again) as f64 * 100.0).min(99.9),
+                (false, rows) => (rows.saturating_sub(waiting) as f64 / rows as f64 * 100.0).min(99.9),
             },
             rate,
             seconds_left: is_timed.then(|| (waiting as f64 / rate).ceil() as u64),

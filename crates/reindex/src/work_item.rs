@@ -140,6 +140,11 @@ impl WorkItem {
         self.is_again && self.id.starts_with(RESEND)
     }
 
+    /// Whether its rows were dead letters when it was added.
+    pub(crate) fn is_replay(&self) -> bool {
+        self.is_again && !self.is_resend()
+    }
+
     fn read(row: &Item) -> Result<Self, Error> {
         let id = id_in(row)?;
         Ok(Self {

@@ -130,17 +130,15 @@ impl Worker {
     /// Does the pages of an item, one after the other.
     async fn pages(&self, item: &mut WorkItem) -> Result<Left, ReindexError> {
         let mut heat = Heat::default();
-        let mut may_be_again = true;
         loop {
             let job = self.process.state.job(&self.process.name).await?.job;
             if job.state != ReindexState::Running {
                 return Ok(Left::Stopped);
             }
-            let page = self.page(&job, item, may_be_again);
+            let page = self.page(&job, item);
             let Some(next) = self.keep_lease(&item.id, page).await? else {
                 return Ok(Left::TakenOver);
             };
-            may_be_again = false;
             item.counts += next.counts;
             item.is_done = next.position.is_none();
             item.position = next.position;
@@ -186,9 +184,9 @@ impl Worker {
         }
     }
 
-    /// Reads a page and does its rows. The first page after a claim may be done again: another worker may have been at it when
-    /// its process ended, and may have given rows up that succeed now.
-    async fn page(&self, job: &Reindex, item: &WorkItem, may_be_again: bool) -> Result<PageDone, Error> {
+    /// Reads a page and does its rows. Rows of it may have been done before: another worker may have been at them when its process
+    /// ended, and may have given rows up that succeed now.
+    async fn page(&self, job: &Reindex, item: &WorkItem) -> Result<PageDone, Error> {
         let process = &*self.process;
         let mut counts = RowCounts::default();
         *self.progress.lock() = PageProgress::default();
@@ -217,23 +215,21 @@ impl Worker {
             &self.progress,
         )
         .await?;
-        self.note_missing(job, &read.missing, &mut counts).await?;
-        let may_have_letters = may_be_again || matches!(item.unit, WorkUnit::Keys { .. });
-        if may_have_letters && process.state.has_letters(&job.name).await? {
-            for key in finished.iter().chain(found_partition(item, &read.missing)) {
-                process.state.drop_letter(&job.name, key).await?;
-            }
-        }
+        self.note_missing(job, item, &read.missing, &mut counts).await?;
+        let come_to_an_end = finished.iter().chain(found_partition(item, &read.missing));
+        process.state.drop_letters(&job.name, come_to_an_end).await?;
         Ok(PageDone {
             counts,
             position: read.next,
         })
     }
 
-    /// A row or a partition that was asked for by its key and is not there becomes a dead letter, so that it is named.
+    /// A row or a partition that was asked for by its key and is not there becomes a dead letter, so that it is named. One that was
+    /// there when it was given up has been deleted since, and is a dead letter no more.
     async fn note_missing(
         &self,
         job: &Reindex,
+        item: &WorkItem,
         missing: &[Item],
         counts: &mut RowCounts,
     ) -> Result<(), Error> {
@@ -243,8 +239,18 @@ impl Worker {
                 false => "partition key",
             };
             let reason = format!("table {} has no row with this {what}", job.table);
+            let state = &self.process.state;
+            if item.is_replay() {
+                let former = state.letter(&job.name, key).await?;
+                // If there is none, the page was cut off after this.
+                if former.is_none_or(|former| former.reason != reason) {
+                    state.drop_letter(&job.name, key).await?;
+                    counts.gone += 1;
+                    continue;
+                }
+            }
             let letter = RowLetter::new(key.clone(), None, &reason, 1, self.process.clock.now());
-            self.process.state.add_letter(&job.name, &letter).await?;
+            state.add_letter(&job.name, &letter).await?;
             counts.failed += 1;
         }
         Ok(())

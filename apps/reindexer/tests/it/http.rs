@@ -135,7 +135,7 @@ async fn a_catalogue_is_filled_reindexed_searched_and_mended_over_http() {
     assert_eq!(door.call("get", "/sources/miro/V0000001", &nothing).await.1, row);
     door.world.load(Source::Sierra, 3).await;
     door.world.settle().await;
-    assert_eq!(door.call("post", "/pipelines/one/serve", &nothing).await.0, 204);
+    assert_eq!(door.call("post", "/pipelines/one/serve", &nothing).await.0, 200);
     let (_, found) = door
         .call("get", "/search?query=pharmacists&source=miro", &nothing)
         .await;
@@ -150,6 +150,21 @@ async fn a_catalogue_is_filled_reindexed_searched_and_mended_over_http() {
             .0,
         201
     );
+    let (status, refused) = door.call("post", "/pipelines/two/serve", &nothing).await;
+    let said = refused["error"].as_str().unwrap();
+    assert_eq!(status, 409);
+    for part in ["lacks 4 records", &sierra(0), "V0000001", "?force=true"] {
+        assert!(said.contains(part), "{said}");
+    }
+    let serving = async || door.call("get", "/pipelines", &nothing).await.1["serving"].clone();
+    assert_eq!(serving().await, json!("one"));
+    let (status, forced) = door
+        .call("post", "/pipelines/two/serve?force=true", &nothing)
+        .await;
+    assert_eq!((status, serving().await), (200, json!("two")));
+    let warning = forced["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("lacks 4 records"), "{warning}");
+
     let asked = json!({ "source": "all", "destination": "catalogue" });
     let (status, started) = door.call("post", "/reindexes", &asked).await;
     assert_eq!((status, started["runs"].as_array().unwrap().len()), (202, 5));
@@ -185,7 +200,10 @@ async fn a_catalogue_is_filled_reindexed_searched_and_mended_over_http() {
         ),
         (&json!(3), &json!(1))
     );
-    assert_eq!(door.call("post", "/pipelines/two/serve", &nothing).await.0, 204);
+    assert_eq!(
+        door.call("post", "/pipelines/two/serve", &nothing).await,
+        (200, json!({ "warnings": [] }))
+    );
     let (_, work) = door.call("get", "/works/V0000001", &nothing).await;
     assert_eq!(work["subjects"], json!(["Scales"]));
     assert_eq!(
@@ -240,7 +258,8 @@ async fn what_is_refused_says_why() {
     let (status, started) = door.call("post", "/reindexes", &forced).await;
     assert_eq!((status, started["warnings"].as_array().unwrap().len()), (202, 1));
     for (method, path, status) in [
-        ("get", "/sources/opac/1", 400),
+        ("get", "/sources/opac/1", 404),
+        ("put", "/sources/opac/1", 404),
         ("get", "/sources/sierra/1234567", 404),
         ("get", "/pipelines/none/status", 404),
         ("post", "/pipelines/none/serve", 404),

@@ -77,7 +77,7 @@ async fn searches_are_answered_by_the_pipeline_that_serves() {
     world.load(Source::Sierra, 2).await;
     world.settle().await;
     assert!(matches!(app.serving("catalogue").await, Err(Error::NotFound(_))));
-    app.serve_from("catalogue", "old").await.unwrap();
+    app.serve_from("catalogue", "old", false).await.unwrap();
     let title = |work: Work| work.text.title;
     let old = app
         .serving("catalogue")
@@ -90,7 +90,7 @@ async fn searches_are_answered_by_the_pipeline_that_serves() {
     app.add_pipeline("new", 2, catalogue()).await.unwrap();
     app.resend("new").await.unwrap();
     world.settle().await;
-    app.serve_from("catalogue", "new").await.unwrap();
+    app.serve_from("catalogue", "new", false).await.unwrap();
     let new = app
         .serving("catalogue")
         .await
@@ -117,7 +117,7 @@ async fn searches_are_answered_by_the_pipeline_that_serves() {
     app.add_pipeline("reports", 2, BTreeSet::from(["reporting".to_owned()]))
         .await
         .unwrap();
-    assert!(app.serve_from("catalogue", "reports").await.is_err());
+    assert!(app.serve_from("catalogue", "reports", true).await.is_err());
 }
 
 #[tokio::test]

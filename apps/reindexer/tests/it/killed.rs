@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
 use reindexer::Source;
@@ -18,12 +19,17 @@ struct Program {
 
 impl Program {
     fn serve(data: &std::path::Path) -> Self {
+        Self::serve_with(data, &[])
+    }
+
+    fn serve_with(data: &std::path::Path, flags: &[&str]) -> Self {
         // That there is one already is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut command = Command::new(env!("CARGO_BIN_EXE_reindexer"));
         let command = command
             .args(["serve", "--port", "0", "--lease", "1", "--data"])
-            .arg(data);
+            .arg(data)
+            .args(flags);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap())
@@ -118,7 +124,7 @@ async fn point_11_a_reindex_goes_on_after_kills_and_no_row_is_missed() {
             assert!(queues.values().all(is_empty), "{status:#}");
             break;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
     }
     let run = program.call("GET", &run, &Value::Null).await;
     let (items, done) = (&run["sending"]["work_items"], &run["sending"]["work_items_done"]);
@@ -127,6 +133,35 @@ async fn point_11_a_reindex_goes_on_after_kills_and_no_row_is_missed() {
     program.call("POST", "/pipelines/new/serve", &Value::Null).await;
     let found = program.call("GET", "/search?query=plate", &Value::Null).await;
     assert_eq!(found["total"], json!(rows), "no work is in the index twice");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kills_make_no_dead_letter_of_a_run_that_has_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    // Each of its sixteen segments takes a unit, so that the run outlives all kills.
+    let slowly = ["--read-units", "0.05"];
+    let mut program = Program::serve_with(folder.path(), &slowly);
+    for number in 0..20 {
+        let path = format!("/sources/miro/{}", id(Source::Miro, number));
+        let plate = json!({ "image_title": "Plate" });
+        program.call("PUT", &path, &plate).await;
+    }
+    program
+        .call("PUT", "/pipelines/new", &json!({ "transformer": 2 }))
+        .await;
+    let asked = json!({ "source": "miro", "destination": "catalogue" });
+    let started = program.call("POST", "/reindexes", &asked).await;
+    for _ in 0..10 {
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        program.kill();
+        program = Program::serve_with(folder.path(), &slowly);
+    }
+    let run = format!("/reindexes/{}", started["runs"][0].as_str().unwrap());
+    let run = program.call("GET", &run, &Value::Null).await;
+    assert_eq!(run["sending"]["state"], json!("running"), "{run:#}");
+    let status = program.call("GET", "/pipelines/new/status", &Value::Null).await;
+    let dead = &status["queues"]["reindex-worker-jobs-dead"];
+    assert_eq!(dead["visible"], json!(0), "{status:#}");
 }
 
 #[test]

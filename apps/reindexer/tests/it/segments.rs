@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reindexer::Parameters as Mode;
 use reindexer::{RecordFacts, Source};
-use trestle::reindex::RowCounts;
+use trestle::reindex::{ReindexState, RowCounts, StartReindex};
 use trestle::{Timestamp, VirtualClock};
 
 use crate::support::{World, reindex, sierra};
@@ -202,4 +202,31 @@ async fn point_14_a_row_that_is_inserted_before_its_page_is_read_is_included_onc
     // The others came as changes.
     assert_eq!(world.indexed("one", Source::Miro).await, 170);
     assert_eq!(world.gaps("one").await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_run_whose_process_was_killed_is_finished_by_the_message_of_a_run_that_waits() {
+    let world = World::new().await;
+    world.add_pipeline("one").await;
+    world.load(Source::Sierra, 30).await;
+    world.settle().await;
+    // What a kill leaves: the run has the table, and its message is hidden until its lease ends.
+    let cut_off = StartReindex {
+        name: Some("cut-off".to_owned()),
+        ..StartReindex::send("source-data", "sierra--catalogue")
+    };
+    let reindexer = &world.app().reindexer;
+    reindexer.start(cut_off).await.unwrap();
+    let run = world.start("sierra", Mode::Complete).await;
+    world.settle().await;
+    let dead: Vec<_> = world.dead_letters(JOBS).await;
+    assert_eq!(dead, []);
+    for run in ["cut-off", &run] {
+        let status = reindexer.status(run).await.unwrap();
+        assert_eq!(
+            (status.state, status.counts.done),
+            (ReindexState::Done, 30),
+            "{run}"
+        );
+    }
 }

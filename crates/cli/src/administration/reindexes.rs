@@ -15,7 +15,7 @@ use trestle_reindex::{
 const PAGE: u32 = 100;
 /// Reindexes and dead letters on a page at most.
 const PAGE_MAX: u32 = 1_000;
-/// Gaps on a page, about, unless asked for otherwise.
+/// Gaps on a page at most, unless asked for otherwise.
 const GAPS: u32 = 1_000;
 /// Gaps on a page, and ids in a call, at most.
 pub(crate) const IDS_MAX: usize = 10_000;

@@ -47,10 +47,12 @@ pub(crate) struct ResendFlags {
 /// What the source is compared with.
 #[derive(Debug, Args)]
 pub(super) struct AgainstFlags {
-    /// A file with the ids that the destination has, one per line
+    /// A file with the ids that the destination has, one per line, as `gaps` prints them: in a table with a sort key,
+    /// {"pk":"b1","sk":"2"} without spaces
     #[arg(long, value_name = "FILE")]
     pub(super) against: Option<PathBuf>,
-    /// A table of the same database whose rows the destination has, and the attribute with the id [default: its partition key]
+    /// A table of the same database whose rows the destination has, and the attribute with the id, in the same form [default: its
+    /// partition key]
     #[arg(long, value_name = "TABLE[:ATTRIBUTE]", conflicts_with = "against")]
     against_table: Option<String>,
 }
@@ -89,14 +91,23 @@ pub(super) fn resend(flags: &ResendFlags) -> Result<(), Failure> {
         line("there is nothing to send again");
         return Ok(());
     }
-    let mut report = place.status(name)?;
+    send_again(&place, name, &wanted)?;
+    let report = place.status(name)?;
+    work::go_on(&place, &report, &flags.watch, flags.of.json)
+}
+
+/// Adds the rows to the work. Here all of them are checked before any is added; a server takes so many in a call.
+fn send_again(place: &ReindexPlace, name: &str, wanted: &[String]) -> Result<(), Failure> {
+    if let ReindexPlace::Here(here) = place {
+        return here.wait(here.reindexer.resend(name, wanted)).map(drop);
+    }
     for ids in wanted.chunks(IDS_MAX) {
-        report = place.ask(ResendReindex {
-            name: name.clone(),
+        place.ask(ResendReindex {
+            name: name.to_owned(),
             ids: ids.to_vec(),
         })?;
     }
-    work::go_on(&place, &report, &flags.watch, flags.of.json)
+    Ok(())
 }
 
 fn find(

@@ -135,6 +135,17 @@ fn at_an_endpoint_rows_are_touched_named_and_sent_again() {
         err(&refused)
     );
 
+    // The last of more ids than one call takes is refused before the first is sent.
+    let nowhere: String = (0..10_000).map(|number| format!("work#n{number}\n")).collect();
+    std::fs::write(directory.join("lost"), nowhere + "work#b3\n").unwrap();
+    let refused = reindex(directory, &[&lost[..], &at[..]].concat());
+    assert_eq!(refused.status.code(), Some(2), "{}", err(&refused));
+    let told = status(&reindex(
+        directory,
+        &[&["status", "one", "--json"], &at[..]].concat(),
+    ));
+    assert_eq!((&told["state"], &told["waiting"]), (&json!("done"), &json!(0)));
+
     std::fs::write(directory.join("ids"), "work#b1\nwork#nowhere\n").unwrap();
     let some = [
         "start",

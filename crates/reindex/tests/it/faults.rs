@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use trestle_api::{Database, Error, ErrorKind, Request, ResponseFuture};
 use trestle_engine::Engine;
 use trestle_item::AttributeValue;
+use trestle_reindex::{ReindexScope, Reindexer, RowLetter, StartReindex};
 
 use crate::support::{TABLE, VERSION, World, to_version};
 
@@ -101,6 +102,74 @@ async fn a_bad_row_is_tried_alone_and_becomes_a_dead_letter_with_its_reason_and_
 }
 
 #[tokio::test]
+async fn failed_rows_in_a_status_are_those_that_no_replay_has_done() {
+    let world = World::new();
+    world.fill(20);
+    let faulty = Arc::new(Faulty::new(&world));
+    let forever = (u32::MAX, ErrorKind::Validation);
+    for row in ["w00004", "w00005"] {
+        faulty.bad.lock().insert(row.to_owned(), forever);
+    }
+    let reindexer = world.reindexer_over(faulty.clone());
+    reindexer.start(to_version("one", 7)).await.unwrap();
+    reindexer.work("one").await.unwrap();
+    for (good, left) in [(None, 2), (Some("w00004"), 1), (Some("w00005"), 0)] {
+        if let Some(good) = good {
+            faulty.bad.lock().remove(good);
+        }
+        reindexer.replay("one").await.unwrap();
+        reindexer.work("one").await.unwrap();
+        let status = reindexer.status("one").await.unwrap();
+        assert_eq!((status.counts.failed, status.dead_letters), (left, left));
+        assert_eq!((status.counts.read, status.counts.done), (20, 20 - left));
+    }
+}
+
+#[tokio::test]
+async fn a_dead_letter_whose_row_was_deleted_is_gone_after_a_replay_and_one_that_never_had_a_row_stays() {
+    let world = World::new();
+    world.fill(20);
+    let faulty = Arc::new(Faulty::new(&world));
+    let forever = (u32::MAX, ErrorKind::Validation);
+    faulty.bad.lock().insert("w00004".to_owned(), forever);
+    let reindexer = world.reindexer_over(faulty);
+    let ids = ["w00003", "w00004", "nowhere"].map(|pk| format!(r#"{{"pk":"{pk}","sk":"a"}}"#));
+    let some = StartReindex {
+        scope: ReindexScope::Ids(ids.into()),
+        ..to_version("one", 7)
+    };
+    reindexer.start(some).await.unwrap();
+    reindexer.work("one").await.unwrap();
+    assert_eq!(reindexer.status("one").await.unwrap().dead_letters, 2);
+    world.delete("w00004", "a");
+    reindexer.replay("one").await.unwrap();
+    reindexer.work("one").await.unwrap();
+    let (letters, _) = reindexer.dead_letters("one", None).await.unwrap();
+    let ids: Vec<String> = letters.iter().map(RowLetter::id).collect();
+    assert_eq!(ids, [r#"{"pk":"nowhere","sk":"a"}"#]);
+    let counts = reindexer.status("one").await.unwrap().counts;
+    assert_eq!((counts.done, counts.gone, counts.failed), (1, 1, 1));
+}
+
+#[tokio::test]
+async fn rows_that_are_sent_again_wait_and_are_not_counted_twice_in_percent() {
+    let world = World::new();
+    world.fill(20);
+    let reindexer = world.reindexer();
+    reindexer.start(to_version("one", 7)).await.unwrap();
+    reindexer.work("one").await.unwrap();
+    let ids: Vec<String> = (0..5)
+        .map(|n| format!(r#"{{"pk":"w{n:05}","sk":"a"}}"#))
+        .collect();
+    world.fill(5);
+    reindexer.resend("one", &ids).await.unwrap();
+    let status = reindexer.status("one").await.unwrap();
+    assert_eq!((status.rows, status.waiting, status.percent), (20, 5, 75.0));
+    reindexer.work("one").await.unwrap();
+    assert_eq!(reindexer.status("one").await.unwrap().percent, 100.0);
+}
+
+#[tokio::test]
 async fn a_row_that_fails_for_a_moment_is_done_in_the_end() {
     let world = World::new();
     world.fill(50);
@@ -187,25 +256,29 @@ impl Database for CutOff {
     }
 }
 
-#[tokio::test]
-async fn a_row_given_up_on_a_page_that_is_done_again_is_no_dead_letter_once_it_succeeds() {
-    let world = World::new();
+/// Starts to work on 20 rows, and is killed when it has given up a row that is good afterwards. What the next process is.
+async fn killed_at_a_dead_letter(world: &World, asked: StartReindex) -> Reindexer {
     world.fill(20);
-    let faulty = Faulty::new(&world);
+    let faulty = Faulty::new(world);
     let forever = (u32::MAX, ErrorKind::Validation);
     faulty.bad.lock().insert("w00004".to_owned(), forever);
     let is_cut = false.into();
     let cut_off = Arc::new(CutOff { faulty, is_cut });
     let killed = world.reindexer_at(cut_off).of_opening("killed");
-    killed.start(to_version("one", 7)).await.unwrap();
+    killed.start(asked).await.unwrap();
     let work = tokio::time::timeout(std::time::Duration::from_secs(1), killed.work("one"));
     assert!(work.await.is_err(), "it was cut off");
-
-    // The row is good now.
     let next = world
         .reindexer_at(Arc::new(world.engine.clone()))
         .of_opening("next");
     assert_eq!(next.status("one").await.unwrap().dead_letters, 1);
+    next
+}
+
+#[tokio::test]
+async fn a_row_given_up_on_a_page_that_is_done_again_is_no_dead_letter_once_it_succeeds() {
+    let world = World::new();
+    let next = killed_at_a_dead_letter(&world, to_version("one", 7)).await;
     next.work("one").await.unwrap();
     assert_eq!(world.at_version(7), 20);
     let status = next.status("one").await.unwrap();
@@ -213,4 +286,22 @@ async fn a_row_given_up_on_a_page_that_is_done_again_is_no_dead_letter_once_it_s
         (status.dead_letters, status.gaps, status.counts.failed),
         (0, 0, 0)
     );
+}
+
+#[tokio::test]
+async fn it_is_none_either_if_rows_that_were_inserted_move_it_to_a_later_page() {
+    let world = World::new();
+    let in_small_pages = StartReindex {
+        page_rows: 5,
+        workers: 1,
+        ..to_version("one", 7)
+    };
+    let next = killed_at_a_dead_letter(&world, in_small_pages).await;
+    for number in 100..400 {
+        world.put(&format!("w{number:05}"), "a", &[]);
+    }
+    next.work("one").await.unwrap();
+    let row = world.get("w00004", "a").unwrap();
+    assert_eq!(row.get(VERSION), Some(&7_u64.into()));
+    assert_eq!(next.status("one").await.unwrap().dead_letters, 0);
 }

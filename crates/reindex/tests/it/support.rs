@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trestle_api::{
-    AttributeDefinition, BillingMode, CreateTable, Database, DescribeStream, DescribeTable, GetItem,
-    GetRecords, GetShardIterator, KeySchemaElement, KeyType, PutItem, Record, Scan, ShardIteratorType,
-    StreamSpecification, StreamViewType, TouchRows,
+    AttributeDefinition, BillingMode, CreateTable, Database, DeleteItem, DescribeStream, DescribeTable,
+    GetItem, GetRecords, GetShardIterator, KeySchemaElement, KeyType, PutItem, Record, Scan,
+    ShardIteratorType, StreamSpecification, StreamViewType, TouchRows,
 };
 use trestle_engine::{Engine, Options};
 use trestle_env::{Clock, SystemClock};
@@ -80,6 +80,15 @@ impl World {
             ..PutItem::default()
         };
         self.engine.run(put).unwrap();
+    }
+
+    pub(crate) fn delete(&self, pk: &str, sk: &str) {
+        let delete = DeleteItem {
+            table_name: TABLE.to_owned(),
+            key: Item::from([("pk", pk), ("sk", sk)]),
+            ..DeleteItem::default()
+        };
+        self.engine.run(delete).unwrap();
     }
 
     /// So many rows, each in a partition of its own.
