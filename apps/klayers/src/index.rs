@@ -121,9 +121,10 @@ fn release(line: Line) -> Release {
     }
 }
 
-/// Lines are sorted, so that the same requirements have the same hash.
+/// Lines are sorted and there once, so that the same requirements have the same hash.
 pub(crate) fn frozen(requirements: impl Iterator<Item = String>) -> String {
     let mut requirements: Vec<String> = requirements.collect();
     requirements.sort_unstable_by_key(|requirement| requirement.to_lowercase());
+    requirements.dedup();
     requirements.join("\n")
 }

@@ -21,6 +21,7 @@ mod licence;
 pub mod model {
     trestle::model!("../../models/klayers.toml");
 }
+mod needs;
 mod pip;
 mod python;
 mod run;

@@ -41,9 +41,9 @@ struct Cli {
     /// Where releases come from [default: pip, or list where pip cannot reach its package index; list for demo]
     #[arg(long)]
     index: Option<Index>,
-    /// The program pip
-    #[arg(long, value_name = "PROGRAM", default_value = "pip")]
-    pip: PathBuf,
+    /// The program pip; with PYTHON as in p3.10, the one for this version only. May be given several times
+    #[arg(long, value_name = "[PYTHON=]PROGRAM", default_value = "pip")]
+    pip: Vec<String>,
     /// Port to listen on; 0 takes a free one
     #[arg(long, default_value_t = 0)]
     port: u16,

@@ -1,5 +1,6 @@
 //! Real layers: pip knows the newest releases, and installs them for another machine than this one.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -8,15 +9,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::body::Bytes;
-use serde_json::Value;
+use pep508_rs::Requirement;
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
 use crate::archive::{installed, zip};
-use crate::index::{PackageIndex, Release, frozen};
-use crate::licence::is_same;
+use crate::index::{PackageIndex, Release};
+use crate::needs::Report;
 use crate::python::Python;
-use crate::{Error, Files, package_of};
+use crate::{Error, Files};
 
 /// The longest that pip may take.
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -32,7 +33,8 @@ const LAST_TRY: &str = "Retrying (Retry(total=0,";
 
 /// The program pip, with the package index that it is configured for. In a run that cannot reach the index, a list can stand in.
 pub struct Pip {
-    program: PathBuf,
+    /// By version of Python; one without a version is for the others.
+    programs: BTreeMap<String, PathBuf>,
     list: Option<Files>,
     is_offline: AtomicBool,
     /// Each is a process with a resolver: more of them than cores do not help.
@@ -40,15 +42,26 @@ pub struct Pip {
 }
 
 impl Pip {
-    /// The program at this path, or of this name on the `PATH`; and the list that stands in.
-    pub fn at(program: impl Into<PathBuf>, list: Option<Files>) -> Self {
+    /// The programs at these paths, or of these names on the `PATH`: `pip`, and `p3.10=pip3.10` for one version of Python only. And the
+    /// list that stands in.
+    pub fn at(programs: &[String], list: Option<Files>) -> Self {
+        let named = |given: &String| match given.split_once('=') {
+            Some((python, program)) if Python::parse(python).is_some() => (python.to_owned(), program.into()),
+            _ => (String::new(), given.into()),
+        };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
-            program: program.into(),
+            programs: programs.iter().map(named).collect(),
             list,
             is_offline: AtomicBool::new(false),
             at_once: Semaphore::new(cores),
         }
+    }
+
+    fn program(&self, python: &str) -> &Path {
+        let version = python.split('-').next().unwrap_or_default();
+        let program = self.programs.get(version).or(self.programs.get(""));
+        program.map_or(Path::new("pip"), PathBuf::as_path)
     }
 
     /// Installs into a folder, for a version of Python and its architecture; gives what pip printed.
@@ -58,11 +71,11 @@ impl Pip {
         folder: &Path,
         arguments: impl IntoIterator<Item = &'a str>,
     ) -> Result<Vec<u8>, Error> {
-        let named = |why: String| Error::Pip(format!("{}: {why}", self.program.display()));
-        let target =
-            Python::parse(python).ok_or_else(|| named(format!("{python} is no version of Python")))?;
+        let program = self.program(python);
+        let named = |why: String| Error::Pip(format!("{}: {why}", program.display()));
+        let target = Python::parse(python).ok_or_else(|| no_python(python))?;
         let platforms = target.platforms();
-        let mut command = Command::new(&self.program);
+        let mut command = Command::new(program);
         command.args(ARGUMENTS.split(' '));
         command.arg(format!("--python-version={}", target.version));
         command.args(platforms.iter().map(|platform| format!("--platform={platform}")));
@@ -81,6 +94,29 @@ impl Pip {
             Some(why) => Error::Unreachable(why.to_owned()),
             None => named(said.trim().replace('\n', "; ")),
         })
+    }
+
+    /// The newest release that pip finds, with all that it needs on this Python: pip leaves out what its own does not need.
+    async fn found(&self, wanted: &str, python: &str) -> Result<Release, Error> {
+        let package = wanted.parse::<Requirement>();
+        let package = package.map_err(|error| Error::Pip(error.to_string()))?;
+        let markers = Python::parse(python).and_then(Python::markers);
+        let markers = markers.ok_or_else(|| no_python(python))?;
+        let (folder, mut asked) = (tempfile::tempdir()?, vec![package.to_string()]);
+        loop {
+            let report = ["--dry-run", "--ignore-installed", "--report=-", "--"].into_iter();
+            let report = report.chain(asked.iter().map(String::as_str));
+            let report = self.install(python, folder.path(), report).await?;
+            let report = serde_json::from_slice::<Report>(&report);
+            let report = report.map_err(|error| Error::Pip(format!("the report of pip: {error}")))?;
+            match report.release(&package, &markers) {
+                Ok(release) => return Ok(release),
+                Err(missing) if missing.iter().all(|one| asked.contains(one)) => {
+                    return Err(Error::Pip(format!("pip has not found {}", missing.join(", "))));
+                }
+                Err(missing) => asked.extend(missing),
+            }
+        }
     }
 }
 
@@ -104,21 +140,7 @@ impl PackageIndex for Pip {
             release.is_stand_in = true;
             return Ok(release);
         }
-        let folder = tempfile::tempdir()?;
-        let report = ["--dry-run", "--ignore-installed", "--report=-", "--", wanted];
-        let report = self.install(python, folder.path(), report).await?;
-        let report: Value = serde_json::from_slice(&report).unwrap_or_default();
-        let packages = report["install"].as_array().into_iter().flatten();
-        let packages: Vec<&Value> = packages.map(|package| &package["metadata"]).collect();
-        let is_asked = |package: &&&Value| is_same(text(package, "name"), package_of(wanted));
-        let own = packages.iter().find(is_asked);
-        let own = own.ok_or_else(|| Error::Pip(format!("{wanted} is not in the report of pip")))?;
-        let pinned = |package: &&Value| format!("{}=={}", text(package, "name"), text(package, "version"));
-        Ok(Release {
-            version: text(own, "version").to_owned(),
-            requirements: frozen(packages.iter().map(pinned)),
-            ..Release::default()
-        })
+        self.found(wanted, python).await
     }
 
     async fn layer(&self, release: &Release, python: &str) -> Result<Bytes, Error> {
@@ -136,6 +158,6 @@ impl PackageIndex for Pip {
     }
 }
 
-fn text<'p>(package: &'p Value, name: &str) -> &'p str {
-    package[name].as_str().unwrap_or_default()
+fn no_python(name: &str) -> Error {
+    Error::Pip(format!("{name} is no version of Python"))
 }
