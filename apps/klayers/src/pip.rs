@@ -1,8 +1,7 @@
 //! Real layers: pip knows the newest releases, and installs them for another machine than this one.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,12 +9,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use axum::body::Bytes;
 use pep508_rs::Requirement;
+use serde::Deserialize as _;
+use serde_json::Value;
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
 use crate::archive::{installed, zip};
 use crate::index::{PackageIndex, Release};
-use crate::needs::Report;
+use crate::needs::{Package, release};
 use crate::python::Python;
 use crate::{Error, Files};
 
@@ -23,8 +24,7 @@ use crate::{Error, Files};
 const TIMEOUT: Duration = Duration::from_secs(600);
 /// Wheels only: nothing of a package runs here.
 const ARGUMENTS: &str = "install --quiet --no-input --disable-pip-version-check --no-compile --only-binary=:all: --implementation=cp";
-const WITHOUT_PIP: &str =
-    "--pip names the program, --index list makes layers that only name their requirements";
+const NO_PIP: &str = "--pip names the program, --index list makes layers that only name their requirements";
 const STANDS_IN: &str = "pip cannot reach its package index, so this run takes the versions of the list: --packages, or the one that \
     comes along. Layers made now name their requirements and hold no packages; what pip has built stays as it is. `--index pip` \
     fails instead, `--index list` does not ask pip.";
@@ -33,8 +33,7 @@ const LAST_TRY: &str = "Retrying (Retry(total=0,";
 
 /// The program pip, with the package index that it is configured for. In a run that cannot reach the index, a list can stand in.
 pub struct Pip {
-    /// By version of Python; one without a version is for the others.
-    programs: BTreeMap<String, PathBuf>,
+    program: String,
     list: Option<Files>,
     is_offline: AtomicBool,
     /// Each is a process with a resolver: more of them than cores do not help.
@@ -42,40 +41,25 @@ pub struct Pip {
 }
 
 impl Pip {
-    /// The programs at these paths, or of these names on the `PATH`: `pip`, and `p3.10=pip3.10` for one version of Python only. And the
-    /// list that stands in.
-    pub fn at(programs: &[String], list: Option<Files>) -> Self {
-        let named = |given: &String| match given.split_once('=') {
-            Some((python, program)) if Python::parse(python).is_some() => (python.to_owned(), program.into()),
-            _ => (String::new(), given.into()),
-        };
+    /// The program at this path, or of this name on the `PATH`; `{version}` in it is that of the Python, such as `3.12`. And the list
+    /// that stands in.
+    pub fn at(program: impl Into<String>, list: Option<Files>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
-            programs: programs.iter().map(named).collect(),
+            program: program.into(),
             list,
             is_offline: AtomicBool::new(false),
             at_once: Semaphore::new(cores),
         }
     }
 
-    fn program(&self, python: &str) -> &Path {
-        let version = python.split('-').next().unwrap_or_default();
-        let program = self.programs.get(version).or(self.programs.get(""));
-        program.map_or(Path::new("pip"), PathBuf::as_path)
-    }
-
     /// Installs into a folder, for a version of Python and its architecture; gives what pip printed.
-    async fn install<'a>(
-        &self,
-        python: &str,
-        folder: &Path,
-        arguments: impl IntoIterator<Item = &'a str>,
-    ) -> Result<Vec<u8>, Error> {
-        let program = self.program(python);
-        let named = |why: String| Error::Pip(format!("{}: {why}", program.display()));
-        let target = Python::parse(python).ok_or_else(|| no_python(python))?;
+    async fn install(&self, python: &str, folder: &Path, arguments: &[&str]) -> Result<Vec<u8>, Error> {
+        let target = target(python)?;
+        let program = self.program.replace("{version}", target.version);
+        let named = |why: String| Error::Pip(format!("{program}: {why}"));
         let platforms = target.platforms();
-        let mut command = Command::new(program);
+        let mut command = Command::new(&program);
         command.args(ARGUMENTS.split(' '));
         command.arg(format!("--python-version={}", target.version));
         command.args(platforms.iter().map(|platform| format!("--platform={platform}")));
@@ -85,7 +69,7 @@ impl Pip {
         let _turn = self.at_once.acquire().await;
         let ended = tokio::time::timeout(TIMEOUT, command.output()).await;
         let ended = ended.map_err(|_| named(format!("took longer than {TIMEOUT:?}")))?;
-        let ended = ended.map_err(|error| named(format!("{error}; {WITHOUT_PIP}")))?;
+        let ended = ended.map_err(|error| named(format!("{error}; {NO_PIP}")))?;
         if ended.status.success() {
             return Ok(ended.stdout);
         }
@@ -100,16 +84,18 @@ impl Pip {
     async fn found(&self, wanted: &str, python: &str) -> Result<Release, Error> {
         let package = wanted.parse::<Requirement>();
         let package = package.map_err(|error| Error::Pip(error.to_string()))?;
-        let markers = Python::parse(python).and_then(Python::markers);
-        let markers = markers.ok_or_else(|| no_python(python))?;
+        let markers = target(python)?.markers()?;
         let (folder, mut asked) = (tempfile::tempdir()?, vec![package.to_string()]);
         loop {
-            let report = ["--dry-run", "--ignore-installed", "--report=-", "--"].into_iter();
-            let report = report.chain(asked.iter().map(String::as_str));
-            let report = self.install(python, folder.path(), report).await?;
-            let report = serde_json::from_slice::<Report>(&report);
-            let report = report.map_err(|error| Error::Pip(format!("the report of pip: {error}")))?;
-            match report.release(&package, &markers) {
+            let mut arguments = vec!["--dry-run", "--ignore-installed", "--report=-", "--"];
+            arguments.extend(asked.iter().map(String::as_str));
+            let report = self.install(python, folder.path(), &arguments).await?;
+            let report: Value = serde_json::from_slice(&report).unwrap_or_default();
+            let found = report["install"].as_array().into_iter().flatten();
+            let found = found.map(|found| Package::deserialize(&found["metadata"]));
+            let found = found.collect::<Result<Vec<_>, _>>();
+            let found = found.map_err(|error| Error::Pip(format!("the report of pip: {error}")))?;
+            match release(&found, &package, &markers) {
                 Ok(release) => return Ok(release),
                 Err(missing) if missing.iter().all(|one| asked.contains(one)) => {
                     return Err(Error::Pip(format!("pip has not found {}", missing.join(", "))));
@@ -148,9 +134,9 @@ impl PackageIndex for Pip {
             return list.layer(release, python).await;
         }
         let folder = tempfile::tempdir()?;
-        let exactly = ["--no-deps", "--"].into_iter();
-        let exactly = exactly.chain(release.requirements.lines());
-        self.install(python, folder.path(), exactly).await?;
+        let mut exactly = vec!["--no-deps", "--"];
+        exactly.extend(release.requirements.lines());
+        self.install(python, folder.path(), &exactly).await?;
         // Packing takes a core for seconds.
         let packed = move || installed(folder.path()).and_then(|files| zip(&files));
         let packed = tokio::task::spawn_blocking(packed).await;
@@ -158,6 +144,6 @@ impl PackageIndex for Pip {
     }
 }
 
-fn no_python(name: &str) -> Error {
-    Error::Pip(format!("{name} is no version of Python"))
+fn target(python: &str) -> Result<Python<'_>, Error> {
+    Python::parse(python).ok_or_else(|| Error::Pip(format!("{python} is no version of Python")))
 }

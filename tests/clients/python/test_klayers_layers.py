@@ -220,6 +220,7 @@ class Layers(unittest.TestCase):
         again = client.publish_layer_version(**mine, CompatibleArchitectures=["arm64"])
         self.assertEqual(2, again["Version"], "as in Lambda, the same content is another version")
         found = client.get_layer_version(LayerName="mine", VersionNumber=1)
+        self.assertEqual(("7.1", "7.1"), (made["Description"], found["Description"]))
         self.assertEqual((["arm64"], "MIT"), (found["CompatibleArchitectures"], found["LicenseInfo"]))
         with urllib.request.urlopen(found["Content"]["Location"], timeout=30) as answer:
             self.assertEqual(content, answer.read())
@@ -236,6 +237,8 @@ class Layers(unittest.TestCase):
         ):
             with self.assertRaises(client.exceptions.InvalidParameterValueException):
                 client.publish_layer_version(**wrong)
+        with self.assertRaisesRegex(client.exceptions.InvalidParameterValueException, "ListLayers is not served"):
+            client.list_layers()
         stranger = {**ACCESS, "endpoint_url": self.address, "region_name": REGION}
         other = boto3.client("lambda", config=ONCE, **stranger)
         self.addCleanup(other.close)
