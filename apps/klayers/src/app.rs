@@ -16,8 +16,10 @@ pub type Db = Klayers<Arc<dyn Database>>;
 pub struct App {
     /// The table.
     pub db: Db,
-    pub(crate) layers: Arc<dyn LayerStore>,
-    pub(crate) index: Arc<dyn PackageIndex>,
+    /// Where its layers are.
+    pub layers: Arc<dyn LayerStore>,
+    /// Where releases come from.
+    pub index: Arc<dyn PackageIndex>,
 }
 
 /// Why something was not done.
@@ -33,9 +35,7 @@ pub enum Error {
     #[error(transparent)]
     Files(#[from] io::Error),
     /// The package index has no usable release.
-    #[error(
-        "the package index has no release of {0}; add its version, take it off the list, or let --index pip look"
-    )]
+    #[error("{0} has no release in --packages: add its version, or run where pip reaches its package index")]
     NoRelease(String),
     /// pip cannot reach its package index.
     #[error("pip cannot reach its package index; --index list needs none: {0}")]
@@ -60,13 +60,5 @@ impl From<Error> for app::Error {
             Error::Database(error) => error.into(),
             other => app::Error::failed(other),
         }
-    }
-}
-
-impl App {
-    /// The application on a database that has the model.
-    #[must_use]
-    pub fn new(db: Db, layers: Arc<dyn LayerStore>, index: Arc<dyn PackageIndex>) -> Self {
-        Self { db, layers, index }
     }
 }

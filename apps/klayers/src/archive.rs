@@ -10,14 +10,10 @@ use zip::{CompressionMethod, DateTime, ZipWriter};
 
 /// What Lambda takes, unpacked.
 const UNPACKED_BYTES_MAX: u64 = 250 << 20;
+const TOO_LARGE: &str = "it is larger than the 250 MB that Lambda takes, unpacked";
 
-/// A file of a layer.
-pub(crate) struct File {
-    /// Its name, with folders: `python/requests/__init__.py`.
-    pub(crate) name: String,
-    /// Its bytes.
-    pub(crate) content: Vec<u8>,
-}
+/// A file of a layer: its name with folders, `python/requests/__init__.py`, and its bytes.
+pub(crate) type File = (String, Vec<u8>);
 
 /// All files below a folder, as files of the layer's folder `python`, in the order of their names. Scripts and what is
 /// recorded of them are left out: they name the interpreter of the machine that made them.
@@ -35,14 +31,9 @@ pub(crate) fn installed(folder: &Path) -> io::Result<Vec<File>> {
         }
         size += content.len() as u64;
         if size > UNPACKED_BYTES_MAX {
-            return Err(io::Error::other(
-                "it is larger than the 250 MB that Lambda takes, unpacked",
-            ));
+            return Err(io::Error::other(TOO_LARGE));
         }
-        files.push(File {
-            name: format!("python/{}", name.display()),
-            content,
-        });
+        files.push((format!("python/{}", name.display()), content));
     }
     Ok(files)
 }
@@ -60,9 +51,9 @@ pub(crate) fn zip(files: &[File]) -> io::Result<Bytes> {
         .compression_method(CompressionMethod::Deflated)
         .last_modified_time(DateTime::default())
         .unix_permissions(0o755);
-    for file in files {
-        zip.start_file(&file.name, options)?;
-        zip.write_all(&file.content)?;
+    for (name, content) in files {
+        zip.start_file(name, options)?;
+        zip.write_all(content)?;
     }
     Ok(zip.finish()?.into_inner().into())
 }

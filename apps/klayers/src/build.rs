@@ -49,12 +49,7 @@ pub struct Built {
 
 impl App {
     /// Builds the newest release of a package, unless that is the newest build already. The package may be named with extras.
-    pub async fn build(&self, wanted: &str, python: &str) -> Result<Built, Error> {
-        self.build_with(wanted, python, Force::default()).await
-    }
-
-    /// The same, with more force.
-    pub async fn build_with(&self, wanted: &str, python: &str, force: Force) -> Result<Built, Error> {
+    pub async fn build(&self, wanted: &str, python: &str, force: Force) -> Result<Built, Error> {
         let release = self.index.latest(wanted, python).await?;
         let package = package_of(wanted).to_owned();
         let newest = self.newest_build(&package, python).await?;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use trestle::AttributeValue;
 
-use crate::archive::{File, zip};
+use crate::archive::zip;
 use crate::index::Line;
 use crate::model::{Config, ConfigKind, NewConfig};
 use crate::python::python_name;
@@ -72,11 +72,8 @@ impl PackageIndex for Files {
     }
 
     async fn layer(&self, release: &Release, _python: &str) -> Result<Bytes, Error> {
-        let file = File {
-            name: "python/requirements.txt".to_owned(),
-            content: format!("{}\n", release.requirements).into(),
-        };
-        Ok(zip(&[file])?)
+        let content = format!("{}\n", release.requirements).into();
+        Ok(zip(&[("python/requirements.txt".to_owned(), content)])?)
     }
 }
 

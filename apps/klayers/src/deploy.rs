@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use axum::body::Bytes;
 use trestle::typed;
 
 use crate::build::{code_hash, code_size};
@@ -58,11 +59,7 @@ impl App {
         let after = before.as_ref().map_or(0, |layer| layer.lyr_vrsn);
         let arn = self.layers.publish(region, &build.layer, after, content.clone());
         let arn = arn.await.map_err(Error::Layers)?;
-        let row = Layer {
-            cd_sz: Some(code_size(&content)),
-            cd_hsh: Some(code_hash(&content)),
-            ..self.row(&arn, build)
-        };
+        let row = self.row(&arn, build, &content);
         match self.make_latest(before, &row).await {
             Ok(()) => Ok(Deployed::Latest(arn)),
             // Nothing was written by this one; another one has written, or is about to.
@@ -75,8 +72,10 @@ impl App {
         }
     }
 
-    fn row(&self, arn: &LayerArn, build: &Built) -> Layer {
+    fn row(&self, arn: &LayerArn, build: &Built, content: &Bytes) -> Layer {
         Layer {
+            cd_sz: Some(code_size(content)),
+            cd_hsh: Some(code_hash(content)),
             rqrmnts_txt: Some(build.release.requirements.clone()),
             rqrmnts_hsh: Some(build.hash.clone()),
             crtd_dt: Some(self.db.now().to_string()),
@@ -107,22 +106,22 @@ impl App {
     /// Removes layers that no row names: a deployment that was cut off left them. Only while nothing else deploys. Says
     /// how many there were.
     pub async fn sweep(&self) -> Result<usize, Error> {
-        let (mut swept, mut missing) = (0, 0);
+        let stored = self.layers.list().await.map_err(Error::Layers)?;
         let mut regions: BTreeSet<String> = self.list(ConfigKind::Rgns, ALL).await?.into_iter().collect();
-        regions.extend(self.layers.regions().await.map_err(Error::Layers)?);
+        regions.extend(stored.iter().map(|layer| layer.region.clone()));
+        let (mut named, mut swept) = (BTreeSet::new(), 0);
         for region in regions {
             let rows = self.db.deployed_in_region(&region).collect().await?;
-            let mut named: BTreeSet<String> = rows.into_iter().map(|layer| layer.arn).collect();
-            for stored in self.layers.list(&region).await.map_err(Error::Layers)? {
-                if !named.remove(&stored.to_string()) {
-                    let gone = self.layers.delete(&stored).await;
-                    swept += usize::from(gone.map_err(Error::Layers)?);
-                }
-            }
-            missing += named.len();
+            named.extend(rows.into_iter().map(|layer| layer.arn));
         }
-        if missing > 0 {
-            tracing::warn!("{missing} layers of the table are not there: see --layers");
+        for layer in stored {
+            if !named.remove(&layer.to_string()) {
+                let gone = self.layers.delete(&layer).await;
+                swept += usize::from(gone.map_err(Error::Layers)?);
+            }
+        }
+        if !named.is_empty() {
+            tracing::warn!("{} layers of the table are not there: see --layers", named.len());
         }
         Ok(swept)
     }

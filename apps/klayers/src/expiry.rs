@@ -28,11 +28,11 @@ impl App {
             return Ok(());
         }
         // The ARN decides: in a table that came from elsewhere, the number of a row can be another one.
-        match layer.arn.parse::<LayerArn>() {
-            Ok(arn) => drop(self.layers.delete(&arn).await.map_err(Error::Layers)?),
-            Err(_) => tracing::warn!(
+        match LayerArn::parse(&layer.arn) {
+            Some(arn) => drop(self.layers.delete(&arn).await.map_err(Error::Layers)?),
+            None => tracing::warn!(
                 layer.arn,
-                "the ARN of an expired row names no layer; nothing was removed"
+                "an expired row's ARN names no layer; nothing was removed"
             ),
         }
         let tombstone = Layer {

@@ -9,7 +9,7 @@ mod view;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Json, Response};
@@ -23,17 +23,13 @@ use crate::model::{
     ConfigKind, LatestInRegionByPythonVersionWhere, LatestLayerWhere, LatestOfPackageByPythonVersionWhere,
     Layer, VersionsOfLayerWhere,
 };
-use crate::{App, Files, Force, Runs};
+use crate::{Force, Runs};
 use lambda::Refusal;
-use view::View;
+use view::{View, view};
 
 /// What requests work with.
 pub struct Service {
-    /// The application.
-    pub app: App,
-    /// Where the lists are loaded from.
-    pub files: Files,
-    /// The runs of this server.
+    /// The runs of this server, with their application and their lists.
     pub runs: Arc<Runs>,
     /// What calls that change something must know; without it, they are refused.
     pub token: Option<String>,
@@ -60,11 +56,18 @@ pub fn routes(service: Service) -> Router {
         .route("/api/v1/config/{python}/{kind}", get(config))
         .route("/api/v1/configS3/{python}/{kind}", get(config_of_files))
         .route("/api/v1/runs", get(runs))
-        .merge(lambda::readers());
+        .route("/2018-10-31/layers", get(lambda::by_arn))
+        .route("/2018-10-31/layers/{name}/versions", get(lambda::versions))
+        .route(
+            "/2018-10-31/layers/{name}/versions/{version}",
+            get(lambda::version),
+        )
+        .route("/layers/{arn}", get(lambda::download));
+    let publish = post(lambda::publish).layer(DefaultBodyLimit::max(lambda::BODY_BYTES_MAX));
     let protected = Router::new()
         .route("/api/v1/load-config", post(load_config))
         .route("/api/v1/runs", post(begin))
-        .merge(lambda::writers())
+        .route("/2018-10-31/layers/{name}/versions", publish)
         .route_layer(from_fn_with_state(Arc::clone(&service), protect));
     let (page, openapi) = (include_str!("../page.html"), include_str!("../openapi.json"));
     site(public.merge(protected), page, openapi).with_state(service)
@@ -93,7 +96,7 @@ async fn protect(State(service): Served, request: Request, next: Next) -> Respon
 
 const NO_TOKEN: &str = "nothing can be changed here: the server was started without KLAYERS_TOKEN";
 const OTHER_TOKEN: &str =
-    "this needs the server's token: Authorization: Bearer TOKEN, or TOKEN as AWS_ACCESS_KEY_ID";
+    "this needs the server's token: Authorization: Bearer TOKEN, or as AWS_ACCESS_KEY_ID";
 
 /// The token or access key of a request, and the region that it is signed for, if it is.
 fn credential(headers: &HeaderMap) -> Option<(&str, Option<&str>)> {
@@ -126,7 +129,7 @@ impl Asked {
 
 async fn latest(State(service): Served, Path(asked): Path<Asked>) -> Answer {
     let (region, python_version, last) = (&asked.region, asked.python(), asked.last.as_str());
-    let db = &service.app.db;
+    let db = &service.runs.app.db;
     if !matches!(last, "" | "json" | "csv" | "html") {
         let latest = LatestLayerWhere {
             region,
@@ -134,7 +137,7 @@ async fn latest(State(service): Served, Path(asked): Path<Asked>) -> Answer {
             python_version,
         };
         let head = db.latest_layer(latest).await.or_nothing()?;
-        let head = head.map(|head| View::of(&head, &HEAD));
+        let head = head.map(|head| view(&head, HEAD));
         return shown(head.unwrap_or_default());
     }
     let latest = LatestInRegionByPythonVersionWhere {
@@ -147,24 +150,24 @@ async fn latest(State(service): Served, Path(asked): Path<Asked>) -> Answer {
     match last {
         "csv" => table::csv(region, python_version, &rows),
         "html" => Ok(table::html(region, python_version, &rows)),
-        _ => views(&rows, &["package", "packageVersion", "arn"]),
+        _ => views(&rows, "package packageVersion arn"),
     }
 }
 
 async fn versions(State(service): Served, Path(asked): Path<Asked>) -> Answer {
-    let versions = service.app.db.versions_of_layer(VersionsOfLayerWhere {
+    let versions = service.runs.app.db.versions_of_layer(VersionsOfLayerWhere {
         region: &asked.region,
         package: &asked.package,
         python_version: asked.python(),
     });
     let mut rows = versions.collect().await.or_nothing()?;
     rows.sort_by_key(|layer| layer.lyr_vrsn);
-    views(&rows, &VERSION)
+    views(&rows, VERSION)
 }
 
 /// The latest layer of a package in every region, with what the original does not say: licence and size.
 async fn everywhere(State(service): Served, Path(asked): Path<Asked>) -> Answer {
-    let db = &service.app.db;
+    let db = &service.runs.app.db;
     let found = db.latest_of_package_by_python_version(LatestOfPackageByPythonVersionWhere {
         package: &asked.package,
         python_version: asked.python(),
@@ -173,63 +176,53 @@ async fn everywhere(State(service): Served, Path(asked): Path<Asked>) -> Answer 
     let rows = db.get_many(found.iter().map(|row| row.key())).await?;
     let mut rows: Vec<Layer> = rows.into_iter().flatten().collect();
     rows.sort_by(|one, two| one.rgn.cmp(&two.rgn));
-    views(
-        &rows,
-        &[&VERSION[..], &["region", "license", "codeSize"]].concat(),
-    )
+    views(&rows, EVERYWHERE)
 }
 
 async fn builds(State(service): Served, Path(asked): Path<Asked>) -> Answer {
-    let builds = service.app.db.latest_builds(asked.python()).collect().await;
-    views(&builds.or_nothing()?, &BUILD)
+    let builds = service.runs.app.db.latest_builds(asked.python()).collect().await;
+    views(&builds.or_nothing()?, BUILD)
 }
 
 /// What is shown of the latest layer of a package.
-const HEAD: [&str; 5] = ["package", "packageVersion", "region", "arn", "dependencies"];
+const HEAD: &str = "package packageVersion region arn dependencies";
 /// What is shown of a version of a layer.
-const VERSION: [&str; 5] = [
-    "packageVersion",
-    "arn",
-    "deployStatus",
-    "dependencies",
-    "expiryDate",
-];
+const VERSION: &str = "packageVersion arn deployStatus dependencies expiryDate";
+/// The same, across all regions.
+const EVERYWHERE: &str = "packageVersion arn deployStatus dependencies expiryDate region license codeSize";
 /// What is shown of a build.
-const BUILD: [&str; 4] = ["package", "packageVersion", "dependencies", "createdDateTime"];
+const BUILD: &str = "package packageVersion dependencies createdDateTime";
 
-fn views(rows: &[impl Serialize], names: &[&str]) -> Answer {
-    let views: Vec<View> = rows.iter().map(|row| View::of(row, names)).collect();
+fn views(rows: &[impl Serialize], names: &str) -> Answer {
+    let views: Vec<View> = rows.iter().map(|row| view(row, names)).collect();
     shown(views)
 }
 
 async fn pythons(State(service): Served) -> Answer {
-    shown(service.app.list(ConfigKind::PyVrsns, ALL).await?)
+    shown(service.runs.app.list(ConfigKind::PyVrsns, ALL).await?)
 }
 
-/// A list of a kind that there is not.
-const NOTHING: [(); 0] = [];
-
-/// A version of Python, and the kind of a list.
+/// A version of Python, and the kind of a list. Of a kind that there is not, the list is empty.
 type Listed = Path<(String, String)>;
 
 /// A list of the table.
 async fn config(State(service): Served, Path((python, kind)): Listed) -> Answer {
-    let Ok(kind) = kind.parse() else {
-        return shown(NOTHING);
-    };
-    shown(service.app.list(kind, &python).await?)
+    shown(match kind.parse() {
+        Ok(kind) => service.runs.app.list(kind, &python).await?,
+        Err(_) => Vec::new(),
+    })
 }
 
 /// The same as the files have it, which the table has only once it is loaded.
 async fn config_of_files(State(service): Served, Path((python, kind)): Listed) -> Answer {
-    let Ok(kind) = kind.parse() else {
-        return shown(NOTHING);
-    };
-    shown(service.files.list(kind, &python)?)
+    shown(match kind.parse() {
+        Ok(kind) => service.runs.files.list(kind, &python)?,
+        Err(_) => Vec::new(),
+    })
 }
 
 async fn load_config(State(service): Served) -> Answer {
-    let changed = service.app.load_config(&service.files).await?;
+    let changed = service.runs.app.load_config(&service.runs.files).await?;
     shown(json!({"changed": changed}))
 }
 

@@ -76,17 +76,15 @@ impl CsvIndex {
             let layer = |name: &str| LayerArn::layer_name(package_of(name), "");
             let mut others = index.releases.keys().filter(|other| *other != name);
             if let Some(other) = others.find(|other| layer(other) == layer(name)) {
-                return Err(format!(
-                    "{other} and {name} would have the same layer; keep one of them"
-                ));
+                return Err(format!("{other} and {name} have the same layer; keep one"));
             }
             let newest = index.releases.entry(name.to_owned()).or_default();
             let Some(version) = &line.version else {
                 continue;
             };
-            let version: Version = version.parse().map_err(|_| {
-                format!("{name} has the version `{version}`, which is none of Python's (PEP 440)")
-            })?;
+            let wrong =
+                |_| format!("{name} has the version `{version}`, which is none of Python's (PEP 440)");
+            let version: Version = version.parse().map_err(wrong)?;
             let is_newest = newest.as_ref().is_none_or(|(known, _)| *known <= version);
             if is_newest && !version.any_prerelease() {
                 *newest = Some((version, release(line)));
@@ -121,9 +119,10 @@ fn release(line: Line) -> Release {
     }
 }
 
-/// Lines are sorted, so that the same requirements have the same hash.
+/// Lines are sorted and there once, so that the same requirements have the same hash.
 pub(crate) fn frozen(requirements: impl Iterator<Item = String>) -> String {
     let mut requirements: Vec<String> = requirements.collect();
     requirements.sort_unstable_by_key(|requirement| requirement.to_lowercase());
+    requirements.dedup();
     requirements.join("\n")
 }

@@ -1,6 +1,5 @@
 //! Where layers are kept: in a directory or in a bucket, behind one trait.
 
-use std::str::FromStr;
 use std::{fmt, io};
 
 use async_trait::async_trait;
@@ -31,6 +30,21 @@ pub struct LayerArn {
 }
 
 impl LayerArn {
+    /// The ARN of a version of a layer; nothing else is one.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let parts: Vec<&str> = text.split(':').collect();
+        let ["arn", _, "lambda", region, account, "layer", layer, version] = parts[..] else {
+            return None;
+        };
+        Some(Self {
+            region: region.to_owned(),
+            account: account.to_owned(),
+            layer: layer.to_owned(),
+            version: version.parse().ok()?,
+        })
+    }
+
     /// What the layer of a package is called: `Klayers-p312-requests`.
     #[must_use]
     pub fn layer_name(package: &str, python: &str) -> String {
@@ -52,27 +66,6 @@ impl fmt::Display for LayerArn {
     }
 }
 
-/// What was given is not the ARN of a version of a layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoLayerArn;
-
-impl FromStr for LayerArn {
-    type Err = NoLayerArn;
-
-    fn from_str(text: &str) -> Result<Self, NoLayerArn> {
-        let parts: Vec<&str> = text.split(':').collect();
-        let ["arn", _, "lambda", region, account, "layer", layer, version] = parts[..] else {
-            return Err(NoLayerArn);
-        };
-        Ok(Self {
-            region: region.to_owned(),
-            account: account.to_owned(),
-            layer: layer.to_owned(),
-            version: version.parse().map_err(|_| NoLayerArn)?,
-        })
-    }
-}
-
 /// Keeps layers, as Lambda does: it numbers the versions of a layer, and never gives a number twice.
 #[async_trait]
 pub trait LayerStore: Send + Sync {
@@ -85,11 +78,8 @@ pub trait LayerStore: Send + Sync {
     /// The bytes of a version, if it is there.
     async fn read(&self, layer: &LayerArn) -> io::Result<Option<Bytes>>;
 
-    /// Everything that is stored in a region.
-    async fn list(&self, region: &str) -> io::Result<Vec<LayerArn>>;
-
-    /// The regions where something was stored.
-    async fn regions(&self) -> io::Result<Vec<String>>;
+    /// Everything that is stored, in all regions.
+    async fn list(&self) -> io::Result<Vec<LayerArn>>;
 }
 
 /// Layers as objects: `<region>/<layer>/<version>.zip`.
@@ -147,10 +137,7 @@ impl LayerStore for Bucket {
     }
 
     async fn delete(&self, layer: &LayerArn) -> io::Result<bool> {
-        if layer.account != self.account {
-            return Ok(false);
-        }
-        self.objects.delete(&path(layer)).await
+        Ok(layer.account == self.account && self.objects.delete(&path(layer)).await?)
     }
 
     async fn read(&self, layer: &LayerArn) -> io::Result<Option<Bytes>> {
@@ -161,17 +148,10 @@ impl LayerStore for Bucket {
         Ok(found.map(Bytes::from))
     }
 
-    async fn list(&self, region: &str) -> io::Result<Vec<LayerArn>> {
-        let files = self.objects.store.list(Some(&Path::from(region)));
-        let files: Vec<_> = files.try_collect().await?;
+    async fn list(&self) -> io::Result<Vec<LayerArn>> {
+        let files: Vec<_> = self.objects.store.list(None).try_collect().await?;
         let named = files.iter().filter_map(|file| self.named(&file.location));
         Ok(named.collect())
-    }
-
-    async fn regions(&self) -> io::Result<Vec<String>> {
-        let listed = self.objects.store.list_with_delimiter(None).await?;
-        let folders = listed.common_prefixes.iter().filter_map(Path::filename);
-        Ok(folders.map(str::to_owned).collect())
     }
 }
 

@@ -21,6 +21,7 @@ mod licence;
 pub mod model {
     trestle::model!("../../models/klayers.toml");
 }
+mod needs;
 mod pip;
 mod python;
 mod run;
@@ -32,7 +33,7 @@ pub use config::Files;
 pub use deploy::Deployed;
 pub use expiry::watch;
 pub use index::{CsvIndex, PackageIndex, Release, package_of};
-pub use layers::{ACCOUNT, Bucket, LayerArn, LayerStore, NoLayerArn};
+pub use layers::{ACCOUNT, Bucket, LayerArn, LayerStore};
 pub use pip::Pip;
 pub use run::{Progress, Summary};
 pub use runs::{Runs, RunsDb, model as runs_model};

@@ -3,6 +3,7 @@
 use std::io::{Cursor, Read as _};
 
 use axum::body::Bytes;
+use pep508_rs::PackageName;
 use zip::ZipArchive;
 
 /// Lambda takes no longer text.
@@ -12,25 +13,20 @@ const BYTES_MAX: u64 = 1 << 20;
 /// Stands between the lines of a value that has several.
 const FOLDED: &str = "\0";
 
-/// Whether two names are of one package (PEP 503).
-pub(crate) fn is_same(one: &str, two: &str) -> bool {
-    let normal = |name: &str| name.to_lowercase().replace(['_', '.'], "-");
-    normal(one) == normal(two)
-}
-
 /// The licence of a package in a layer, if the layer has the package and the package says it: its expression, its name or its
 /// classifier, whichever it has.
 pub(crate) fn licence(package: &str, layer: &Bytes) -> Option<String> {
+    let package = package.parse::<PackageName>();
     let mut zip = ZipArchive::new(Cursor::new(layer)).ok()?;
-    let names = zip.file_names().filter_map(|name| Some(name.ok()?.into_owned()));
-    let names: Vec<String> = names.collect();
-    let names = names.iter().filter(|name| name.ends_with(".dist-info/METADATA"));
-    let mut metadata = names.filter_map(|name| {
-        let (file, mut text) = (zip.by_name(name).ok()?, Vec::new());
+    let mut metadata = (0..zip.len()).filter_map(|at| {
+        let (file, mut text) = (zip.by_index(at).ok()?, Vec::new());
+        file.name()
+            .ok()
+            .filter(|name| name.ends_with(".dist-info/METADATA"))?;
         file.take(BYTES_MAX).read_to_end(&mut text).ok()?;
         Some(String::from_utf8_lossy(&text).replace("\n ", FOLDED))
     });
-    let own = metadata.find(|text| values(text, "Name").any(|name| is_same(name, package)));
+    let own = metadata.find(|text| values(text, "Name").any(|name| name.parse::<PackageName>() == package));
     named(&own?)
 }
 
@@ -56,10 +52,8 @@ mod tests {
     use crate::archive::{File, zip};
 
     fn metadata(package: &str, headers: &str) -> File {
-        File {
-            name: format!("python/{package}-1.0.dist-info/METADATA"),
-            content: format!("Metadata-Version: 2.4\nName: {package}\n{headers}").into(),
-        }
+        let content = format!("Metadata-Version: 2.4\nName: {package}\n{headers}");
+        (format!("python/{package}-1.0.dist-info/METADATA"), content.into())
     }
 
     #[test]

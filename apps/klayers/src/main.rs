@@ -2,17 +2,13 @@
 
 use std::error::Error;
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
 use klayers::model::Klayers;
-use klayers::{
-    ACCOUNT, App, Bucket, Files, Force, PackageIndex, Pip, Progress, Runs, http, runs_model, watch,
-};
+use klayers::{ACCOUNT, App, Bucket, Files, Force, PackageIndex, Pip, Runs, http, runs_model, watch};
 use trestle::app::{self, DatabaseFlags, Loopback, Objects};
 use trestle::migrate;
 
@@ -41,9 +37,9 @@ struct Cli {
     /// Where releases come from [default: pip, or list where pip cannot reach its package index; list for demo]
     #[arg(long)]
     index: Option<Index>,
-    /// The program pip
+    /// The program pip; {version} in it stands for that of the Python, as in pip{version} for pip3.12
     #[arg(long, value_name = "PROGRAM", default_value = "pip")]
-    pip: PathBuf,
+    pip: String,
     /// Port to listen on; 0 takes a free one
     #[arg(long, default_value_t = 0)]
     port: u16,
@@ -78,10 +74,9 @@ enum Index {
 }
 
 fn account(text: &str) -> Result<String, String> {
-    match text.len() == 12 && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => Ok(text.to_owned()),
-        false => Err("an account is 12 digits".to_owned()),
-    }
+    let is_account = text.len() == 12 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let account = is_account.then(|| text.to_owned());
+    account.ok_or_else(|| "an account is 12 digits".to_owned())
 }
 
 fn main() -> ExitCode {
@@ -92,7 +87,9 @@ async fn work(cli: Cli) -> Result<(), Box<dyn Error>> {
     let objects = cli.objects()?;
     // Whatever is wrong with a list is said before anything is made.
     cli.files.index()?;
-    let opened = cli.database.open("klayers", cli.files_in().join("table"));
+    let opened = cli
+        .database
+        .open("klayers", cli.database.files("klayers").join("table"));
     let database = opened.map_err(|error| match error.is_in_use() {
         true => format!("{error}{RUN_THERE}"),
         false => error.to_string(),
@@ -101,7 +98,8 @@ async fn work(cli: Cli) -> Result<(), Box<dyn Error>> {
     let (db, _migration) = Klayers::migrate_to(&database, migrate::StartOptions::default())?;
     let layers = Bucket::of_table(objects, &cli.account, &database).await;
     let layers = layers.map_err(|error| format!("--layers: {error}"))?;
-    let app = App::new(db.shared(), Arc::new(layers), cli.index());
+    let (db, layers, index) = (db.shared(), Arc::new(layers), cli.index());
+    let app = App { db, layers, index };
     // Rows expire while any command runs, so all of them follow what expires.
     let router = watch(&app, &database).await?;
     let db = runs_model::Runs::apply_to(&database)?.shared();
@@ -125,20 +123,22 @@ async fn command(cli: Cli, app: &App, runs: &Arc<Runs>) -> Result<(), Box<dyn Er
         run(runs, Force::default()).await?;
     }
     if cli.command != Command::Run {
-        serve(app, runs, cli).await?;
+        serve(Arc::clone(runs), cli).await?;
     }
     Ok(())
 }
 
 impl Cli {
     fn objects(&self) -> Result<Objects, String> {
-        let below = || self.files_in().join("layers").display().to_string();
+        let below = || {
+            self.database
+                .files("klayers")
+                .join("layers")
+                .display()
+                .to_string()
+        };
         let place = self.layers.clone().unwrap_or_else(below);
         Objects::open(&place, self.s3_endpoint.as_deref()).map_err(|error| format!("--layers: {error}"))
-    }
-
-    fn files_in(&self) -> PathBuf {
-        self.database.files("klayers")
     }
 
     fn index(&self) -> Arc<dyn PackageIndex> {
@@ -151,10 +151,7 @@ impl Cli {
 }
 
 async fn run(runs: &Runs, force: Force) -> Result<(), Box<dyn Error>> {
-    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} layers, {elapsed}  {msg}");
-    let bar = ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    let done = runs.run(force, |progress| show(&bar, progress)).await;
-    bar.finish_and_clear();
+    let done = runs.run(force).await;
     match (done.deployed + done.unchanged, done.failed.len()) {
         (0, 0) => Err("the lists name nothing to deploy: see --packages, --regions and --pythons".into()),
         (_, 0) => Ok(()),
@@ -162,26 +159,13 @@ async fn run(runs: &Runs, force: Force) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Where there is no terminal, the log says how far it is.
-fn show(bar: &ProgressBar, progress: &Progress) {
-    bar.set_length(progress.of as u64);
-    bar.set_position(progress.done as u64);
-    if bar.is_hidden() && progress.done > 0 {
-        tracing::info!(done = progress.done, of = progress.of, "{}", progress.package);
-    }
-    bar.set_message(progress.package.clone());
-}
-
-async fn serve(app: &App, runs: &Arc<Runs>, cli: Cli) -> Result<(), Box<dyn Error>> {
+async fn serve(runs: Arc<Runs>, cli: Cli) -> Result<(), Box<dyn Error>> {
     let listener = Loopback::listen(cli.port).await?;
     let url = listener.url();
-    let service = http::Service {
-        app: app.clone(),
-        files: cli.files,
-        runs: Arc::clone(runs),
-        token: cli.token,
-    };
+    runs.start().await;
     tracing::info!("{url}/openapi.json says what there is; end with Ctrl-C");
     writeln!(std::io::stdout(), "klayers serves {url}")?;
-    Ok(listener.serve(http::routes(service)).await?)
+    let token = cli.token;
+    let routes = http::routes(http::Service { runs, token });
+    Ok(listener.serve(routes).await?)
 }

@@ -1,29 +1,30 @@
 //! Real layers: pip knows the newest releases, and installs them for another machine than this one.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::body::Bytes;
+use pep508_rs::Requirement;
+use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
 use crate::archive::{installed, zip};
-use crate::index::{PackageIndex, Release, frozen};
-use crate::licence::is_same;
+use crate::index::{PackageIndex, Release};
+use crate::needs::{Package, release};
 use crate::python::Python;
-use crate::{Error, Files, package_of};
+use crate::{Error, Files};
 
 /// The longest that pip may take.
 const TIMEOUT: Duration = Duration::from_secs(600);
 /// Wheels only: nothing of a package runs here.
 const ARGUMENTS: &str = "install --quiet --no-input --disable-pip-version-check --no-compile --only-binary=:all: --implementation=cp";
-const WITHOUT_PIP: &str =
-    "--pip names the program, --index list makes layers that only name their requirements";
+const NO_PIP: &str = "--pip names the program, --index list makes layers that only name their requirements";
 const STANDS_IN: &str = "pip cannot reach its package index, so this run takes the versions of the list: --packages, or the one that \
     comes along. Layers made now name their requirements and hold no packages; what pip has built stays as it is. `--index pip` \
     fails instead, `--index list` does not ask pip.";
@@ -32,7 +33,7 @@ const LAST_TRY: &str = "Retrying (Retry(total=0,";
 
 /// The program pip, with the package index that it is configured for. In a run that cannot reach the index, a list can stand in.
 pub struct Pip {
-    program: PathBuf,
+    program: String,
     list: Option<Files>,
     is_offline: AtomicBool,
     /// Each is a process with a resolver: more of them than cores do not help.
@@ -40,8 +41,9 @@ pub struct Pip {
 }
 
 impl Pip {
-    /// The program at this path, or of this name on the `PATH`; and the list that stands in.
-    pub fn at(program: impl Into<PathBuf>, list: Option<Files>) -> Self {
+    /// The program at this path, or of this name on the `PATH`; `{version}` in it is that of the Python, such as `3.12`. And the list
+    /// that stands in.
+    pub fn at(program: impl Into<String>, list: Option<Files>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             program: program.into(),
@@ -52,17 +54,12 @@ impl Pip {
     }
 
     /// Installs into a folder, for a version of Python and its architecture; gives what pip printed.
-    async fn install<'a>(
-        &self,
-        python: &str,
-        folder: &Path,
-        arguments: impl IntoIterator<Item = &'a str>,
-    ) -> Result<Vec<u8>, Error> {
-        let named = |why: String| Error::Pip(format!("{}: {why}", self.program.display()));
-        let target =
-            Python::parse(python).ok_or_else(|| named(format!("{python} is no version of Python")))?;
+    async fn install(&self, python: &str, folder: &Path, arguments: &[&str]) -> Result<Vec<u8>, Error> {
+        let target = target(python)?;
+        let program = self.program.replace("{version}", target.version);
+        let named = |why: String| Error::Pip(format!("{program}: {why}"));
         let platforms = target.platforms();
-        let mut command = Command::new(&self.program);
+        let mut command = Command::new(&program);
         command.args(ARGUMENTS.split(' '));
         command.arg(format!("--python-version={}", target.version));
         command.args(platforms.iter().map(|platform| format!("--platform={platform}")));
@@ -72,7 +69,7 @@ impl Pip {
         let _turn = self.at_once.acquire().await;
         let ended = tokio::time::timeout(TIMEOUT, command.output()).await;
         let ended = ended.map_err(|_| named(format!("took longer than {TIMEOUT:?}")))?;
-        let ended = ended.map_err(|error| named(format!("{error}; {WITHOUT_PIP}")))?;
+        let ended = ended.map_err(|error| named(format!("{error}; {NO_PIP}")))?;
         if ended.status.success() {
             return Ok(ended.stdout);
         }
@@ -81,6 +78,31 @@ impl Pip {
             Some(why) => Error::Unreachable(why.to_owned()),
             None => named(said.trim().replace('\n', "; ")),
         })
+    }
+
+    /// The newest release that pip finds, with all that it needs on this Python: pip leaves out what its own does not need.
+    async fn found(&self, wanted: &str, python: &str) -> Result<Release, Error> {
+        let package = wanted.parse::<Requirement>();
+        let package = package.map_err(|error| Error::Pip(error.to_string()))?;
+        let markers = target(python)?.markers()?;
+        let (folder, mut asked) = (tempfile::tempdir()?, vec![package.to_string()]);
+        loop {
+            let mut arguments = vec!["--dry-run", "--ignore-installed", "--report=-", "--"];
+            arguments.extend(asked.iter().map(String::as_str));
+            let report = self.install(python, folder.path(), &arguments).await?;
+            let report: Value = serde_json::from_slice(&report).unwrap_or_default();
+            let found = report["install"].as_array().into_iter().flatten();
+            let found = found.map(|found| Package::deserialize(&found["metadata"]));
+            let found = found.collect::<Result<Vec<_>, _>>();
+            let found = found.map_err(|error| Error::Pip(format!("the report of pip: {error}")))?;
+            match release(&found, &package, &markers) {
+                Ok(release) => return Ok(release),
+                Err(missing) if missing.iter().all(|one| asked.contains(one)) => {
+                    return Err(Error::Pip(format!("pip has not found {}", missing.join(", "))));
+                }
+                Err(missing) => asked.extend(missing),
+            }
+        }
     }
 }
 
@@ -104,21 +126,7 @@ impl PackageIndex for Pip {
             release.is_stand_in = true;
             return Ok(release);
         }
-        let folder = tempfile::tempdir()?;
-        let report = ["--dry-run", "--ignore-installed", "--report=-", "--", wanted];
-        let report = self.install(python, folder.path(), report).await?;
-        let report: Value = serde_json::from_slice(&report).unwrap_or_default();
-        let packages = report["install"].as_array().into_iter().flatten();
-        let packages: Vec<&Value> = packages.map(|package| &package["metadata"]).collect();
-        let is_asked = |package: &&&Value| is_same(text(package, "name"), package_of(wanted));
-        let own = packages.iter().find(is_asked);
-        let own = own.ok_or_else(|| Error::Pip(format!("{wanted} is not in the report of pip")))?;
-        let pinned = |package: &&Value| format!("{}=={}", text(package, "name"), text(package, "version"));
-        Ok(Release {
-            version: text(own, "version").to_owned(),
-            requirements: frozen(packages.iter().map(pinned)),
-            ..Release::default()
-        })
+        self.found(wanted, python).await
     }
 
     async fn layer(&self, release: &Release, python: &str) -> Result<Bytes, Error> {
@@ -126,9 +134,9 @@ impl PackageIndex for Pip {
             return list.layer(release, python).await;
         }
         let folder = tempfile::tempdir()?;
-        let exactly = ["--no-deps", "--"].into_iter();
-        let exactly = exactly.chain(release.requirements.lines());
-        self.install(python, folder.path(), exactly).await?;
+        let mut exactly = vec!["--no-deps", "--"];
+        exactly.extend(release.requirements.lines());
+        self.install(python, folder.path(), &exactly).await?;
         // Packing takes a core for seconds.
         let packed = move || installed(folder.path()).and_then(|files| zip(&files));
         let packed = tokio::task::spawn_blocking(packed).await;
@@ -136,6 +144,6 @@ impl PackageIndex for Pip {
     }
 }
 
-fn text<'p>(package: &'p Value, name: &str) -> &'p str {
-    package[name].as_str().unwrap_or_default()
+fn target(python: &str) -> Result<Python<'_>, Error> {
+    Python::parse(python).ok_or_else(|| Error::Pip(format!("{python} is no version of Python")))
 }

@@ -1,5 +1,9 @@
 //! A version of Python on an architecture, as the original names it: `p3.12` is x86_64, `p3.12-arm64` is arm64.
 
+use pep508_rs::{MarkerEnvironment, MarkerEnvironmentBuilder};
+
+use crate::Error;
+
 /// What layers are made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Python<'p> {
@@ -40,14 +44,30 @@ impl<'p> Python<'p> {
         format!("python{}", self.version)
     }
 
+    /// What conditions of requirements are judged by. Its patch is the first one, as for pip: a package too many does no harm.
+    pub(crate) fn markers(self) -> Result<MarkerEnvironment, Error> {
+        let full = format!("{}.0", self.version);
+        let machine = self.architecture.replace("arm64", "aarch64");
+        let markers = MarkerEnvironment::try_from(MarkerEnvironmentBuilder {
+            implementation_name: "cpython",
+            implementation_version: &full,
+            os_name: "posix",
+            platform_machine: &machine,
+            platform_python_implementation: "CPython",
+            platform_release: "",
+            platform_system: "Linux",
+            platform_version: "",
+            python_full_version: &full,
+            python_version: self.version,
+            sys_platform: "linux",
+        });
+        markers.map_err(|error| Error::Pip(error.to_string()))
+    }
+
     /// What pip calls the machines that wheels may be made for: those with a C library that is not newer than Lambda's, which is 2.34
     /// since Python 3.12, and 2.26 before.
     pub(crate) fn platforms(self) -> Vec<String> {
-        let machine = if self.architecture == "arm64" {
-            "aarch64"
-        } else {
-            "x86_64"
-        };
+        let machine = self.architecture.replace("arm64", "aarch64");
         let newest = if self.minor < 12 { 26 } else { 34 };
         let libraries = (5..=newest).rev();
         let libraries = libraries.map(|minor| format!("manylinux_2_{minor}_{machine}"));

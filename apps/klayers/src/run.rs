@@ -1,6 +1,7 @@
 //! The monthly run: every package, every version of Python, every region.
 
-use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
+use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt as _};
 use serde::Serialize;
 
 use crate::config::ALL;
@@ -79,7 +80,7 @@ impl App {
         regions: &[String],
         force: Force,
     ) -> Result<Summary, Error> {
-        let mut build = self.build_with(package, python, force).await?;
+        let mut build = self.build(package, python, force).await?;
         let missing = self.regions_to_deploy(&build, regions).await?;
         if !missing.is_empty() {
             // Once, and not for each region.
@@ -92,14 +93,12 @@ impl App {
         };
         let build = &build;
         let deploy = |region: String| async move { (self.deploy(&region, build).await, region) };
-        let mut deploys: FuturesUnordered<_> = missing.into_iter().map(deploy).collect();
-        while let Some((done, region)) = deploys.next().await {
+        for (done, region) in join_all(missing.into_iter().map(deploy)).await {
+            let place = format!("{package} for {python} in {region}");
             match done {
                 Ok(Deployed::Latest(_)) => summary.deployed += 1,
                 Ok(Deployed::Unchanged | Deployed::Overtaken) => summary.unchanged += 1,
-                Err(error) => summary
-                    .failed
-                    .push(format!("{package} for {python} in {region}: {error}")),
+                Err(error) => summary.failed.push(format!("{place}: {error}")),
             }
         }
         Ok(summary)

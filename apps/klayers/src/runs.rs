@@ -1,10 +1,10 @@
 //! Runs on record: one at a time, by command, and inside a server by schedule and by call.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, OwnedMutexGuard, watch};
+use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
 use trestle::typed::{EpochSeconds, Timestamp};
 use trestle::{AttributeValue, Database};
@@ -30,91 +30,96 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// Runs of one process.
 pub struct Runs {
-    app: App,
-    files: Files,
+    pub(crate) app: App,
+    pub(crate) files: Files,
     db: RunsDb,
     every: Option<Duration>,
     /// Held by the run that is under way.
     turn: Arc<Mutex<()>>,
     current: watch::Sender<Option<(Timestamp, Progress)>>,
-    tasks: std::sync::Mutex<JoinSet<()>>,
+    tasks: Mutex<JoinSet<()>>,
 }
 
 impl Runs {
     /// Runs of this application, with the lists of these files; by schedule, if there is one.
     #[must_use]
     pub fn new(app: App, files: Files, db: RunsDb, every: Option<Duration>) -> Arc<Self> {
-        let runs = Arc::new(Self {
+        Arc::new(Self {
             app,
             files,
             db,
             every,
             turn: Arc::default(),
             current: watch::Sender::new(None),
-            tasks: std::sync::Mutex::default(),
-        });
-        if let Some(every) = every {
-            runs.tasks().spawn(Arc::clone(&runs).follow_schedule(every));
-        }
-        runs
-    }
-
-    fn tasks(&self) -> std::sync::MutexGuard<'_, JoinSet<()>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+            tasks: Mutex::default(),
+        })
     }
 
     /// Begins a run, and says when it began; `None` if one is under way. The run is listed when this returns.
     pub async fn begin(self: &Arc<Self>, force: Force) -> Option<Timestamp> {
         let turn = Arc::clone(&self.turn).try_lock_owned().ok()?;
-        let run = self.opened().await;
-        let started = run.started.clone();
-        self.tasks().spawn(Arc::clone(self).follow(run, force, turn));
+        let run = self.opened(force).await;
+        let (started, runs) = (run.started.clone(), Arc::clone(self));
+        self.tasks.lock().await.spawn(async move {
+            runs.recorded(run).await;
+            drop(turn);
+        });
         Some(started)
     }
 
-    /// Runs once, to the end. Tells of every package.
-    pub async fn run(&self, force: Force, tell: impl FnMut(&Progress)) -> Summary {
+    /// Runs once, to the end.
+    pub async fn run(&self, force: Force) -> Summary {
         let _turn = self.turn.lock().await;
-        self.recorded(self.opened().await, force, tell).await
+        self.recorded(self.opened(force).await).await
     }
 
     /// A run that begins now.
-    async fn opened(&self) -> Run {
+    async fn opened(&self, force: Force) -> Run {
         let started = self.app.db.now();
         let run = Run {
             ex_dt: Some(EpochSeconds::from(started.moment().plus(KEPT))),
+            force_build: Some(force.force_build),
+            force_deploy: Some(force.force_deploy),
             ..NewRun { started }.into()
         };
         self.remember(&run).await;
         run
     }
 
-    /// Ends what is under way. A run that is cut off is made up for by the next one.
+    /// Ends what is under way. A run that is cut off begins again at the next start.
     pub async fn stop(&self) {
-        let mut tasks = std::mem::take(&mut *self.tasks());
-        tasks.shutdown().await;
+        self.tasks.lock().await.shutdown().await;
     }
 
-    /// A run that was missed or cut off while no server was there begins at once.
-    async fn follow_schedule(self: Arc<Self>, every: Duration) {
+    /// Begins a run that was cut off, and from now on those of the schedule.
+    pub async fn start(self: &Arc<Self>) {
+        let schedule = Arc::clone(self).follow_schedule();
+        self.tasks.lock().await.spawn(schedule);
+    }
+
+    async fn follow_schedule(self: Arc<Self>) {
         loop {
-            tokio::time::sleep(LOOK).await;
             let now = self.app.db.now().moment();
-            match self.next(every).await.map(|next| next.moment() <= now) {
+            match self.next().await {
                 // There is none to begin while one is under way.
-                Ok(true) => drop(self.begin(Force::default()).await),
-                Ok(false) => {}
+                Ok(Some((next, force))) if next.moment() <= now => drop(self.begin(force).await),
+                Ok(Some(_)) => {}
+                Ok(None) => return,
                 Err(error) => tracing::error!(%error, "the schedule cannot read the last run"),
             }
+            tokio::time::sleep(LOOK).await;
         }
     }
 
-    /// When the next run is due.
-    async fn next(&self, every: Duration) -> Result<Timestamp, Error> {
-        let newest = self.recent(1).await?.pop();
-        Ok(match newest {
-            Some(run) if run.ended.is_some() => run.started.moment().plus(every).into(),
-            _ => Timestamp::from_millis(0),
+    /// When the next run is due, and how: one that was cut off, or missed while no server was there, at once.
+    async fn next(&self) -> Result<Option<(Timestamp, Force)>, Error> {
+        let (newest, at_once) = (self.recent(1).await?.pop(), Timestamp::from_millis(0));
+        let by_schedule = |at| Some((at, Force::default()));
+        Ok(match (newest, self.every) {
+            (Some(run), _) if run.ended.is_none() => Some((at_once, force_of(&run))),
+            (Some(run), Some(every)) => by_schedule(run.started.moment().plus(every).into()),
+            (None, Some(_)) => by_schedule(at_once),
+            (_, None) => None,
         })
     }
 
@@ -122,23 +127,17 @@ impl Runs {
         Ok(self.db.runs().page_size(most).page().await?.rows)
     }
 
-    /// A run in the background, of which the log and requests tell how far it is.
-    async fn follow(self: Arc<Self>, run: Run, force: Force, turn: OwnedMutexGuard<()>) {
-        let started = run.started.clone();
+    /// Runs, and records what it came to. The log and requests tell how far it is.
+    async fn recorded(&self, mut run: Run) -> Summary {
         let tell = |progress: &Progress| {
-            tracing::info!(done = progress.done, of = progress.of, "{}", progress.package);
-            let current = (started.clone(), progress.clone());
+            if progress.done > 0 {
+                tracing::info!(done = progress.done, of = progress.of, "{}", progress.package);
+            }
+            let current = (run.started.clone(), progress.clone());
             self.current.send_replace(Some(current));
         };
-        self.recorded(run, force, tell).await;
-        self.current.send_replace(None);
-        drop(turn);
-    }
-
-    /// Runs, and records what it came to.
-    async fn recorded(&self, mut run: Run, force: Force, tell: impl FnMut(&Progress)) -> Summary {
         let done = match self.app.load_config(&self.files).await {
-            Ok(_) => self.app.run(force, tell).await,
+            Ok(_) => self.app.run(force_of(&run), tell).await,
             Err(error) => Err(error),
         };
         let done = done.unwrap_or_else(|error| Summary {
@@ -155,6 +154,7 @@ impl Runs {
         run.failed = Some(failed.cloned().map(AttributeValue::S).collect());
         run.ended = Some(ended);
         self.remember(&run).await;
+        self.current.send_replace(None);
         done
     }
 
@@ -172,10 +172,16 @@ impl Runs {
         if let Some((started, progress)) = current {
             shown["current"] = json!(progress);
             shown["current"]["started"] = json!(started.as_str());
-        }
-        if let Some(every) = self.every {
-            shown["next"] = json!(self.next(every).await?.as_str());
+        } else if let Some((next, _)) = self.next().await? {
+            shown["next"] = json!(next.as_str());
         }
         Ok(shown)
+    }
+}
+
+fn force_of(run: &Run) -> Force {
+    Force {
+        force_build: run.force_build == Some(true),
+        force_deploy: run.force_deploy == Some(true),
     }
 }

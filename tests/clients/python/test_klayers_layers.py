@@ -124,6 +124,33 @@ class Layers(unittest.TestCase):
         wheel(self.wheels, "beta", "3.2")
         self.assertIn("built=1 deployed=1", self.run_pipeline(), "what it needs has changed")
 
+    def test_a_layer_has_what_its_own_python_needs_and_not_what_that_of_pip_needs(self):
+        minor = sys.version_info.minor
+        older, here = f"p3.{minor - 1}", f"python_version >= '3.{minor}'"
+        before = here.replace(">=", "<")
+        wheel(self.wheels, "alpha", "1.0", ["beta", f"newer; {here}", f"older[more]<2; {before}"])
+        wheel(self.wheels, "beta", "1.0", [f"sub; sys_platform == 'win32' or {before}"])
+        wheel(self.wheels, "newer", "1.0")
+        for version in ["1.0", "2.0"]:
+            wheel(self.wheels, "older", version, ["gamma; extra == 'more'", "delta; extra == 'less'"])
+        for name in ["gamma", "delta", "sub"]:
+            wheel(self.wheels, name, "1.0")
+        self.packages("alpha")
+        said = self.run_pipeline(pythons=f"{PYTHON},{older}")
+        self.assertIn("built=2 deployed=2 unchanged=0 failed=0", said)
+        for python, expected in [
+            (PYTHON, ["alpha-1.0", "beta-1.0", "newer-1.0"]),
+            (older, ["alpha-1.0", "beta-1.0", "gamma-1.0", "older-1.0", "sub-1.0"]),
+        ]:
+            with zipfile.ZipFile(io.BytesIO(self.layer("alpha", python=python))) as layer:
+                names = [name.split("/")[1] for name in layer.namelist() if name.endswith("METADATA")]
+            self.assertEqual(expected, sorted(name.removesuffix(".dist-info") for name in names))
+
+        wheel(self.wheels, "alpha", "2.0", [f"unheard-of; {before}"])
+        said = self.run_pipeline(pythons=f"{PYTHON},{older}", fails=True)
+        self.assertRegex(said, rf"alpha for {older}: .*No matching distribution found for unheard-of")
+        self.assertIn("built=1 deployed=1 unchanged=0 failed=1", said)
+
     def test_what_pip_does_not_find_fails_by_name_and_the_rest_is_deployed(self):
         wheel(self.wheels, "alpha", "1.0")
         self.packages("alpha", "unheard-of")
@@ -193,6 +220,7 @@ class Layers(unittest.TestCase):
         again = client.publish_layer_version(**mine, CompatibleArchitectures=["arm64"])
         self.assertEqual(2, again["Version"], "as in Lambda, the same content is another version")
         found = client.get_layer_version(LayerName="mine", VersionNumber=1)
+        self.assertEqual(("7.1", "7.1"), (made["Description"], found["Description"]))
         self.assertEqual((["arm64"], "MIT"), (found["CompatibleArchitectures"], found["LicenseInfo"]))
         with urllib.request.urlopen(found["Content"]["Location"], timeout=30) as answer:
             self.assertEqual(content, answer.read())
@@ -209,6 +237,8 @@ class Layers(unittest.TestCase):
         ):
             with self.assertRaises(client.exceptions.InvalidParameterValueException):
                 client.publish_layer_version(**wrong)
+        with self.assertRaisesRegex(client.exceptions.InvalidParameterValueException, "ListLayers is not served"):
+            client.list_layers()
         stranger = {**ACCESS, "endpoint_url": self.address, "region_name": REGION}
         other = boto3.client("lambda", config=ONCE, **stranger)
         self.addCleanup(other.close)

@@ -1,39 +1,27 @@
 //! Lambda's calls for layers, so that `aws lambda get-layer-version --endpoint-url …` finds and downloads one.
 
+use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use trestle::app::{self, OrNotFound as _, fingerprint};
 
-use super::{Answer, Served, Service, credential};
+use super::{Answer, Served, credential};
 use crate::model::Layer;
 use crate::python::Python;
 use crate::{App, Built, Deployed, Error, LayerArn, Release};
 
 /// The largest request: Lambda takes zips of 50 MB, which come as base64.
-const BODY_BYTES_MAX: usize = 70 << 20;
+pub(super) const BODY_BYTES_MAX: usize = 70 << 20;
 /// Versions in an answer, as in Lambda.
 const VERSIONS_MAX: usize = 50;
-
-pub(super) fn readers() -> Router<std::sync::Arc<Service>> {
-    Router::new()
-        .route("/2018-10-31/layers", get(version_by_arn))
-        .route("/2018-10-31/layers/{name}/versions", get(versions))
-        .route("/2018-10-31/layers/{name}/versions/{version}", get(version))
-        .route("/layers/{arn}", get(download))
-}
-
-pub(super) fn writers() -> Router<std::sync::Arc<Service>> {
-    let publish = post(publish).layer(DefaultBodyLimit::max(BODY_BYTES_MAX));
-    Router::new().route("/2018-10-31/layers/{name}/versions", publish)
-}
+const BY_ARN: &str =
+    "name a version of a layer by its ARN; ListLayers is not served, /api/v2/PYTHON/layers/latest/REGION is";
 
 /// An error as clients of Lambda read it, and other clients of this server: its kind is in a header.
 pub(super) struct Refusal(pub(super) app::Error);
@@ -71,14 +59,14 @@ fn named(name: &str, headers: &HeaderMap) -> app::Result<(String, String)> {
         Some(region) if !name.contains(is_strange) => Ok((region.to_owned(), name.to_owned())),
         Some(_) => Err(app::Error::invalid("a layer's name has letters, digits, - and _")),
         None => Err(app::Error::invalid(
-            "the region is not known: sign the request, or name an ARN",
+            "sign the request, or name an ARN: the region is not known",
         )),
     }
 }
 
 /// The versions of a layer that are deployed, newest first.
 async fn deployed(app: &App, region: &str, layer: &str) -> Result<Vec<(LayerArn, Layer)>, Error> {
-    let named = |arn: &str| arn.parse::<LayerArn>().ok().filter(|arn| arn.layer == layer);
+    let named = |arn: &str| LayerArn::parse(arn).filter(|arn| arn.layer == layer);
     let mut shown = app.db.deployed_in_region(region).collect().await?;
     shown.retain(|row| named(&row.arn).is_some());
     let rows = app.db.get_many(shown.iter().map(|row| row.key())).await?;
@@ -90,21 +78,21 @@ async fn deployed(app: &App, region: &str, layer: &str) -> Result<Vec<(LayerArn,
 
 /// A version as lists have it.
 fn described((arn, row): &(LayerArn, Layer)) -> Value {
-    let mut shown = json!({
+    // The version of what was published from elsewhere is the description that it came with.
+    let description = match row.rqrmnts_txt.as_deref() {
+        Some("") => row.pckg_vrsn.clone(),
+        _ => format!("{} {}", row.pckg, row.pckg_vrsn),
+    };
+    let python = Python::parse(&row.py_vrsn);
+    json!({
         "LayerVersionArn": row.arn,
         "Version": arn.version,
-        "Description": format!("{} {}", row.pckg, row.pckg_vrsn),
-    });
-    if let Some(python) = Python::parse(&row.py_vrsn) {
-        shown["CompatibleRuntimes"] = json!([python.runtime()]);
-        shown["CompatibleArchitectures"] = json!([python.architecture]);
-    }
-    for (name, value) in [("CreatedDate", &row.crtd_dt), ("LicenseInfo", &row.lcns)] {
-        if let Some(value) = value {
-            shown[name] = json!(value);
-        }
-    }
-    shown
+        "Description": description,
+        "CompatibleRuntimes": python.map(|python| [python.runtime()]),
+        "CompatibleArchitectures": python.map(|python| [python.architecture]),
+        "CreatedDate": row.crtd_dt,
+        "LicenseInfo": row.lcns,
+    })
 }
 
 /// A version with the address of its bytes, on this server.
@@ -119,7 +107,7 @@ fn with_content(found: &(LayerArn, Layer), headers: &HeaderMap) -> Value {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Part {
+pub(super) struct Part {
     compatible_runtime: Option<String>,
     compatible_architecture: Option<String>,
     /// The version after which a list goes on.
@@ -127,20 +115,20 @@ struct Part {
     max_items: Option<usize>,
 }
 
-async fn versions(
+pub(super) async fn versions(
     State(service): Served,
     Path(name): Path<String>,
     Query(part): Query<Part>,
     headers: HeaderMap,
 ) -> Answered {
     let (region, layer) = named(&name, &headers)?;
-    let mut rows = deployed(&service.app, &region, &layer).await?;
+    let mut rows = deployed(&service.runs.app, &region, &layer).await?;
     rows.retain(|(arn, _)| part.marker.is_none_or(|marker| arn.version < marker));
-    let fits =
-        |wanted: &Option<String>, has: &Value| wanted.as_ref().is_none_or(|wanted| *has == json!([wanted]));
     let mut shown: Vec<Value> = rows.iter().map(described).collect();
-    shown.retain(|one| fits(&part.compatible_runtime, &one["CompatibleRuntimes"]));
-    shown.retain(|one| fits(&part.compatible_architecture, &one["CompatibleArchitectures"]));
+    let runtime = part.compatible_runtime.as_deref();
+    shown.retain(|one| runtime.is_none() || one["CompatibleRuntimes"][0].as_str() == runtime);
+    let architecture = part.compatible_architecture.as_deref();
+    shown.retain(|one| architecture.is_none() || one["CompatibleArchitectures"][0].as_str() == architecture);
     let most = part.max_items.unwrap_or(VERSIONS_MAX).clamp(1, VERSIONS_MAX);
     let is_cut = shown.len() > most;
     shown.truncate(most);
@@ -151,28 +139,28 @@ async fn versions(
     Ok(Json(answer))
 }
 
-async fn version(
+pub(super) async fn version(
     State(service): Served,
     Path((name, version)): Path<(String, i64)>,
     headers: HeaderMap,
 ) -> Answered {
     let (region, layer) = named(&name, &headers)?;
-    let rows = deployed(&service.app, &region, &layer).await?;
+    let rows = deployed(&service.runs.app, &region, &layer).await?;
     let found = rows.iter().find(|(arn, _)| arn.version == version);
     let found = found.or_not_found(format_args!("version {version} of layer {name}"))?;
     Ok(Json(with_content(found, &headers)))
 }
 
-async fn version_by_arn(state: Served, Query(asked): Query<Value>, headers: HeaderMap) -> Answered {
-    let arn = asked["Arn"].as_str().and_then(|arn| arn.parse::<LayerArn>().ok());
-    let arn = arn.ok_or_else(|| app::Error::invalid("name a version of a layer by its ARN"))?;
+pub(super) async fn by_arn(state: Served, Query(asked): Query<Value>, headers: HeaderMap) -> Answered {
+    let arn = asked["Arn"].as_str().and_then(LayerArn::parse);
+    let arn = arn.ok_or_else(|| app::Error::invalid(BY_ARN))?;
     version(state, Path((arn.of_all_versions(), arn.version)), headers).await
 }
 
-async fn download(State(service): Served, Path(arn): Path<String>) -> Answer {
-    let stored = match arn.parse() {
-        Ok(arn) => service.app.layers.read(&arn).await?,
-        Err(_) => None,
+pub(super) async fn download(State(service): Served, Path(arn): Path<String>) -> Answer {
+    let stored = match LayerArn::parse(&arn) {
+        Some(arn) => service.runs.app.layers.read(&arn).await?,
+        None => None,
     };
     let stored = stored.or_not_found(format_args!("layer {arn}"))?;
     Ok(([(header::CONTENT_TYPE, "application/zip")], stored).into_response())
@@ -180,7 +168,7 @@ async fn download(State(service): Served, Path(arn): Path<String>) -> Answer {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "PascalCase")]
-struct Published {
+pub(super) struct Published {
     content: Value,
     description: Option<String>,
     compatible_runtimes: Vec<String>,
@@ -189,7 +177,7 @@ struct Published {
 }
 
 /// A layer that comes from elsewhere is a build like any other, deployed to one region.
-async fn publish(
+pub(super) async fn publish(
     State(service): Served,
     Path(name): Path<String>,
     headers: HeaderMap,
@@ -197,14 +185,15 @@ async fn publish(
 ) -> Result<Response, Refusal> {
     let (region, layer) = named(&name, &headers)?;
     let mut build = published.build(layer)?;
-    let newest = service.app.newest_build(&build.package, &build.python).await?;
+    let app = &service.runs.app;
+    let newest = app.newest_build(&build.package, &build.python).await?;
     build.number = newest.map_or(1, |newest| newest.blt_vrsn + 1);
-    service.app.record(&build).await?;
-    let Deployed::Latest(arn) = service.app.deploy(&region, &build).await? else {
+    app.record(&build).await?;
+    let Deployed::Latest(arn) = app.deploy(&region, &build).await? else {
         let faster = "another version was published at the same time; publish again";
         return Err(app::Error::Conflict(faster.to_owned()).into());
     };
-    let rows = deployed(&service.app, &region, &arn.layer).await?;
+    let rows = deployed(app, &region, &arn.layer).await?;
     let made = rows.iter().find(|row| row.0 == arn);
     let made = made.map(|found| with_content(found, &headers));
     Ok((StatusCode::CREATED, Json(made)).into_response())

@@ -1,6 +1,6 @@
 //! A list of layers as CSV or HTML.
 
-use axum::http::header;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{Html, IntoResponse, Response};
 use csv::{Terminator, WriterBuilder};
 use trestle::app;
@@ -18,17 +18,13 @@ fn cells(row: &Row) -> [&str; 3] {
 pub(super) fn csv(region: &str, python: &str, rows: &[Row]) -> Answer {
     let mut csv = WriterBuilder::new();
     let mut out = csv.terminator(Terminator::CRLF).from_writer(Vec::new());
-    out.write_record(COLUMNS).map_err(app::Error::failed)?;
-    for row in rows {
-        out.write_record(cells(row)).map_err(app::Error::failed)?;
+    for line in std::iter::once(COLUMNS).chain(rows.iter().map(cells)) {
+        out.write_record(line).map_err(app::Error::failed)?;
     }
     let body = out.into_inner().map_err(|error| error.into_error())?;
     let name = format!("klayers-{}-{}.csv", plain(region), plain(python));
     let disposition = format!("attachment; filename=\"{name}\"");
-    let headers = [
-        (header::CONTENT_TYPE, "text/csv"),
-        (header::CONTENT_DISPOSITION, &disposition),
-    ];
+    let headers = [(CONTENT_TYPE, "text/csv"), (CONTENT_DISPOSITION, &disposition)];
     Ok((headers, body).into_response())
 }
 

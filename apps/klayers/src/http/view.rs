@@ -1,6 +1,7 @@
 //! Rows as clients see them: long names, lists for lines, and times that people read.
 
-use serde::{Serialize, Serializer};
+use indexmap::IndexMap;
+use serde::Serialize;
 use serde_json::{Value, json};
 use trestle::typed::Timestamp;
 
@@ -21,23 +22,16 @@ const NAMES: [(&str, &str); 10] = [
 const SECONDS: usize = 19;
 
 /// What is shown of a layer or a build, in order.
-#[derive(Debug, Default)]
-pub(super) struct View(Vec<(&'static str, Value)>);
+pub(super) type View = IndexMap<&'static str, Value>;
 
-impl Serialize for View {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
-    }
-}
-
-impl View {
-    /// A row with these of its attributes, by their long names, as far as it has them.
-    pub(super) fn of(row: &impl Serialize, shown: &[&str]) -> Self {
-        let row = json!(row);
-        let shown = NAMES.iter().filter(|(_, name)| shown.contains(name));
-        let shown = shown.filter_map(|(stored, name)| Some((*name, value(name, &row[stored])?)));
-        Self(shown.collect())
-    }
+/// A row with these of its attributes, by their long names with spaces between, as far as it has them.
+pub(super) fn view(row: &impl Serialize, shown: &str) -> View {
+    let row = json!(row);
+    let shown = NAMES
+        .iter()
+        .filter(|(_, name)| shown.split(' ').any(|one| one == *name));
+    let shown = shown.filter_map(|(stored, name)| Some((*name, value(name, &row[stored])?)));
+    shown.collect()
 }
 
 fn value(name: &str, stored: &Value) -> Option<Value> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use klayers::model::{Build, Layer, LayerDplySts, NewBuild, NewLayer};
-use klayers::{Deployed, LayerStore as _};
+use klayers::{Deployed, Force, LayerStore as _};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use trestle::typed::{EpochSeconds, Error};
@@ -15,15 +15,27 @@ use crate::support::{PYTHON, REGION, START, World};
 #[tokio::test]
 async fn point_02_the_first_build_has_number_1_and_the_same_requirements_write_nothing() {
     let world = World::new();
-    let first = world.app.build("requests", PYTHON).await.unwrap();
+    let first = world
+        .app
+        .build("requests", PYTHON, Force::default())
+        .await
+        .unwrap();
     assert_eq!((first.number, first.is_new), (1, true));
     world.database.take();
-    let again = world.app.build("requests", PYTHON).await.unwrap();
+    let again = world
+        .app
+        .build("requests", PYTHON, Force::default())
+        .await
+        .unwrap();
     assert_eq!((again.number, again.is_new, &again.hash), (1, false, &first.hash));
     assert_eq!(world.database.take().1, 0, "writes");
 
     world.index.release("requests", "2.0");
-    let second = world.app.build("requests", PYTHON).await.unwrap();
+    let second = world
+        .app
+        .build("requests", PYTHON, Force::default())
+        .await
+        .unwrap();
     assert_eq!((second.number, second.is_new), (2, true));
     assert_ne!(second.hash, first.hash);
 }
@@ -73,7 +85,13 @@ async fn point_04_of_two_deployments_at_once_one_wins_and_nothing_is_left_of_the
     let watcher = tokio::spawn(watch(world.clone(), is_over.clone()));
     for round in 1..=20 {
         world.index.release("requests", &format!("{round}.0"));
-        let build = Arc::new(world.app.build("requests", PYTHON).await.unwrap());
+        let build = Arc::new(
+            world
+                .app
+                .build("requests", PYTHON, Force::default())
+                .await
+                .unwrap(),
+        );
         // All have seen the same latest layer before any of them goes on.
         *world.layers.meeting.lock().unwrap() = Some(Arc::new(Barrier::new(4)));
         let mut deploys = JoinSet::new();
@@ -87,7 +105,7 @@ async fn point_04_of_two_deployments_at_once_one_wins_and_nothing_is_left_of_the
         world.check("requests", REGION).await;
         let versions = world.versions("requests", REGION).await.len();
         assert_eq!(
-            (versions, world.layers.list(REGION).await.unwrap().len()),
+            (versions, world.layers.list().await.unwrap().len()),
             (round + 1, round + 1)
         );
     }
@@ -148,7 +166,7 @@ async fn a_number_that_a_row_has_already_is_noticed_and_the_next_attempt_takes_a
         refused.contains("Klayers-p312-requests:1 is another layer"),
         "{refused}"
     );
-    assert_eq!(world.layers.list(REGION).await.unwrap(), []);
+    assert_eq!(world.layers.list().await.unwrap(), []);
     let deployed = world.deploy("requests", REGION).await.unwrap();
     assert!(
         matches!(&deployed, Deployed::Latest(arn) if arn.version == 2),
@@ -175,12 +193,20 @@ async fn point_11_regions_to_deploy_are_those_without_the_layer_and_those_with_a
     let world = World::new();
     // Their names are so long that not all of them fit into a page of the database's answer.
     let regions: Vec<String> = (0..600).map(|number| format!("{number:0>1000}")).collect();
-    let old = world.app.build("requests", PYTHON).await.unwrap();
+    let old = world
+        .app
+        .build("requests", PYTHON, Force::default())
+        .await
+        .unwrap();
     for region in &regions[..150] {
         world.app.deploy(region, &old).await.unwrap();
     }
     world.index.release("requests", "2.0");
-    let new = world.app.build("requests", PYTHON).await.unwrap();
+    let new = world
+        .app
+        .build("requests", PYTHON, Force::default())
+        .await
+        .unwrap();
     for region in &regions[50..550] {
         world.app.deploy(region, &new).await.unwrap();
     }

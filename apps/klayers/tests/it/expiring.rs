@@ -53,7 +53,7 @@ async fn point_07_an_expired_layer_becomes_a_tombstone_and_its_file_goes_once_ho
         (None, None, "1.0")
     );
     assert_eq!(world.check("requests", REGION).await.as_deref(), Some("2.0"));
-    assert_eq!(world.layers.list(REGION).await.unwrap().len(), 1);
+    assert_eq!(world.layers.list().await.unwrap().len(), 1);
     router.stop().await;
 
     // A process that died before it stored its place hears everything again.
@@ -91,7 +91,7 @@ async fn point_07_a_layer_that_expired_two_days_before_the_next_start_is_removed
         tombstone(&world).await.is_some()
     })
     .await;
-    assert_eq!(world.layers.list(REGION).await.unwrap().len(), 1);
+    assert_eq!(world.layers.list().await.unwrap().len(), 1);
     router.stop().await;
 }
 
@@ -107,11 +107,7 @@ async fn point_07_a_fault_between_the_file_and_the_tombstone_is_made_good() {
         router.status()[0].parked == 1
     })
     .await;
-    assert_eq!(
-        world.layers.list(REGION).await.unwrap().len(),
-        1,
-        "the file is gone"
-    );
+    assert_eq!(world.layers.list().await.unwrap().len(), 1, "the file is gone");
     world.database.repair();
     until(
         "the tombstone",
@@ -300,7 +296,7 @@ async fn point_09_a_layer_that_cannot_be_removed_is_tried_again_then_a_dead_lett
     world.layers.repair();
     assert_eq!(router.replay(Selection::All).await.unwrap().delivered, 1);
     assert!(tombstone(&world).await.is_some());
-    assert_eq!(world.layers.list(REGION).await.unwrap().len(), 1);
+    assert_eq!(world.layers.list().await.unwrap().len(), 1);
     router.stop().await;
 }
 
@@ -321,7 +317,7 @@ async fn point_07_a_tombstone_is_never_the_latest_again() {
     })
     .await;
     assert_eq!(world.check("requests", REGION).await, None);
-    assert_eq!(world.layers.list(REGION).await.unwrap(), []);
+    assert_eq!(world.layers.list().await.unwrap(), []);
 
     world.deploy_versions("requests", REGION, &["3.0", "4.0"]).await;
     let head = LayerHeadKey {
@@ -380,6 +376,6 @@ async fn the_layer_that_a_rows_arn_names_is_removed_and_no_other() {
         rows.iter().all(Option::is_some)
     })
     .await;
-    assert_eq!(world.layers.list(REGION).await.unwrap(), stored[..2]);
+    assert_eq!(world.layers.list().await.unwrap(), stored[..2]);
     router.stop().await;
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::try_join_all;
 use klayers::{Deployed, Files, Force, LayerStore as _, Progress, Summary};
 use tokio::sync::Barrier;
 
@@ -29,11 +28,19 @@ fn the_files_have_64_packages_and_22_regions_and_no_prerelease() {
 async fn point_13_one_query_returns_the_latest_build_of_all_64_packages() {
     let world = World::new();
     for package in packages() {
-        world.app.build(&package, PYTHON).await.unwrap();
+        world.app.build(&package, PYTHON, Force::default()).await.unwrap();
     }
     world.index.release("requests", "9.9");
-    world.app.build("requests", PYTHON).await.unwrap();
-    world.app.build("requests", "p3.8").await.unwrap();
+    world
+        .app
+        .build("requests", PYTHON, Force::default())
+        .await
+        .unwrap();
+    world
+        .app
+        .build("requests", "p3.8", Force::default())
+        .await
+        .unwrap();
     world.database.take();
     let builds = world.app.db.latest_builds(PYTHON).collect().await.unwrap();
     assert_eq!(world.database.take(), (1, 0), "one read");
@@ -63,10 +70,7 @@ async fn point_14_a_second_run_writes_nothing_and_a_new_release_only_its_own() {
     assert_eq!(told.last(), Some(&(layers, layers)));
     assert_eq!((first.built, first.deployed, first.failed), (64, counted, vec![]));
 
-    let stored = async || {
-        let regions = regions.iter().map(|region| world.layers.list(region));
-        try_join_all(regions).await.unwrap()
-    };
+    let stored = async || world.layers.list().await.unwrap();
     let before = stored().await;
     world.database.take();
     world.app.load_config(&files()).await.unwrap();
@@ -95,7 +99,7 @@ async fn a_forced_build_has_a_new_number_and_a_forced_deployment_a_new_layer() {
         force_build: true,
         ..Force::default()
     };
-    let build = world.app.build_with("requests", PYTHON, force).await.unwrap();
+    let build = world.app.build("requests", PYTHON, force).await.unwrap();
     assert_eq!((build.number, build.is_new), (2, true));
     let unchanged = world.app.deploy(REGION, &build).await.unwrap();
     assert_eq!(unchanged, Deployed::Unchanged, "it is made of the same");
@@ -104,7 +108,7 @@ async fn a_forced_build_has_a_new_number_and_a_forced_deployment_a_new_layer() {
         force_deploy: true,
         ..Force::default()
     };
-    let build = world.app.build_with("requests", PYTHON, force).await.unwrap();
+    let build = world.app.build("requests", PYTHON, force).await.unwrap();
     assert_eq!((build.number, build.is_new), (2, false));
     let regions = [REGION.to_owned()];
     assert_eq!(
@@ -128,7 +132,11 @@ async fn a_server_runs_by_call_one_at_a_time_and_makes_up_for_a_run_that_was_cut
     let runs = world.runs(files(), None);
     // Nothing that is published comes back: the run stays under way.
     *world.layers.meeting.lock().unwrap() = Some(Arc::new(Barrier::new(1_000_000)));
-    let begun = runs.begin(Force::default()).await.unwrap();
+    let force = Force {
+        force_build: true,
+        ..Force::default()
+    };
+    let begun = runs.begin(force).await.unwrap();
     let listed = &runs.shown().await.unwrap()["runs"][0];
     assert_eq!(
         listed["started"],
@@ -147,7 +155,30 @@ async fn a_server_runs_by_call_one_at_a_time_and_makes_up_for_a_run_that_was_cut
     *world.layers.meeting.lock().unwrap() = None;
     assert_eq!(runs.shown().await.unwrap()["runs"][0].get("ended"), None);
 
+    world.clock.advance(DAY);
+    let called = world.runs(files(), None);
+    called.start().await;
+    until(
+        "the run that was called and cut off",
+        &world.clock,
+        Duration::ZERO,
+        async || called.shown().await.unwrap()["runs"][0].get("ended").is_some(),
+    )
+    .await;
+    let again = called.shown().await.unwrap();
+    assert_eq!(
+        (&again["runs"][0]["forceBuild"], &again["runs"][0]["forceDeploy"]),
+        (&true.into(), &false.into()),
+        "with its flags"
+    );
+    assert_eq!(
+        (&again["runs"][0]["built"], again.get("next")),
+        (&64.into(), None)
+    );
+    called.stop().await;
+
     let next = world.runs(files(), Some(MONTH));
+    next.start().await;
     let ended = async || {
         let shown = next.shown().await.unwrap();
         let runs = shown["runs"].as_array().unwrap().clone();

@@ -1,6 +1,6 @@
 //! An application in memory, on a clock of its own, with a package index that can be changed and faults that can be had.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -73,7 +73,11 @@ impl World {
         let db = Klayers::on(database.clone() as Arc<dyn Database>)
             .with_clock(clock.clone())
             .model_applied();
-        let app = App::new(db, layers.clone(), index.clone());
+        let app = App {
+            db,
+            layers: layers.clone(),
+            index: index.clone(),
+        };
         Self {
             clock,
             stored,
@@ -88,11 +92,8 @@ impl World {
 
     /// The API of the application, with these lists. What changes something needs the token.
     pub(crate) fn served(&self, files: Files) -> Router {
-        let runs = self.runs(files.clone(), None);
         routes(Service {
-            app: self.app.clone(),
-            files,
-            runs,
+            runs: self.runs(files, None),
             token: Some(TOKEN.to_owned()),
         })
     }
@@ -115,7 +116,7 @@ impl World {
 
     /// Deploys the newest release of a package to a region.
     pub(crate) async fn deploy(&self, package: &str, region: &str) -> Result<klayers::Deployed, Error> {
-        let build = self.app.build(package, PYTHON).await?;
+        let build = self.app.build(package, PYTHON, Force::default()).await?;
         self.app.deploy(region, &build).await
     }
 
@@ -167,9 +168,9 @@ pub(crate) async fn check(app: &App, layers: &dyn LayerStore, package: &str, reg
         latest.first().map(|layer| (&layer.arn, layer.lyr_vrsn)),
         "{package} in {region}"
     );
-    let stored = layers.list(region).await.unwrap();
+    let stored = layers.list().await.unwrap();
     for layer in &versions {
-        let arn: LayerArn = layer.arn.parse().unwrap();
+        let arn = LayerArn::parse(&layer.arn).unwrap();
         assert_eq!(arn.version, layer.lyr_vrsn);
         assert!(stored.contains(&arn), "{arn} is named, and not there");
         assert_eq!(layer.ex_dt.is_some(), !is_latest(&layer), "{layer:#?}");
@@ -285,20 +286,8 @@ impl LayerStore for Layers {
         Ok(self.stored.lock().unwrap().1.get(layer).cloned())
     }
 
-    async fn regions(&self) -> io::Result<Vec<String>> {
-        let stored = self.stored.lock().unwrap();
-        let regions: BTreeSet<&String> = stored.1.keys().map(|arn| &arn.region).collect();
-        Ok(regions.into_iter().cloned().collect())
-    }
-
-    async fn list(&self, region: &str) -> io::Result<Vec<LayerArn>> {
-        let stored = self.stored.lock().unwrap();
-        Ok(stored
-            .1
-            .keys()
-            .filter(|arn| arn.region == region)
-            .cloned()
-            .collect())
+    async fn list(&self) -> io::Result<Vec<LayerArn>> {
+        Ok(self.stored.lock().unwrap().1.keys().cloned().collect())
     }
 }
 
