@@ -37,6 +37,7 @@ async fn processes_that_work_at_the_same_time_do_each_row_once() {
 pub(crate) struct Dying {
     engine: Engine,
     answers: std::sync::atomic::AtomicI64,
+    dead: tokio::sync::Notify,
 }
 
 impl Dying {
@@ -44,6 +45,16 @@ impl Dying {
         Self {
             engine,
             answers: answers.into(),
+            dead: tokio::sync::Notify::new(),
+        }
+    }
+
+    /// What a process does one step after the other, until it is dead. A time-out would leave a step that is on its way.
+    pub(crate) async fn until_dead<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            done = work => Some(done),
+            () = self.dead.notified() => None,
         }
     }
 }
@@ -52,6 +63,7 @@ impl Database for Dying {
     fn execute(&self, request: Request) -> ResponseFuture<'_> {
         let left = self.answers.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
         if left <= 0 {
+            self.dead.notify_one();
             return Box::pin(std::future::pending());
         }
         self.engine.execute(request)

@@ -23,13 +23,12 @@ async fn whenever_a_start_is_killed_the_reindex_is_unknown_or_can_be_worked_on()
         let world = World::new();
         world.fill(50);
         let dying = Arc::new(Dying::new(world.engine.clone(), answers));
-        let killed = world.reindexer_at(dying);
-        let start = killed.start(asked("one", 7));
-        let started = tokio::time::timeout(Duration::from_millis(40), start).await;
+        let killed = world.reindexer_at(dying.clone());
+        let started = dying.until_dead(killed.start(asked("one", 7))).await;
         let reindexer = world.reindexer();
         match reindexer.get("one").await {
             Err(ReindexError::Unknown(_)) => {
-                assert!(started.is_err(), "after {answers} answers");
+                assert!(started.is_none(), "after {answers} answers");
                 reindexer.start(asked("one", 7)).await.unwrap();
             }
             Ok(job) => prepared += u32::from(job.state == ReindexState::Preparing),
@@ -52,8 +51,9 @@ async fn a_start_by_ids_that_is_killed_never_ends_with_less_than_all_ids() {
             scope: ReindexScope::Ids((0..50).map(|number| format!("w{number:05}")).collect()),
             ..asked(name, 7)
         };
-        let killed = world.reindexer_at(Arc::new(Dying::new(world.engine.clone(), answers)));
-        let _ = tokio::time::timeout(Duration::from_millis(40), killed.start(by_ids("one"))).await;
+        let dying = Arc::new(Dying::new(world.engine.clone(), answers));
+        let killed = world.reindexer_at(dying.clone());
+        let _ = dying.until_dead(killed.start(by_ids("one"))).await;
         let reindexer = world.reindexer();
         match reindexer.work("one").await {
             Ok(job) => assert_eq!((job.state, world.at_version(7)), (ReindexState::Done, 50)),
@@ -83,12 +83,13 @@ async fn resumed_after(scope: ReindexScope) -> u32 {
     for answers in 0..24 {
         let world = World::new();
         world.fill(50);
-        let killed = world.reindexer_at(Arc::new(Dying::new(world.engine.clone(), answers)));
+        let dying = Arc::new(Dying::new(world.engine.clone(), answers));
+        let killed = world.reindexer_at(dying.clone());
         let asked = StartReindex {
             scope: scope.clone(),
             ..asked("one", 7)
         };
-        let _ = tokio::time::timeout(Duration::from_millis(40), killed.start(asked)).await;
+        let _ = dying.until_dead(killed.start(asked)).await;
         let reindexer = world.reindexer();
         let Ok(job) = reindexer.get("one").await else {
             continue;
