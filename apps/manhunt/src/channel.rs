@@ -70,12 +70,11 @@ fn is_refusal(status: StatusCode) -> bool {
     status.is_client_error() && !may_pass.contains(&status)
 }
 
-/// What went wrong, and why.
-fn in_full(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {}", in_full(cause)),
-        None => error.to_string(),
-    }
+/// What went wrong, and why; a cause that an error names itself is not said again.
+fn in_full(error: &(dyn std::error::Error + 'static)) -> String {
+    let (text, cause) = (error.to_string(), error.source().map(in_full));
+    let cause = cause.filter(|cause| !text.contains(cause));
+    cause.map_or(text.clone(), |cause| format!("{text}: {cause}"))
 }
 
 /// What a contact is told.

@@ -20,9 +20,6 @@ struct Sample {
     search: SearchDraft,
 }
 
-/// A contact that is not there, as in a table that was restored in part.
-const LOST: &str = "0";
-
 /// Adds the people, and begins a search for the last of them. The step of another search, whose contact is gone, becomes a dead
 /// letter.
 pub async fn begin(service: &Service) -> Result<Search> {
@@ -36,7 +33,8 @@ pub async fn begin(service: &Service) -> Result<Search> {
     }
     let lost = NewSearch {
         search_id: ids::uuid(),
-        contact_id: LOST.to_owned(),
+        // A contact that is not there, as in a table that was restored in part.
+        contact_id: "0".to_owned(),
         domain_id: DOMAIN.to_owned(),
         started_datetime: service.now().in_precision(Precision::Seconds),
     };

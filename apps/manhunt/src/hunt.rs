@@ -94,7 +94,9 @@ impl Service {
     /// Writes the attempts and sends the next messages, if the search is still active and no other message did so.
     async fn claim(&self, search: &Search, stage: &[ContactMethod], step: &Step) -> Result<()> {
         let due = step.due_ms.map(typed::Timestamp::from_millis);
-        let due = due.unwrap_or_else(|| search.started_datetime.clone());
+        // The start is known to the second. Its last millisecond counts, so that no attempt is said to be later than it was.
+        let begun = search.started_datetime.moment().plus(Duration::from_millis(999));
+        let due = due.unwrap_or_else(|| begun.min(self.now().moment()).into());
         let is_active = Search::STATUS.equals(SearchStatus::Active);
         let mut writes = self.db.transaction().check(search.key(), is_active);
         let mut messages = Vec::with_capacity(stage.len() + 1);

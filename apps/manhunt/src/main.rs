@@ -57,7 +57,10 @@ struct Door {
 }
 
 fn main() -> ExitCode {
-    app::run("info", serve(Cli::parse()))
+    let cli = Cli::parse();
+    // The search that cannot go on is part of the demonstration.
+    let quiet = matches!(cli, Cli::Demo(_)).then_some("info,trestle_queue::worker=error");
+    app::run(quiet.unwrap_or("info"), serve(cli))
 }
 
 async fn serve(cli: Cli) -> Result<(), Box<dyn Error>> {
@@ -68,10 +71,8 @@ async fn serve(cli: Cli) -> Result<(), Box<dyn Error>> {
     };
     let listener = Loopback::listen(door.port).await?;
     let url = listener.url();
-    let telephone = door
-        .twilio
-        .map(|url| Twilio::new(&url).map(Arc::new))
-        .transpose()?;
+    let telephone = door.twilio.map(|url| Twilio::new(&url).map(Arc::new));
+    let telephone = telephone.transpose()?;
     let base_url = door.base_url.unwrap_or_else(|| url.clone());
     let settings = Settings {
         base_url: base_url.trim_end_matches('/').to_owned(),
@@ -79,11 +80,9 @@ async fn serve(cli: Cli) -> Result<(), Box<dyn Error>> {
         admin_key: door.admin_key,
         telephone: telephone.clone(),
     };
+    let email = door.smtp.map(|server| Email::new(&server, door.from));
     let channels = Channels {
-        email: door
-            .smtp
-            .map(|server| Email::new(&server, door.from))
-            .transpose()?,
+        email: email.transpose()?,
         telephone,
         webhook: Webhook::new()?,
     };

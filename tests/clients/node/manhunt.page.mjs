@@ -80,8 +80,8 @@ for (const width of WIDTHS) {
     await adding.getByLabel("Destination").fill("+49 30 1234");
     await press(adding, "Add");
     await card(page, "+49301234").getByText("order 1, wait 300 s, 2 repetitions").waitFor();
-    assert.ok(await page.getByRole("alert").isHidden(), "the error is gone with its cause");
-    await page.getByText("Add a method").click();
+    await page.getByRole("alert").waitFor({ state: "hidden" });
+    await page.getByText("Add a method", { exact: true }).click();
     await adding.getByLabel("Type").selectOption("Mail");
     await adding.getByLabel("Destination").fill("ada@example.org");
     await adding.getByLabel("Order").fill("1");
@@ -139,6 +139,11 @@ for (const width of WIDTHS) {
     await page.getByText("the search was successful").waitFor();
     assert.equal(await page.getByRole("button").count(), 0, "there is nothing left to do");
     assert.equal(await page.evaluate(() => window.isTheSamePage), true);
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    const asked = [];
+    page.on("request", (request) => asked.push(request.url()));
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    assert.deepEqual(asked, [], "what has ended is not asked for again");
     await page.getByRole("link", { name: "Ada" }).click();
     await page.getByRole("link", { name: /^successful, began/ }).waitFor();
     assert.deepEqual(complaints, []);
@@ -246,6 +251,9 @@ for (const width of WIDTHS) {
     await reason.waitFor();
     await shot(page, `letters-${width}`);
     await fits(page, width);
+    await page.getByRole("link", { name: "make attempt 0" }).click();
+    await page.getByText("This search does not go on: a step of it was given up.").waitFor();
+    await page.getByRole("link", { name: "dead letters", exact: true }).click();
     await press(page, "Replay");
     await page.getByText("There are none: every step was made.").waitFor();
   });
@@ -312,6 +320,11 @@ test("every error says what is wrong and leads back, and nothing of another view
     await (back === first ? page.getByLabel("Domain") : card(page, "Hedy")).waitFor();
     assert.ok(await page.getByRole("alert").isHidden());
   }
+});
+
+test("a domain with too long a name is refused in plain words", async (t) => {
+  const { page } = await visit(t, `/#/${"d".repeat(300)}`);
+  await page.getByRole("alert").getByText("a domain has 256 characters at most", { exact: true }).waitFor();
 });
 
 test("with keys, the page asks for one, and a wrong one opens nothing", async (t) => {

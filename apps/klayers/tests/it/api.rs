@@ -375,6 +375,7 @@ fn fits(document: &Value, schema: &Value, value: &Value) {
         }
         Value::String(_) => assert_eq!(schema["type"], "string", "{value}"),
         Value::Number(_) => assert_eq!(schema["type"], "integer", "{value}"),
+        Value::Bool(_) => assert_eq!(schema["type"], "boolean", "{value}"),
         other => panic!("{other} is nowhere described"),
     }
 }

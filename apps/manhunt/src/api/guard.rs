@@ -7,7 +7,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::middleware::Next;
 use axum::response::Response;
 
-use crate::{Result, Service};
+use crate::{Error, Result, Service};
 
 /// Lets a request pass whose key opens the domain that it names. Paths without a domain are open.
 pub(super) async fn guard(
@@ -17,6 +17,10 @@ pub(super) async fn guard(
     next: Next,
 ) -> Result<Response> {
     if let Some((_, domain)) = params.iter().find(|(name, _)| *name == "domain") {
+        // As the model has it.
+        if domain.chars().count() > 256 {
+            return Err(Error::invalid("a domain has 256 characters at most"));
+        }
         let header = request.headers().get(AUTHORIZATION);
         let key = header.and_then(|header| header.to_str().ok()?.strip_prefix("Bearer "));
         let is_about_keys = request.uri().path().split('/').nth(3) == Some("keys");

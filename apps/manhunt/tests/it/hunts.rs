@@ -329,6 +329,19 @@ async fn point_12_a_search_without_a_contact_ends_in_the_dead_letters_and_holds_
     );
 }
 
+/// Searches are sorted by their start in whole seconds; what is cut off is no delay.
+#[tokio::test]
+async fn an_attempt_at_once_is_not_late_whenever_in_a_second_the_search_began() {
+    let world = World::new().await;
+    let contact = world.contact(&[]).await;
+    world.method(&contact, draft("email", "a@b.example", 60, 0)).await;
+    world.clock.advance(Duration::from_millis(900));
+    let search = world.begin(&contact).await;
+    world.settle(1).await;
+    let (search, attempts) = world.look(&search).await;
+    assert_eq!(trail(&search, &attempts).latency_ms_max, 0);
+}
+
 #[tokio::test]
 async fn point_13_the_story_of_a_search_and_its_delays_are_told_by_its_rows() {
     let world = World::new().await;
