@@ -82,7 +82,7 @@ impl AnyDatabase {
 }
 
 impl AnyDatabase {
-    /// The embedded database, if it is in this process.
+    /// The database, if it is in this process: for what only such a one has.
     #[must_use]
     pub fn embedded(&self) -> Option<&Embedded> {
         match &self.0 {

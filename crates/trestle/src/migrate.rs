@@ -38,7 +38,7 @@
 //! # }
 //! ```
 //!
-//! The guide is `docs/migrate/migrations.md`; [`Embedded::models`] has all other calls.
+//! The guide is `docs/migrate/migrations.md`; everything else that can be asked is at [`Embedded::models`].
 
 use trestle_binding::BindError;
 use trestle_embedded::{Embedded, Models, Nobody};
