@@ -1,4 +1,4 @@
-//! Compresses the files of the page, and writes the table in which they are found.
+//! Compresses the files of the page and the pages of the book, and writes the tables in which they are found.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -8,16 +8,28 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    println!("cargo::rerun-if-changed=files");
-    let from = Path::new("files");
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("no OUT_DIR"))?);
+    table(Path::new("files"), &out.join("files"), |_| true)?;
+    // The book is in the repository; the crate on its own is built without it.
+    table(Path::new("../../docs"), &out.join("book"), |page| {
+        page.extension().is_some_and(|extension| extension == "md")
+    })
+}
+
+/// Compresses the files below `from` that are wanted into the folder `to`, with a table beside it: name, `ETag`, content.
+fn table(from: &Path, to: &Path, is_wanted: impl Fn(&Path) -> bool) -> io::Result<()> {
     let mut files = Vec::new();
-    gather(from, &mut files)?;
+    if from.is_dir() {
+        println!("cargo::rerun-if-changed={}", from.display());
+        gather(from, &mut files)?;
+    }
+    files.retain(|file| is_wanted(file));
     files.sort();
+    fs::create_dir_all(to)?;
     let mut table = String::from("&[\n");
     for (number, file) in files.iter().enumerate() {
         let content = fs::read(file)?;
-        let stored = out.join(format!("{number}.gz"));
+        let stored = to.join(format!("{number}.gz"));
         let mut encoder = GzEncoder::new(fs::File::create(&stored)?, Compression::best());
         encoder.write_all(&content)?;
         encoder.finish()?;
@@ -29,7 +41,7 @@ fn main() -> io::Result<()> {
         writeln!(table, "    ({name:?}, {etag:?}, include_bytes!({stored:?})),").map_err(io::Error::other)?;
     }
     table.push(']');
-    fs::write(out.join("files.rs"), table)
+    fs::write(to.with_extension("rs"), table)
 }
 
 fn gather(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {

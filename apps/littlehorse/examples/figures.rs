@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Runs come from the engine: begun, done by a worker, over. Their ids are random, as generated ones are; with `--sorted-ids` they
-//! sort by the time at which runs begin. The oldest are deleted first, as retention does. Timers stand still meanwhile, so that
+//! sort by the time at which runs begin. The oldest are deleted first, as retention does. Timers do not run during this time, so that
 //! nothing else reads. Both layouts have the same runs, and delete the same ones in the same order.
 //!
 //! The store is left alone for a while when it is full, as it is between a day's work and its retention, and opened again with a

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use trestle_http_client::{Client, Download, Failure, Outgoing, Prepared, Repeat, request};
 use trestle_remote::{BadSettings, Identity, NoAnswer, Settings, SignatureRefusal, Signer};
 
-/// A running server, and as whom it is called.
+/// A running server, and the credentials for it.
 #[derive(Debug)]
 pub struct AdminClient {
     settings: Settings,
@@ -110,7 +110,7 @@ impl AdminClient {
         NoAnswer::at(&self.settings.endpoint, failure)
     }
 
-    /// An error of ours, of DynamoDB (a signature that does not match), or of a server that is none of ours. `None`: send the
+    /// An error of ours, of DynamoDB (a signature that does not match), or of a server that is not Trestle. `None`: send the
     /// request once more, with other credentials.
     async fn refusal(
         &self,

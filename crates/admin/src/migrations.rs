@@ -54,7 +54,7 @@ pub struct StartMigration {
     pub delete_indexes: bool,
 }
 
-/// Lets the sweep stand still. Rows that are written move all the same.
+/// Pauses the sweep. Rows that are written still move.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PauseMigration {

@@ -27,7 +27,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// The partitioner of all clusters since 1.2 that were not told otherwise; with others, tokens are no numbers of 64 bits.
 const PARTITIONER: &str = "Murmur3Partitioner";
 
-/// Which cluster, and as whom.
+/// Which cluster, and with which credentials.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveSettings {
     /// Nodes to begin with, as `host` or `host:port`.

@@ -4,6 +4,7 @@ use crate::bench::{BENCH_HELP, BenchFlags, ConstantFlags};
 use crate::console::ConsoleFlags;
 use crate::copy::{COPY_HELP, CopyFlags};
 use crate::delete_collection::{self, DeleteCollectionFlags};
+use crate::docs::DocsFlags;
 use crate::endpoint::EndpointCommand;
 use crate::exit::EXIT_CODES;
 use crate::import::ImportCommand;
@@ -57,8 +58,8 @@ pub(crate) enum Command {
     Import(ImportCommand),
     /// Copy tables, rows and models to another database while clients write, and switch over to it.
     ///
-    /// Rows are copied in parallel and changes are followed until `trestle copy cut-over`. A command that is stopped or killed goes
-    /// on where it was when it is run again.
+    /// Rows are copied in parallel and changes are followed until `trestle copy cut-over`. Run a command that was
+    /// stopped or killed again: it continues where it was.
     #[command(after_help = COPY_HELP)]
     Copy(Box<CopyFlags>),
     /// Delete all rows of a partition, of a key prefix or of an access pattern, in bounded steps.
@@ -80,6 +81,8 @@ pub(crate) enum Command {
     Console(Box<ConsoleFlags>),
     /// Show the changes of a table as they happen, by entity, with what changed.
     Tail(Box<TailFlags>),
+    /// Print the pages of the book; needs no network.
+    Docs(DocsFlags),
     /// Measure this database and the servers it is compared with.
     #[command(after_help = BENCH_HELP)]
     Bench(Box<BenchFlags>),

@@ -11,6 +11,7 @@ mod console;
 mod copy;
 mod database;
 mod delete_collection;
+mod docs;
 mod endpoint;
 mod exit;
 mod file_sizes;
@@ -76,6 +77,7 @@ fn run() -> Result<(), Failure> {
         Command::Endpoint(command) => endpoint::endpoint(&command),
         Command::Console(flags) => console::console(&flags),
         Command::Tail(flags) => tail::tail(&flags),
+        Command::Docs(flags) => docs::docs(&flags),
         Command::Bench(flags) => bench::bench(*flags),
         Command::BenchConstant(flags) => bench::constant(&flags),
         Command::PrintReference => {

@@ -1,4 +1,4 @@
-//! Which running server is asked, and as whom.
+//! Which running server is called, and with which credentials.
 
 use crate::exit::Failure;
 use clap::Args;

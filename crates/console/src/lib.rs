@@ -1,11 +1,15 @@
-//! The console: the files of its page, compressed in the binary, and what a browser must be told with each of them.
+//! The console: the files of its page, compressed in the binary, and their content security policy. Also the pages of the book.
 //!
 //! The page is plain ES modules under `files/`, served as they are; `main.js` is the first. Nothing is built or bundled. The crate
 //! knows no HTTP: `trestle-server` asks for a file by its path and sends it.
 
+mod book;
+
 use flate2::read::GzDecoder;
 use std::borrow::Cow;
 use std::io::{self, Read};
+
+pub use book::book_page;
 
 /// What the page may load and do: its own files, its own server, nothing inline, and no frame around it. Scripts come from files; the one
 /// that runs as a worker, `follow.js`, has a policy of its own, which names no other.
@@ -44,10 +48,14 @@ impl ConsoleFile {
 
     /// The content, for a client that does not take gzip.
     pub fn plain(&self) -> io::Result<Vec<u8>> {
-        let mut plain = Vec::new();
-        GzDecoder::new(self.gzip.as_ref()).read_to_end(&mut plain)?;
-        Ok(plain)
+        unzip(&self.gzip)
     }
+}
+
+fn unzip(gzip: &[u8]) -> io::Result<Vec<u8>> {
+    let mut plain = Vec::new();
+    GzDecoder::new(gzip).read_to_end(&mut plain)?;
+    Ok(plain)
 }
 
 /// Name, ETag and compressed content of each file.

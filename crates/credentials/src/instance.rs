@@ -29,7 +29,7 @@ pub(crate) async fn credentials(variables: &Variables, now: Timestamp) -> Result
         false => ENDPOINT,
     };
     let base = told_endpoint(variables).unwrap_or(usual).trim_end_matches('/');
-    // A machine that is none of EC2 has no such service, which is no failure.
+    // A machine outside of EC2 has no such service; that is not a failure.
     let token = Fetch::local("PUT", &format!("{base}/latest/api/token"), &[TOKEN_SECONDS], now)
         .send()
         .await

@@ -78,7 +78,7 @@ impl StreamHold {
         let name = (stream.label.clone(), shard_id(stream, shard));
         match self.shards.get(&name) {
             Some(ShardHold::Finished) => None,
-            // A number that is none of this database: nothing is known to be done.
+            // A number of another database: nothing is known to be done.
             Some(ShardHold::After(text)) => Some(parse_sequence(text).unwrap_or_default()),
             Some(ShardHold::Whole) | None => Some(0),
         }

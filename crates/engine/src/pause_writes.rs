@@ -95,9 +95,7 @@ impl Table {
             // Clients try again by themselves.
             Some(WritePause { until: Some(_) }) => Err(Error::new(
                 ErrorKind::Throttling,
-                format!(
-                    "The rows of table {name} are not written for a moment: writing is paused. Try again."
-                ),
+                format!("Table {name} is read-only for a moment: writing is paused. Try again."),
             )),
             Some(WritePause { until: None }) => Err(Error::validation(format!(
                 "Table {name} is read-only: writing is paused, because the table was copied to another database. \

@@ -45,7 +45,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is moved, and wakes those who wait when it is.
+/// A clock that stops until it is moved, and then wakes all waiters.
 #[derive(Debug)]
 pub struct VirtualClock {
     now_ms: AtomicU64,

@@ -51,7 +51,7 @@ pub struct Setup {
     pub runtime: Handle,
     /// What the database says of the changes that it keeps for routes; `None` if it keeps none beyond the stream's retention.
     pub held: Option<Arc<dyn HeldSpace>>,
-    /// The most parked changes of a route, [`Setup::PARKED_MAX`] as a rule; with more, it stands still until some are resolved.
+    /// The most parked changes of a route, [`Setup::PARKED_MAX`] as a rule; with more, it stops until some are resolved.
     pub parked_max: usize,
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Endpoint {
     pub(crate) moment: Mutex<HeldMoment>,
     /// Whether the endpoint has transactions, once it was asked.
     pub(crate) transactions: OnceCell<bool>,
-    /// Intents of this gateway that could not be finished or let go.
+    /// Intents of this gateway that could not be finished or dropped.
     pub(crate) abandoned: Mutex<Vec<String>>,
     /// Of gateways that have left intents.
     pub(crate) sightings: Mutex<Sightings>,

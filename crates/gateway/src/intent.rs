@@ -2,14 +2,14 @@
 //!
 //! 1. An intent row is put: what is locked next belongs to it.
 //! 2. Every row that is to be written, or that was read, is locked by a row of `_trestle.locks`. If another write has locked one,
-//!    everything is let go, and the write begins again.
-//! 3. The rows are read again. If one is not as it was read, everything is let go, and the write begins again.
+//!    all locks are released, and the write begins again.
+//! 3. The rows are read again. If one is not as it was read, all locks are released, and the write begins again.
 //! 4. The plan is stored in the intent. From here on the write is made, whatever happens.
 //! 5. Rows are written: those that come or change first, those that go last.
 //! 6. The locks are removed, then the intent.
 //!
 //! *Invariant*: while a row is locked by an intent, no gateway changes it for another write. So every step can be repeated, and an intent
-//! that was left by a gateway that ended is finished from its plan, or let go if it has none, by the gateway that meets its locks and
+//! that was left by a gateway that ended is finished from its plan, or dropped if it has none, by the gateway that meets its locks and
 //! by the keeper of any gateway. Before a gateway that is over is out of the way, its lease has passed (`fleet.rs`). Clients that read rows
 //! see some of a write's rows before the others.
 
@@ -223,7 +223,7 @@ impl Endpoint {
         self.database.put_item(put).await?;
         let made = self.carry_out(&intent, commit).await;
         if !matches!(made, Ok(Sent::Done(_))) {
-            // Whether it was decided is not known, or it is to be let go.
+            // Whether it was decided is not known, or it is to be dropped.
             if let Err(error) = self.finish_intent(&intent.id).await {
                 tracing::warn!("a failed write will be completed or dropped later: {error}");
                 return made;
@@ -329,7 +329,7 @@ impl Endpoint {
             .all(|(part, row)| part.holds(row.as_deref())))
     }
 
-    /// Stores the plan. False if the intent was let go by another gateway.
+    /// Stores the plan. False if another gateway has dropped the intent.
     async fn decide(&self, intent: &Intent, written: &[Part]) -> Result<bool, Error> {
         let plan = AttributeValue::L(written.iter().map(part_to).collect());
         let bytes = size::of_item(&Map::from_iter([(PLAN.to_owned(), plan.clone())]));

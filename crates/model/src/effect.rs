@@ -85,7 +85,7 @@ pub struct History {
     pub of: Vec<String>,
     /// The attribute that says when.
     pub at: String,
-    /// What a history row remembers of before.
+    /// The old values in a history row.
     pub previous: Vec<Remembered>,
     /// How many a row has at most.
     pub keep: usize,

@@ -23,7 +23,7 @@ use crate::{ApplyOptions, BindError, Held, Models};
 const FILL_FIRST: &str = "fill them in first: `trestle model apply FILE --fill`, of a version that has all that is new \
                           but the keys of the version in effect";
 
-/// For rows that lack what the version before makes, on the way back to it.
+/// For rows that lack derived facts of the previous version, during a rollback to it.
 const FINISH_FIRST: &str = "the version in effect dropped effects of the previous one, and rows written since lack them: end the migration \
                             (`trestle migrate finish`); then plan one to a version with the old keys and without the dropped \
                             effects, and add those at the end (`trestle model apply FILE --fill`)";
@@ -54,7 +54,7 @@ pub struct StartOptions {
 struct Transition {
     work: Work,
     layout_change: Result<LayoutChange, Vec<Hindrance>>,
-    /// The way that rows have come, if this is the way back.
+    /// The migration that is rolled back, if this is a rollback.
     come: Option<Arc<DualLayout>>,
     /// The version that rows come from.
     former: Arc<Model>,

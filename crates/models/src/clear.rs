@@ -94,7 +94,7 @@ impl Models {
         let former = &clearing.leftovers.0;
         let known = planned_table(former, table)?;
         if present.table(table).is_none() {
-            // The model has let go of the table with all its rows.
+            // The model no longer has the table.
             return Ok(None);
         }
         let page = or_gone(self.host.lying(table, from, PAGE))?;

@@ -32,7 +32,7 @@ impl Models {
 
     /// Deletes a table about whose rows something is kept: because of a model, or a version that new rows get.
     ///
-    /// It waits, so that a client that creates the table again finds nothing of before. After a crash in between, the next
+    /// It waits, so that a client that creates the table again finds no old rows. After a crash in between, the next
     /// open removes the rest.
     pub fn delete_table(&self, model: Option<&Model>, request: DeleteTable) -> Result<Response, Error> {
         let name = table_name(&request.table_name).to_owned();

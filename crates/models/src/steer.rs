@@ -31,7 +31,7 @@ impl Models {
         Ok(self.migration(name)?.status(self.clock.now()))
     }
 
-    /// Lets the sweep stand still. Reads and writes go on as before: a row that is written moves.
+    /// Pauses the sweep. Reads and writes continue as before: a row that is written moves.
     pub fn pause_migration(&self, name: Option<&str>) -> Result<MigrationStatus, BindError> {
         self.steer(name, |mut migration| {
             self.refuse_unless(

@@ -25,7 +25,7 @@ const PAGE: usize = 500;
 pub(crate) struct Survey<'m> {
     host: &'m dyn Host,
     layout_change: &'m LayoutChange,
-    /// The way that rows have come, if this is the way back.
+    /// The migration that is rolled back, if this is a rollback.
     come: Option<&'m LayoutChange>,
     model: &'m Model,
     table: &'m Table,

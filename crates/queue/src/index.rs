@@ -188,7 +188,7 @@ impl Index {
         self.entries.insert(sequence, entry);
     }
 
-    /// Makes ready what is due, and lets go of what was kept long enough.
+    /// Makes due messages ready, and drops entries that have expired.
     pub(crate) fn advance(&mut self, now: Timestamp, retention: Duration) -> Vec<Taken> {
         let mut expired = Vec::new();
         while let Some(&(kept_from, sequence)) = self.kept.first() {

@@ -1,4 +1,4 @@
-//! Which endpoint, and as whom.
+//! Which endpoint, and with which credentials.
 
 use crate::retry::TRIES_MAX;
 use crate::streams::streams_host;
@@ -24,7 +24,7 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 #[error("{0}")]
 pub struct BadSettings(String);
 
-/// Which endpoint is called, and as whom.
+/// Which endpoint is called, and with which credentials.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// `https://dynamodb.eu-west-1.amazonaws.com`, `http://127.0.0.1:8000`.

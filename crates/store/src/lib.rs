@@ -1,6 +1,6 @@
 //! Ordered bytes on disk: atomic batches over a handful of key spaces, snapshots, ranges, recovery.
 //!
-//! A store knows nothing of items, tables or time. It keeps five sorted maps ([`Space`]) and promises three things:
+//! A store does not know items, tables or time. It keeps five sorted maps ([`Space`]) and promises three things:
 //!
 //! - **A batch is all or nothing**, over all spaces, for readers and for crashes ([`Store::commit`]).
 //! - **A snapshot never changes** and never makes a writer wait, nor a writer it ([`Store::snapshot`]).

@@ -1,4 +1,4 @@
-//! A database for a program that does not care where its rows are.
+//! A database in this process or at an endpoint, for programs that work with both.
 
 use std::sync::Arc;
 
@@ -45,8 +45,8 @@ use crate::endpoint::AtEndpoint;
 /// # }
 /// ```
 ///
-/// At an endpoint, queues and the places of routes are kept in tables that begin with the program's name, such as `shop.trestle-queues`. One
-/// process of the program has them at a time; the second one that asks is refused. Rows can be read and written by any number.
+/// At an endpoint, queues and the positions of routes are in tables that begin with the program's name, such as `shop.trestle-queues`. One
+/// process of the program at a time uses them; a second one is refused. Any number of processes can read and write rows.
 #[derive(Clone, Debug)]
 pub struct AnyDatabase(Kind);
 
@@ -75,7 +75,7 @@ impl AnyDatabase {
         Self::at_endpoint_with_clock(program, settings, Arc::new(trestle_env::SystemClock::new()))
     }
 
-    /// The same on any clock, which queues and what models derive follow. What expires, expires by the clock of the endpoint.
+    /// The same with another clock, for queues and for the times that models derive. Rows expire by the clock of the endpoint.
     pub fn at_endpoint_with_clock(
         program: &str,
         settings: trestle_remote::Settings,
@@ -148,8 +148,8 @@ impl AnyDatabase {
         self.with_models(Models::migrations).unwrap_or_default()
     }
 
-    /// Ends what this process does for the database: see [`Embedded::close`]. At an endpoint, another process of the program may go on at
-    /// once when the last handle is gone.
+    /// Ends the work of this process for the database: see [`Embedded::close`]. At an endpoint, another process of the program can take over
+    /// at once when the last handle is dropped.
     pub async fn close(self) -> Result<(), CloseError> {
         match self.0 {
             #[cfg(feature = "embedded")]
@@ -162,7 +162,8 @@ impl AnyDatabase {
         }
     }
 
-    /// All versions of its models; none where a server at the endpoint keeps them: what the program was compiled with is what it knows.
+    /// All versions of its models; none if a server at the endpoint stores them: the program then knows only the version that it was
+    /// compiled with.
     pub(crate) fn model_versions(&self) -> Result<Vec<Arc<Model>>, BindError> {
         match &self.0 {
             #[cfg(feature = "embedded")]

@@ -1,4 +1,4 @@
-//! What an application with an HTTP API needs besides its rows; with the feature `app`, on axum 0.8.
+//! Helpers for an application with an HTTP API; with the feature `app`, on axum 0.8.
 //!
 //! | | |
 //! |---|---|
@@ -10,11 +10,11 @@
 //! | [`shown_unless_known`] | an answer in JSON with an `ETag`, sent only to clients that do not have it |
 //! | [`ListPart`], [`listed`] | a list, a page at a time |
 //! | [`OrNotFound`] | what is there, or a 404 |
-//! | [`OrNothing`] | nothing for a key that the model refuses, so that an id that cannot be is a 404, too |
+//! | [`OrNothing`] | nothing for a key that the model refuses, so that an invalid id is a 404, too |
 //! | `Objects`, `ObjectLocation` | files in a directory or in a bucket of S3, which can be marked as those of one owner, also given out over HTTP, and how a row names one; with the feature `objects` |
 //! | `PublicFiles` | files with URLs, which are there when a GET of the URL gives their bytes; with the feature `objects` |
 //! | `Webhooks` | documents in a queue, posted to every URL that wants them; with the feature `objects` |
-//! | [`Lines`] | only so many calls to one receiver at once, so that one that hangs delays its own calls only |
+//! | [`Lines`] | limits the concurrent calls to one receiver, so that a receiver that hangs delays only its own calls |
 //! | [`Running`] | an application with its background work |
 //! | [`Tokens`] | texts that are signed and expire, for links |
 //! | [`Error`] | why a request failed, with its HTTP status; errors of the database become one with `?` |

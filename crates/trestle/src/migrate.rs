@@ -1,8 +1,8 @@
-//! A new layout of keys, while rows are read and written.
+//! Changes the key layout without downtime.
 //!
-//! A version of a model whose keys differ from those in effect is not applied, it is migrated to: it takes effect at
-//! once, rows are found wherever they lie, those that are written move, and the database moves the rest in the background. Generated clients
-//! have `migrate_to`, called instead of `apply_to` whenever the program starts: it begins, goes on or has nothing to do.
+//! A version of a model with other keys than the applied one needs a migration. It takes effect at once: reads find rows under their old
+//! or new keys, a write moves its row, and the database moves the other rows in the background. Generated clients have `migrate_to`.
+//! Call it instead of `apply_to` whenever the program starts: it begins the migration, continues it, or has nothing to do.
 //!
 //! ```
 //! use trestle::migrate::{MigrationState, Rate, StartOptions};
@@ -32,7 +32,7 @@
 //!
 //! let status = migration.wait()?;
 //! assert_eq!((status.state, status.rows_moved), (MigrationState::Verified, 100));
-//! // No program of the version before is left: its keys need not be understood any more.
+//! // No program of the previous version is left: its keys are no longer needed.
 //! migration.finish()?;
 //! # Ok(())
 //! # }
@@ -52,10 +52,10 @@ pub use trestle_models::{PlanOptions, StartOptions};
 /// Why a program's version of a model is not in effect.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateError {
-    /// Nothing has to move, but it could not be applied.
+    /// No row has to move, but the model could not be applied.
     #[error(transparent)]
     Apply(ApplyError),
-    /// Something is in the way of the migration; nothing was changed.
+    /// The migration was refused; nothing was changed.
     #[error("{0}")]
     Refused(Box<MigrationPlan>),
     /// It cannot be bound to the database, or not now.
@@ -72,9 +72,9 @@ impl MigrateError {
     }
 }
 
-/// Lets the program's version of a model take effect at once (`migrate_to` of generated clients). Rows move in the
-/// background as long as the database is open. Where nothing has to move, the model is applied as `apply_to` does. Repeating
-/// it goes on where it was.
+/// Puts the program's version of a model into effect at once (`migrate_to` of generated clients). Rows move in the
+/// background as long as the database is open. If no row has to move, the model is applied as `apply_to` does. Calling it
+/// again continues the migration.
 pub fn to<M: Model, D: WithModels>(db: &D, options: StartOptions) -> Result<Migration<D>, MigrateError> {
     db.migrate_model(M::definition().text(), options)?;
     Ok(Migration {
@@ -83,7 +83,7 @@ pub fn to<M: Model, D: WithModels>(db: &D, options: StartOptions) -> Result<Migr
     })
 }
 
-/// What a migration to the program's version of a model would do, or what stands in its way. Nothing changes.
+/// What a migration to the program's version of a model would do, or what prevents it. Changes nothing.
 pub fn plan<M: Model>(db: &impl WithModels) -> Result<MigrationPlan, BindError> {
     let options = PlanOptions {
         dry_run: true,
@@ -100,39 +100,40 @@ pub struct Migration<D> {
 }
 
 impl<D: WithModels> Migration<D> {
-    /// How it is doing; `None` if nothing ever had to move.
+    /// Its state and progress; `None` if no row ever had to move.
     #[must_use]
     pub fn status(&self) -> Option<MigrationStatus> {
         let status = |models: &Models| models.migration_status(Some(&self.model));
         self.db.with_models(status).ok()?.ok()
     }
 
-    /// Moves rows on this thread, too, and waits until nothing more happens by itself: they are all in their places, it is
-    /// paused, or some cannot move.
+    /// Moves rows on this thread, too, and waits until all rows have moved, the migration is paused, or the remaining rows
+    /// cannot move.
     pub fn wait(&self) -> Result<MigrationStatus, BindError> {
         let sweep = |models: &Models| models.sweep(Some(&self.model), &mut |_| true);
         self.db.with_models(sweep)?
     }
 
-    /// Lets the sweep stand still; rows that are written move all the same.
+    /// Pauses the sweep; rows that are written still move.
     pub fn pause(&self) -> Result<MigrationStatus, BindError> {
         self.db
             .with_models(|models| models.pause_migration(Some(&self.model)))?
     }
 
-    /// Lets the sweep go on, at another rate if one is given.
+    /// Resumes the sweep, at another rate if one is given.
     pub fn resume(&self, rate: Option<Rate>) -> Result<MigrationStatus, BindError> {
         let resume = |models: &Models| models.resume_migration(Some(&self.model), rate);
         self.db.with_models(resume)?
     }
 
-    /// Ends it once it is verified: keys of the version before are no longer understood, and there is no way back.
+    /// Ends the migration once it is verified: keys of the previous version are no longer understood, and a rollback is no longer
+    /// possible.
     pub fn finish(&self) -> Result<MigrationStatus, BindError> {
         self.db
             .with_models(|models| models.finish_migration(Some(&self.model)))?
     }
 
-    /// Goes back to the version before, which takes effect at once, or says which rows it could not hold.
+    /// Rolls back to the previous version, which takes effect at once; an error names the rows that it could not hold.
     pub fn roll_back(&self) -> Result<Option<MigrationPlan>, BindError> {
         let roll_back = |models: &Models| models.roll_back_migration(Some(&self.model), &mut Nobody);
         self.db.with_models(roll_back)?

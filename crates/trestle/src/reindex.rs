@@ -1,8 +1,8 @@
-//! Every row of a table once more: for a new index, or for a transformation that has changed.
+//! Processes every row of a table again: for a new search index, or after a change of the code that transforms rows.
 //!
 //! A reindex *touches* rows: it raises a version attribute of each, never lowers it and changes nothing else, so that the
-//! table's stream has one record of every row. Or it *sends* rows to the target of a route, and writes nothing. It is stored with the data,
-//! goes on after a crash at the page where it was, and names the rows that failed.
+//! table's stream has one record of every row. Or it *sends* rows to the target of a route, and writes nothing. A reindex is stored with
+//! the data, continues after a crash at the current page, and names the rows that failed.
 //!
 //! ```
 //! use trestle::reindex::{ReindexState, StartReindex};

@@ -14,7 +14,7 @@ use trestle_models::{ApplyOptions, Models, Nobody, StartOptions};
 use crate::ApplyError;
 use crate::migrate::MigrateError;
 
-/// A database that derives keys and carries out effects itself: one in this process, or an endpoint behind a `Gateway` (with the
+/// A database that derives keys and executes effects: one in this process, or an endpoint behind a `Gateway` (with the
 /// feature `remote`), or [`AnyDatabase`](crate::AnyDatabase). `apply_to` and `migrate_to` of generated clients take any.
 pub trait WithModels: Database + Clone + 'static {
     /// The models that are stored with the data; an error says where they are, if a server keeps them.
@@ -23,13 +23,12 @@ pub trait WithModels: Database + Clone + 'static {
     /// The clock that models follow.
     fn clock(&self) -> &Arc<dyn Clock>;
 
-    /// Calls a function with the models, which may wait for the endpoint that they are at. It blocks, also where it is called by a task
-    /// whose runtime has one thread.
+    /// Calls a function with the models, which may wait for the endpoint. It blocks, also in a task of a runtime with one thread.
     fn with_models<T: Send>(&self, work: impl FnOnce(&Models) -> T + Send) -> Result<T, Error> {
         self.models().map(work)
     }
 
-    /// Lets a model take effect: tables, keys, checks and effects. It blocks.
+    /// Applies a model: tables, keys, checks and effects. It blocks.
     fn apply_model(&self, text: &str) -> Result<Report, ApplyError> {
         let applied = self.with_models(|models| models.apply(text, ApplyOptions::default(), &mut Nobody));
         let report = applied.map_err(BindError::from)??;
@@ -39,7 +38,7 @@ pub trait WithModels: Database + Clone + 'static {
         }
     }
 
-    /// The same where rows may lie under keys of the version before: they move in the background. It blocks.
+    /// The same for rows that may have keys of the previous version: they move in the background. It blocks.
     fn migrate_model(&self, text: &str, options: StartOptions) -> Result<(), MigrateError> {
         let started = self.with_models(|models| models.start_migration(text, options, &mut Nobody));
         match started.map_err(BindError::from)? {

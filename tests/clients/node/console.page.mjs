@@ -560,7 +560,7 @@ test("messages are looked at without being taken, sent, and moved back", async (
   await page.getByRole("button", { name: "Move all back" }).click();
   await dialog.getByLabel("To").selectOption({ label: "jobs" });
   await dialog.getByRole("button", { name: "Move", exact: true }).click();
-  await page.getByText("No message lies here.").waitFor();
+  await page.getByText("No messages.").waitFor();
   const { Attributes } = await call(server, "AmazonSQS.GetQueueAttributes", { QueueUrl, AttributeNames: ["All"] });
   assert.equal(Attributes.ApproximateNumberOfMessages, "5");
   const { Messages } = await call(server, "AmazonSQS.ReceiveMessage", { QueueUrl, MaxNumberOfMessages: 10, AttributeNames: ["All"] });
@@ -576,7 +576,7 @@ test("a migration is planned, started, watched and finished", { timeout: 60_000 
   await page.goto(at(server, "#/migrations"));
   await page.getByRole("button", { name: "Plan a migration" }).click();
   await page.getByLabel("The new version of the model").fill(sound.replaceAll("customer#{customerId}", "c#{customerId}"));
-  await page.getByRole("button", { name: "Say what it would do" }).click();
+  await page.getByRole("button", { name: "Show the plan" }).click();
   await page.getByText("It can be rolled back until it is finished.").waitFor();
   await page.getByRole("button", { name: "Start", exact: true }).click();
   await page.getByRole("button", { name: "Finish" }).click();

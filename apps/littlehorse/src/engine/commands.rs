@@ -19,7 +19,7 @@ pub enum Command {
     AssignUserTask { guid: String, user: String },
     /// A person has done it.
     CompleteUserTask { guid: String, results: Option<String> },
-    /// The run stands still behind the node that it is at.
+    /// The run stops after its current node.
     Stop,
     /// It goes on.
     Resume,

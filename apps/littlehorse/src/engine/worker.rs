@@ -1,5 +1,5 @@
-//! A worker: a process of its own that polls for tasks over HTTP, does them and reports. It knows nothing of keys, so that
-//! workers of any version work for a server of any version.
+//! A worker: a process of its own that polls for tasks over HTTP, does them and reports. It does not use keys, so that
+//! workers of any version work with a server of any version.
 
 use reqwest::Client;
 

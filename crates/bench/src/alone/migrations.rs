@@ -232,7 +232,7 @@ impl Course<'_> {
         self.figure(name, moved as f64 / took.as_secs_f64().max(1e-9), "");
     }
 
-    /// When everything has come to rest, lets clients work for a while.
+    /// Waits until everything is idle, then lets clients work for a while.
     fn stage(&mut self, name: &'static str, layout: Layout) -> Result<(), BenchError> {
         settle(std::process::id(), SETTLE_WITHIN);
         self.clients(name, layout, &|| false)

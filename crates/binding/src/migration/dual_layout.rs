@@ -64,7 +64,7 @@ impl DualLayout {
         })
     }
 
-    /// What gives a put's item its own key, whichever version the client knows.
+    /// Gives the item of a put its own key, for clients of either version.
     pub fn place(&self, present: &Model, table: &str, item: &Item, now: Timestamp) -> Result<Edits, Error> {
         let now = now.as_millis();
         if self.layout_change.is_former(table, item) {

@@ -19,7 +19,7 @@ const PREFIX: &str = "guard/";
 pub struct GuardDocument {
     /// The model.
     pub model: String,
-    /// The text of the version that rows are to go to; `None` on the way back.
+    /// The text of the version that rows are to go to; `None` during a rollback.
     pub to: Option<String>,
 }
 

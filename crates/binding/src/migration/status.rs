@@ -17,7 +17,7 @@ pub struct MigrationStatus {
     pub model: String,
     /// Where it stands.
     pub state: MigrationState,
-    /// Whether the sweep was told to stand still.
+    /// Whether the sweep is paused.
     pub paused: bool,
     /// Whether rows are left that cannot move: nothing goes on until they can.
     pub held_up: bool,

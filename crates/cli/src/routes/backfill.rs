@@ -73,7 +73,7 @@ fn what_is_left(route: &str, status: &BackfillStatus, parked: u64) -> Option<Str
     }
 }
 
-/// Asks the server. At an endpoint that is none of ours, the process that runs the routes is told at its start.
+/// Asks the server. At another endpoint, you give this to the process that runs the routes, at its start.
 fn call<C: Call>(flags: &BackfillFlags, call: C) -> Result<C::Answer, Failure> {
     let answer = RunningServer::new(&flags.server, START_ONE)?.ask(call);
     answer.map_err(|mut error| {

@@ -8,6 +8,7 @@ mod configuration;
 mod copy;
 mod copy_endpoint;
 mod delete_collection;
+mod docs;
 #[cfg(unix)]
 mod endpoint_check;
 mod error_texts;

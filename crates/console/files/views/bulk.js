@@ -83,7 +83,7 @@ function EachRow({ verb, danger, table, known, rows, act, isReady = true, childr
   const scope = rows.items ? "" : "all ";
   return html`<${Dialog} title=${`${verb} ${scope}${count(look.total)}${look.isWhole || at !== "preview" ? "" : " or more"} rows of ${table.TableName}`} onClose=${onClose} wide><div class="dialog-body">
     ${at === "preview" && html`<p role="status">${look.isWhole ? "" : "Counting … "}${known ? look.entities.map(([entity, number]) => `${count(number)} of ${entity}`).join(", ") : `${count(look.total)} rows`}.</p><${First} look=${look} table=${table} known=${known} />`}
-    <p>${rows.items ? "" : "These are the rows that the query finds, on every page. "}A row that is changed by another client meanwhile stays as it is. This cannot be taken back.</p>
+    <p>${rows.items ? "" : "These are the rows that the query finds, on every page. "}A row that another client changes in the meantime is not changed. This cannot be undone.</p>
     ${typeof children === "function" ? children(look) : children}
     <${Field} id="each-rate" label="Rows in a second"><input id="each-rate" inputmode="numeric" value=${rate} disabled=${at !== "preview"} onInput=${(event) => setRate(event.target.value)} /><//>
     ${at !== "preview" && html`<div class="progress" role="progressbar" aria-label=${verb} aria-valuenow=${done} aria-valuemin="0" aria-valuemax=${Math.max(look.total, done)}><i style=${{ width: `${(100 * done) / Math.max(look.total, done, 1)}%` }}></i></div>

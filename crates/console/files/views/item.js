@@ -154,7 +154,7 @@ function Editor({ table, known, read, reload, close }) {
       <button type="button" disabled=${!changes.length} onClick=${() => setLines(asRead())}>Undo</button><span class="grow"></span>
       <button type="button" class="danger" onClick=${() => setOpen("delete")}>Delete</button></div>
       <p class="quiet">Written only if the item is still as it was read.</p>`}
-    ${open === "delete" && html`<${Confirm} title="Delete this item" action="Delete" danger onDone=${remove} onClose=${() => setOpen()}><p>It is deleted if it is still as it was read. This cannot be taken back.</p><${Preview} write=${{ operation: "DeleteItem", request: deleteOf(table, read) }} changes=${differences(read)} /><//>`}`;
+    ${open === "delete" && html`<${Confirm} title="Delete this item" action="Delete" danger onDone=${remove} onClose=${() => setOpen()}><p>It is deleted only if it is unchanged since it was read. This cannot be undone.</p><${Preview} write=${{ operation: "DeleteItem", request: deleteOf(table, read) }} changes=${differences(read)} /><//>`}`;
 }
 
 function NewItem({ table, known, close }) {

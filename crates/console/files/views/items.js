@@ -150,7 +150,7 @@ function Results({ pages, asked, table, keys, known, address, label }) {
     </div>
     ${items.length ? html`<${Rows} items=${items} table=${table} keys=${keys} known=${known} columns=${columns} onOpen=${openItem} onCollection=${keys.hash.length ? collection : undefined} label=${label}
         selected=${selected} idOf=${idOf} onSelect=${may.write && items.every(hasKey) ? setSelected : undefined} />`
-      : html`<${Empty} title=${pages.next ? "No match so far" : "No row"}><p>${pages.next ? `The filter left nothing of ${count(pages.scanned)} rows. There are more.` : asked.emptyHint ?? "Nothing lies here. Loosen the condition, or write an item."}</p><//>`}
+      : html`<${Empty} title=${pages.next ? "No match so far" : "No row"}><p>${pages.next ? `The filter left nothing of ${count(pages.scanned)} rows. There are more.` : asked.emptyHint ?? "No rows. Loosen the condition, or write an item."}</p><//>`}
     ${open === "columns" && html`<${Columns} all=${[...new Set([...all, ...columns])]} columns=${columns} onClose=${() => setOpen()} onChange=${(next) => { setKept(next); write(memory, next); }} />`}
     ${open === "export" && html`<${Export} table=${table} pages=${pages} asked=${asked} onClose=${() => setOpen()} />`}
     ${open === "edit" && html`<${EditRows} table=${table} known=${known} rows=${chosen} onClose=${() => setOpen()} />`}

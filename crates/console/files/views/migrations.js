@@ -75,5 +75,5 @@ function Plan({ models, onDone }) {
     ${read.value && html`<${Editor} id="plan-file" label="The new version of the model" text=${now} onChange=${(next) => { setText(next); planned.clear(); }} rows=${16} problems=${(planned.error?.problems ?? []).map(problemOf)} />`}
     <${Failure} error=${planned.error ?? started.error} />
     ${planned.done && html`<${PlanOf} plan=${planned.done} />`}
-    <div class="bar"><button type="button" disabled=${planned.busy || !now} onClick=${plan}>${planned.busy ? "Every row is looked at …" : "Say what it would do"}</button><button type="button" class="primary" disabled=${!planned.done || started.busy} onClick=${start}>Start</button></div></section>`;
+    <div class="bar"><button type="button" disabled=${planned.busy || !now} onClick=${plan}>${planned.busy ? "Checking every row …" : "Show the plan"}</button><button type="button" class="primary" disabled=${!planned.done || started.busy} onClick=${start}>Start</button></div></section>`;
 }

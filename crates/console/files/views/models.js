@@ -161,7 +161,7 @@ function StoredFile({ model, onApplied }) {
 function Applied({ report }) {
   return html`<div class="done" role="status"><strong>${report.outcome}</strong>${report.version ? `, version ${report.version}` : ""}
     <ul class="findings">${report.steps?.map((step) => html`<li>${typeof step === "string" ? step : Object.entries(step).map(([key, value]) => `${key}: ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", ")}</li>`)}${report.notes?.map((note) => html`<li>${note}</li>`)}
-    ${report.rows?.map((rows) => html`<li>${rows.table}: ${count(rows.looked_at)} rows looked at, ${count(rows.to_fill_in)} to fill in, ${count(rows.to_move)} to move</li>`)}</ul><${Findings} report=${report} /></div>`;
+    ${report.rows?.map((rows) => html`<li>${rows.table}: ${count(rows.looked_at)} rows checked, ${count(rows.to_fill_in)} to fill in, ${count(rows.to_move)} to move</li>`)}</ul><${Findings} report=${report} /></div>`;
 }
 
 function ModelFile({ text: given, before, onApplied }) {
@@ -211,9 +211,9 @@ function Repair({ model, onClose }) {
   const report = repair.done ?? audit.done;
   const wrong = report?.models.reduce((sum, one) => sum + Object.values(one.wrong ?? {}).reduce((inner, number) => inner + number, 0), 0);
   return html`<${Dialog} title=${`Audit of ${model.name}`} onClose=${onClose} wide><div class="dialog-body">
-    ${(audit.busy || repair.busy) && html`<p role="status">Every row is looked at …</p>`}
+    ${(audit.busy || repair.busy) && html`<p role="status">Checking every row …</p>`}
     <${Failure} error=${audit.error ?? repair.error} />
-    ${report?.models.map((one) => html`<p>${count(one.rows)} rows looked at. ${wrong ? html`<${Chip} kind="bad">${count(wrong)} derived facts disagree<//>` : html`<${Chip} kind="good">everything agrees<//>`} ${one.not_audited ?? ""}</p>
+    ${report?.models.map((one) => html`<p>${count(one.rows)} rows checked. ${wrong ? html`<${Chip} kind="bad">${count(wrong)} derived facts disagree<//>` : html`<${Chip} kind="good">everything agrees<//>`} ${one.not_audited ?? ""}</p>
       ${one.left?.length > 0 && html`<ul class="findings">${one.left.map((fact) => html`<li>${fact.entity}${fact.effect ? `, ${fact.effect}` : ""}: ${fact.reason ?? `is ${fact.there}, and should be ${fact.wanted}`}</li>`)}</ul>`}`)}</div>
     <footer><button type="button" onClick=${onClose}>Close</button>${wrong > 0 && !repair.done && html`<button type="button" class="primary" disabled=${repair.busy} onClick=${() => repair.run(() => administer("repair-models", { name: model.name }))}>Repair</button>`}</footer><//>`;
 }

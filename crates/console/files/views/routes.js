@@ -122,7 +122,7 @@ function RouteFile({ reload }) {
   if (asked.error) return html`<${Failure} error=${asked.error} />`;
   if (!asked.value) return html`<${Loading} what="the route file" />`;
   const now = text ?? asked.value.text;
-  return html`<p class="quiet">Routes in models stay; this file takes the place of the one applied before. Programs, secrets and private addresses come from files that the server was started with.</p>
+  return html`<p class="quiet">Routes in models stay; this file replaces the one applied before. Programs, secrets and private addresses come from files that the server was started with.</p>
     <${Editor} id="route-file" label="Route file" text=${now} onChange=${setText} rows=${16} problems=${(checked.error?.problems ?? []).map(problemOf)} disabled=${!may.change} />
     <${Failure} error=${checked.error} />
     ${checked.done && !checked.error && html`<p class="done" role="status">The file is sound.</p>`}

@@ -23,7 +23,7 @@ const ITEMS_PER_COMMIT: usize = 100;
 /// Items that expired longer ago are left alone, as DynamoDB does: they are old data, not expiring data.
 const IGNORED_AFTER: Duration = Duration::from_secs(5 * 365 * 24 * 60 * 60);
 
-/// Between two warnings about items that a hook does not let go.
+/// Between two warnings about expired items that a hook does not allow to be removed.
 const BETWEEN_WARNINGS: Duration = Duration::from_secs(60);
 
 /// Deletes some of the items that are due.

@@ -1,6 +1,6 @@
 //! The walk through the streams and shards of a table: a stream before the next, parents before their children.
 //!
-//! It asks no database: [`Streams`] says which shards there are, [`ShardProgress`] which of them are finished. The delivering
+//! It reads no database: [`Streams`] says which shards there are, [`ShardProgress`] which of them are finished. The delivering
 //! reader, the survey of lag and the tail all walk with it.
 
 use std::collections::{BTreeMap, HashMap};

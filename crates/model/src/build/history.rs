@@ -142,7 +142,7 @@ fn time(draft: &DraftHistory) -> &str {
     draft.time.as_ref().map_or("moved", |name| name.value.as_str())
 }
 
-/// What identifies the row, when it changed, what it became, and what is remembered of before.
+/// What identifies the row, when it changed, what it became, and its old values.
 fn attributes(history: &DraftHistory, entity: &Entity, ttl: Option<&str>) -> Vec<Attribute> {
     let optional = |name: &str, attribute: &Attribute| Attribute {
         name: name.to_owned(),

@@ -85,7 +85,7 @@ impl<'m> Audit<'m> {
         Inquiry::new(self, suspects)
     }
 
-    /// Whether heads of an entity may be of before the model.
+    /// Whether heads of an entity may be older than the model.
     fn fills_heads_of(&self, entity: &Entity) -> bool {
         self.options.fill && !self.options.heads_made.contains(&entity.name)
     }

@@ -266,7 +266,7 @@ pub(super) fn too_many_together(model: &Model, steps: &[Step], of: &Entity, row:
     })
 }
 
-/// Why more entries of a row would go than one write can remove, if it is so: a model of before may have made them.
+/// Why more entries of a row would go than one write can remove, if it is so: an earlier model may have made them.
 pub(super) fn too_many_go(
     model: &Model,
     steps: &[Step],

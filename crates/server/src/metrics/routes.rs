@@ -116,7 +116,7 @@ fn held(routes: &[RouteStatus], page: &mut Page) {
     let help =
         "Change records older than the stream's retention, kept because a route has not delivered them.";
     page.head(name, "gauge", help);
-    // A route that is switched off knows nothing of its table.
+    // A route that is switched off has no data about its table.
     let at_work = routes.iter().filter(|route| !route.state.is_off());
     let by_table: BTreeMap<&str, u64> = at_work.map(|route| (&*route.table, route.held_bytes)).collect();
     for (table, bytes) in by_table {

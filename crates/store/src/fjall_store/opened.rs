@@ -138,7 +138,7 @@ impl Opened {
             self.look_for_snapshots();
             let merged = keyspace.major_compact();
             self.look_for_snapshots();
-            // The tables of before stay until no snapshot can see them. Every open one is newer than this number, and the engine
+            // The old tables stay until no snapshot can see them. Every open one is newer than this number, and the engine
             // forgets what is older than the version that the next number sees.
             let freed = self.db.supervisor.snapshot_tracker.get_seqno_safe_to_gc();
             let mut versions = keyspace.tree.get_version_history_lock();

@@ -4,7 +4,7 @@
 //! - Tables are merged in which much was deleted, once no commit has come for a while; buffers are written to tables
 //!   before. The engine merges only when new rows come, so the space of a deleted table would stay taken for as long as
 //!   nothing else is written.
-//! - Tables of a small store are merged when it comes to rest, so that a range reads one block instead of one of each of several
+//! - Tables of a small store are merged when it is idle, so that a range reads one block instead of one of each of several
 //!   tables ([`sorted_runs`](super::sorted_runs)). That happens once after each write at most.
 
 use super::inner::Inner;

@@ -17,7 +17,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Why a call of an application failed. Errors of the typed client, of queues and of reindexes become one with `?`.
 ///
 /// As an answer it is `{"error": "…"}` with the status of its class. The text of [`Error::Failed`] goes to the log only:
-/// it may name what is none of the client's business.
+/// it may contain internals that a client must not see.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// 400: the request makes no sense, or is too large.

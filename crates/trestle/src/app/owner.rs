@@ -56,7 +56,7 @@ impl Objects {
         }
     }
 
-    /// Stores a file unless there is one, and says whether there was none. Of several who do it at once, one is told so.
+    /// Stores a file unless there is one, and says whether there was none. Of several concurrent callers, one stores it.
     pub async fn write_new(&self, path: &str, content: Vec<u8>) -> io::Result<bool> {
         let path = Path::parse(path).map_err(io::Error::other)?;
         let put = self.store.put_opts(&path, content.into(), PutMode::Create.into());

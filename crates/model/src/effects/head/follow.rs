@@ -124,7 +124,7 @@ pub(in crate::effects) fn align(
     }
 }
 
-/// Makes a head stand for a row, whichever it stood for before.
+/// Makes a head point at a row, whatever it pointed at before.
 pub(super) fn stand_for(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,

@@ -1,0 +1,42 @@
+//! `trestle docs`: the book without a network.
+
+use crate::running::run;
+use std::path::Path;
+
+fn printed(args: &[&str]) -> String {
+    let output = run(Path::new("."), args);
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn every_page_is_listed_and_printed_as_it_is() {
+    let list = printed(&["docs"]);
+    let pages: Vec<&str> = list
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .collect();
+    assert!(pages.len() > 30 && pages.contains(&"start/python"), "{list}");
+    for page in pages {
+        let path = format!("{}/../../docs/{page}.md", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(printed(&["docs", page]) == text, "{page}");
+    }
+}
+
+#[test]
+fn a_page_is_found_by_its_last_part() {
+    assert!(printed(&["docs", "python"]).starts_with("# Five minutes with Python"));
+    assert!(printed(&["docs", "glossary.md"]).starts_with("# Glossary"));
+}
+
+#[test]
+fn an_unknown_page_is_an_error_that_says_how_to_list_them() {
+    let output = run(Path::new("."), &["docs", "nothing"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        said,
+        "trestle: there is no page nothing; `trestle docs` lists the pages\n"
+    );
+}
