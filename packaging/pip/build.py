@@ -8,6 +8,7 @@ import base64
 import hashlib
 import pathlib
 import re
+import stat
 import sys
 import tarfile
 import zipfile
@@ -56,7 +57,8 @@ def build(archive, folder):
         for name, text in entries.items():
             info = zipfile.ZipInfo(name)
             info.compress_type = zipfile.ZIP_DEFLATED
-            info.external_attr = (0o755 if name.endswith("/trestle") else 0o644) << 16
+            # pip keeps the mode of regular files alone.
+            info.external_attr = (stat.S_IFREG | (0o755 if name.endswith("/trestle") else 0o644)) << 16
             zipped.writestr(info, text)
     print(wheel.name)
 

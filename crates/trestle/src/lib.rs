@@ -163,6 +163,18 @@
 //! `db.customer_with_orders("ada").delete().all()` deletes what an access pattern finds, in bounded steps that can be resumed,
 //! with everything that follows from the rows; [`collection`] does the same for a partition or a key prefix of any table.
 //!
+//! # Features
+//!
+//! | feature | what it brings |
+//! |---|---|
+//! | `embedded` (default) | a database in this process, with its storage engine; includes `events` |
+//! | `events` | `events`, `reindex` and `AnyDatabase`, for the database of `embedded` or `remote`; includes `queue` |
+//! | `queue` | `queue`: queues on any [`Database`], and their workers |
+//! | `remote` | `Remote` and `Gateway`; with `default-features = false` no storage engine is compiled |
+//! | `app`, `objects` | what an application with an HTTP API needs, and files beside its rows; include `embedded` and `remote` |
+//!
+//! The oldest Rust that compiles it is the `rust-version` of its manifest.
+//!
 //! # What does not compile
 //!
 //! A setter of what may not change is no setter:
