@@ -9,7 +9,7 @@ import { after, before } from "node:test";
 import { chromium } from "playwright-core";
 
 const BROWSER = "/usr/bin/chromium";
-const PATIENCE = 15_000;
+const PATIENCE = 30_000;
 // As root there is no sandbox; the rest keeps the browser from calling its maker.
 const FLAGS = [
   "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
