@@ -487,7 +487,7 @@ mod tests {
         let refused = models.roll_back_migration(None, &mut Nobody).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "the stored migration of model notes cannot go on: version 1 is not stored"
+            "the stored migration of model notes cannot continue: version 1 is not stored"
         );
     }
 }

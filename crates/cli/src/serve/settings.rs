@@ -303,7 +303,7 @@ mod tests {
             server(&config)
                 .unwrap_err()
                 .message
-                .contains("app is there twice")
+                .contains("app is configured twice")
         );
     }
 
