@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use futures_util::future::try_join_all;
 use trestle_api::{
     ConditionCheck, Database, DatabaseExt, DeleteItem, Error, ErrorKind, GetItem, Put, PutItem, Request,
     Scan, TransactWriteItem, TransactWriteItems, Update, UpdateItem,
@@ -69,9 +70,14 @@ pub(crate) async fn read(database: &dyn Database) -> Result<BTreeMap<String, Vec
 
 /// The row that counts changes.
 async fn generation_row(database: &dyn Database) -> Result<Option<Item>, Error> {
+    row_of(database, GENERATION).await
+}
+
+/// The row with this name.
+async fn row_of(database: &dyn Database, name: &str) -> Result<Option<Item>, Error> {
     let asked = GetItem {
         table_name: DOCUMENTS_TABLE.to_owned(),
-        key: key(GENERATION),
+        key: key(name),
         consistent_read: Some(true),
         ..GetItem::default()
     };
@@ -148,21 +154,35 @@ impl InForce {
     }
 }
 
-/// Stores documents. What is in force stays so. With `unchanged`, only while the documents are those of this generation.
-pub(crate) async fn store(
+/// Stores documents, under the models that apply already.
+pub(crate) async fn store(database: &dyn Database, documents: Documents) -> Result<(), Error> {
+    match documents.is_empty() {
+        true => Ok(()),
+        false => transact(database, documents.into_iter().map(part).collect()).await,
+    }
+}
+
+/// Stores documents while the documents are those of a generation.
+pub(crate) async fn store_in_generation(
     database: &dyn Database,
     documents: Documents,
-    unchanged: Option<u64>,
+    generation: u64,
+    has_transactions: bool,
 ) -> Result<(), Error> {
-    let mut items: Vec<TransactWriteItem> = documents.into_iter().map(part).collect();
-    if let Some(generation) = unchanged {
+    if has_transactions {
+        let mut items: Vec<TransactWriteItem> = documents.into_iter().map(part).collect();
         items.push(while_documents_are(generation));
-        return changed_meanwhile(transact(database, items).await);
+        return transact_unchanged(database, items).await;
     }
-    match items.is_empty() {
-        true => Ok(()),
-        false => transact(database, items).await,
+    let stored = documents.iter().map(|(name, _)| row_of(database, name));
+    let stored = try_join_all(stored).await?;
+    // A gateway that changes the documents counts the generation first. So a document has not been changed if it is still as it was
+    // read before this.
+    transact_unchanged(database, vec![while_documents_are(generation)]).await?;
+    for (document, stored) in documents.into_iter().zip(stored) {
+        transact_unchanged(database, vec![over(stored.as_ref(), document)]).await?;
     }
+    Ok(())
 }
 
 /// Announces that what is in force changes, unless it has changed, another gateway is about to change it, or another gateway holds a
@@ -192,7 +212,7 @@ pub(crate) async fn announce(
         false => "SET #b = :id REMOVE #v",
     };
     let part = on_generation(update, &condition, values);
-    changed_meanwhile(transact(database, vec![part]).await)
+    transact_unchanged(database, vec![part]).await
 }
 
 /// Takes back an announcement that came to nothing.
@@ -210,7 +230,7 @@ pub(crate) struct Next<'a> {
     pub(crate) documents: Documents,
     /// A moment that begins.
     pub(crate) moment: Option<&'a str>,
-    /// What is written with it, where there are transactions.
+    /// What is written with it; before it, where there are no transactions.
     pub(crate) also: Vec<TransactWriteItem>,
 }
 
@@ -245,16 +265,19 @@ pub(crate) async fn change(
         let mut items: Vec<TransactWriteItem> = documents.into_iter().map(part).collect();
         items.extend(also);
         items.push(on_generation(update, "#b = :id", values));
-        return changed_meanwhile(transact(database, items).await);
+        return transact_unchanged(database, items).await;
+    }
+    finish_staged(database).await?;
+    for item in also {
+        database.execute(alone(item)?).await?;
     }
     // The documents are part of the row until they have rows of their own. It stays announced until then.
-    finish_staged(database).await?;
     values.insert(
         ":staged".to_owned(),
         AttributeValue::L(documents.into_iter().map(staged).collect()),
     );
     let update = update.replace(" REMOVE #b, #v", ", #s = :staged");
-    changed_meanwhile(transact(database, vec![on_generation(&update, "#b = :id", values)]).await)?;
+    transact_unchanged(database, vec![on_generation(&update, "#b = :id", values)]).await?;
     finish_staged(database).await?;
     take_back(database, id).await
 }
@@ -294,7 +317,7 @@ async fn finish_staged(database: &dyn Database) -> Result<(), Error> {
     let Some(row) = row.filter(|row| row.contains_key(STAGED)) else {
         return Ok(());
     };
-    store(database, staged, None).await?;
+    store(database, staged).await?;
     let count = InForce::of(&row)?.generation;
     let part = on_generation("REMOVE #s", "#c = :count", values([(":count", number(count))]));
     match transact(database, vec![part]).await {
@@ -343,8 +366,9 @@ fn while_documents_are(generation: u64) -> TransactWriteItem {
     }
 }
 
-fn changed_meanwhile(answer: Result<(), Error>) -> Result<(), Error> {
-    match answer {
+/// A transaction that is refused where another gateway has changed something.
+async fn transact_unchanged(database: &dyn Database, items: Vec<TransactWriteItem>) -> Result<(), Error> {
+    match transact(database, items).await {
         Err(error) if error.kind() == ErrorKind::TransactionCanceled => Err(Error::resource_in_use(
             "another gateway changes the models at this endpoint, or fills or repairs rows: try again when it is done",
         )),
@@ -384,8 +408,18 @@ async fn send(database: &dyn Database, request: &TransactWriteItems) -> Result<(
     Ok(())
 }
 
-/// An item of a transaction as a request of its own.
-fn alone(item: TransactWriteItem) -> Result<Request, Error> {
+/// An item of a transaction as a request of its own. A check is an update that changes nothing, on its condition.
+pub(crate) fn alone(item: TransactWriteItem) -> Result<Request, Error> {
+    if let Some(check) = item.condition_check {
+        return Ok(Request::UpdateItem(UpdateItem {
+            table_name: check.table_name,
+            key: check.key,
+            condition_expression: Some(check.condition_expression),
+            expression_attribute_names: check.expression_attribute_names,
+            expression_attribute_values: check.expression_attribute_values,
+            ..UpdateItem::default()
+        }));
+    }
     if let Some(update) = item.update {
         return Ok(Request::UpdateItem(UpdateItem {
             table_name: update.table_name,
@@ -401,15 +435,21 @@ fn alone(item: TransactWriteItem) -> Result<Request, Error> {
         return Ok(Request::PutItem(PutItem {
             table_name: put.table_name,
             item: put.item,
+            condition_expression: put.condition_expression,
+            expression_attribute_names: put.expression_attribute_names,
+            expression_attribute_values: put.expression_attribute_values,
             ..PutItem::default()
         }));
     }
     let delete = item
         .delete
-        .ok_or_else(|| Error::defect("a document is only checked"))?;
+        .ok_or_else(|| Error::defect("an item of a transaction does nothing"))?;
     Ok(Request::DeleteItem(DeleteItem {
         table_name: delete.table_name,
         key: delete.key,
+        condition_expression: delete.condition_expression,
+        expression_attribute_names: delete.expression_attribute_names,
+        expression_attribute_values: delete.expression_attribute_values,
         ..DeleteItem::default()
     }))
 }
@@ -459,6 +499,28 @@ fn on_generation(update: &str, condition: &str, values: Map) -> TransactWriteIte
 
 fn key(name: &str) -> Item {
     Item::from([(NAME, name)])
+}
+
+/// A document in place of the row that was read.
+fn over(stored: Option<&Item>, document: (String, Option<Vec<u8>>)) -> TransactWriteItem {
+    let (condition, named, read) = match stored.and_then(|row| row.get(BYTES)) {
+        Some(bytes) => ("#b = :read", BYTES, Some(values([(":read", bytes.clone())]))),
+        None => ("attribute_not_exists(#b)", NAME, None),
+    };
+    let condition = Some(condition.to_owned());
+    let names = Some([("#b".to_owned(), named.to_owned())].into());
+    let mut item = part(document);
+    if let Some(put) = &mut item.put {
+        put.condition_expression.clone_from(&condition);
+        put.expression_attribute_names.clone_from(&names);
+        put.expression_attribute_values.clone_from(&read);
+    }
+    if let Some(delete) = &mut item.delete {
+        delete.condition_expression = condition;
+        delete.expression_attribute_names = names;
+        delete.expression_attribute_values = read;
+    }
+    item
 }
 
 fn part((name, bytes): (String, Option<Vec<u8>>)) -> TransactWriteItem {

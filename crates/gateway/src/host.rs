@@ -64,7 +64,7 @@ impl Drop for HeldGuard {
         let left = std::mem::take(&mut *self.guards.lock());
         let gone = left.into_iter().map(|name| (name, None)).collect();
         // Without its moment it means nothing.
-        let _ = documents::store(&*self.endpoint.database, gone, None).wait();
+        let _ = documents::store(&*self.endpoint.database, gone).wait();
     }
 }
 
@@ -143,9 +143,13 @@ impl Host for EndpointHost {
 
     /// How far a migration is gets stored only by the gateway that moves it on, while no other has changed it.
     fn store_documents(&self, documents: Documents) -> Result<(), Error> {
-        let is_progress = documents.iter().any(|(name, _)| is_of_migration(name));
+        let database = &*self.endpoint.database;
+        if !documents.iter().any(|(name, _)| is_of_migration(name)) {
+            return documents::store(database, documents).wait();
+        }
         let known = self.endpoint.of_documents.load(Ordering::Acquire);
-        documents::store(&*self.endpoint.database, documents, is_progress.then_some(known)).wait()
+        let has_transactions = self.endpoint.has_transactions().wait()?;
+        documents::store_in_generation(database, documents, known, has_transactions).wait()
     }
 
     fn view(&self) -> Box<dyn HostView> {
@@ -173,16 +177,6 @@ impl Host for EndpointHost {
 
     fn could_hold(&self, table: &str, row: &Item) -> Result<(), Error> {
         self.endpoint.could_hold(table, row).wait()
-    }
-
-    fn refuse_moves(&self) -> Result<(), Error> {
-        match self.endpoint.has_transactions().wait()? {
-            true => Ok(()),
-            false => Err(Error::validation(
-                "The endpoint has no transactions (TransactWriteItems), without which a gateway does not move rows to other keys: copy \
-                 them into a data directory with `trestle copy URL DIR --model FILE`, which moves them there, and copy them back",
-            )),
-        }
     }
 
     fn sweep_turn(&self) -> Result<Option<u64>, Error> {

@@ -18,14 +18,15 @@ use std::sync::Arc;
 
 use futures_util::future::{join_all, try_join_all};
 use trestle_api::{
-    DatabaseExt, DeleteItem, Error, ErrorKind, GetItem, PutItem, Scan, TransactWriteItems, UpdateItem,
+    DatabaseExt, DeleteItem, Error, ErrorKind, GetItem, PutItem, Scan, TransactWriteItem, TransactWriteItems,
+    UpdateItem,
 };
 use trestle_env::ids;
 use trestle_item::{AttributeValue, Item, Map, codec, size};
 
 use crate::commit::{Commit, Sent};
+use crate::documents::alone;
 use crate::endpoint::Endpoint;
-use crate::known_rows::KnownRows;
 use crate::moment::ImageName;
 use crate::own_table::OwnTable;
 use crate::part::{Becomes, Part};
@@ -52,7 +53,7 @@ const PLAN: &str = "plan";
 const UNDONE: &str = "undone";
 const ROW: &str = "row";
 /// The largest plan: an item has at most 400 KB.
-const PLAN_BYTES_MAX: usize = 380_000;
+pub(crate) const PLAN_BYTES_MAX: usize = 380_000;
 
 /// A write that is under way.
 #[derive(Clone, Debug)]
@@ -74,8 +75,8 @@ struct HeldLock {
     gateway: String,
 }
 
-fn lock_name(part: &Part) -> String {
-    let name = ImageName::of(&part.table, &part.key);
+fn lock_name(table: &str, key: &Item) -> String {
+    let name = ImageName::of(table, key);
     format!("{}/{:032x}", name.table, name.digest)
 }
 
@@ -207,7 +208,11 @@ impl Endpoint {
         let intent = Intent {
             id: ids::uuid(),
             gateway: self.member.id.clone(),
-            rows: commit.parts.iter().map(lock_name).collect(),
+            rows: commit
+                .parts
+                .iter()
+                .map(|part| lock_name(&part.table, &part.key))
+                .collect(),
             plan: None,
         };
         let put = PutItem {
@@ -244,9 +249,9 @@ impl Endpoint {
         if !self.all_hold(&commit.parts).await? {
             return Ok(Sent::Overtaken(Vec::new()));
         }
-        let moment = self.moment.lock().own().map(str::to_owned);
-        self.check_moment(moment.as_deref().filter(|_| !commit.own.is_empty()))
-            .await?;
+        if !self.own_items_hold(commit.own).await? {
+            return Ok(Sent::Overtaken(Vec::new()));
+        }
         let mut written: Vec<Part> = commit.parts.into_iter().filter(Part::writes).collect();
         written.sort_by_key(|part| matches!(part.becomes, Becomes::Removed));
         if !self.decide(intent, &written).await? {
@@ -303,6 +308,11 @@ impl Endpoint {
         }))
     }
 
+    /// Whether a write is under way that has locked a row.
+    pub(crate) async fn is_locked(&self, table: &str, key: &Item) -> Result<bool, Error> {
+        Ok(self.holder(&lock_name(table, key)).await?.is_some())
+    }
+
     /// A lock of another write: if its intent is gone, the lock goes; if its gateway is over, the intent is finished.
     async fn meet(&self, held: HeldLock) -> Result<(), Error> {
         match self.intent(&held.intent).await? {
@@ -318,15 +328,20 @@ impl Endpoint {
             .iter()
             .map(|part| (RowId::new(&part.table, &part.key), part.key.clone()))
             .collect();
-        let mut known = KnownRows::default();
-        self.read_rows(ids.clone(), &mut known).await?;
-        let rows = ids
-            .iter()
-            .map(|(id, _)| known.row(id).and_then(|row| row.item.clone()));
-        Ok(parts
-            .iter()
-            .zip(rows)
-            .all(|(part, row)| part.holds(row.as_deref())))
+        let lying = self.get_rows(&ids).await?;
+        let mut rows = parts.iter().zip(&ids);
+        Ok(rows.all(|(part, (id, _))| part.holds(lying.get(id))))
+    }
+
+    /// Whether what the write depends on besides rows holds: that this gateway sweeps, or that its moment is held.
+    async fn own_items_hold(&self, own: Vec<TransactWriteItem>) -> Result<bool, Error> {
+        for item in own {
+            match self.database.execute(alone(item)?).await {
+                Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => return Ok(false),
+                answer => answer.map(drop)?,
+            }
+        }
+        Ok(true)
     }
 
     /// Stores the plan. False if another gateway has dropped the intent.
@@ -362,12 +377,9 @@ impl Endpoint {
             return Ok(());
         }
         // Not every endpoint finds maps and lists equal that are. The row is locked, and is compared here.
-        let mut known = KnownRows::default();
         let id = RowId::new(&part.table, &part.key);
-        self.read_rows(vec![(id.clone(), part.key.clone())], &mut known)
-            .await?;
-        let row = known.row(&id).and_then(|row| row.item.clone());
-        if part.holds(row.as_deref()) {
+        let lying = self.get_rows(&[(id.clone(), part.key.clone())]).await?;
+        if part.holds(lying.get(&id)) {
             part.forget_documents();
             self.try_apply(part).await?;
         }

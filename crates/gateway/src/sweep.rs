@@ -1,14 +1,17 @@
 //! Moving the rows that no client writes: a page of the table at a time. Each row is removed in its former place and put into its own in
-//! one transaction, which checks that the row is as it was read, that its own place is free, and that this gateway still sweeps.
+//! one transaction, which checks that the row is as it was read, that its own place is free, and that this gateway still sweeps. At an
+//! endpoint without transactions the same is one intent (`intent.rs`): both places are locked, the row is put into its own place first
+//! and removed in its former one last.
 
 use std::sync::Arc;
 
-use trestle_api::{Error, TransactWriteItem, pause_after};
+use trestle_api::{Error, ErrorKind, TransactWriteItem, pause_after};
 use trestle_hook::{Former, MovedPage, Remaining, Stuck};
 use trestle_item::{Item, size};
 
 use crate::commit::{Commit, Sent};
 use crate::endpoint::Endpoint;
+use crate::intent::PLAN_BYTES_MAX;
 use crate::part::{Becomes, Part};
 use crate::table_shape::{RowId, TableShape};
 
@@ -16,6 +19,8 @@ use crate::table_shape::{RowId, TableShape};
 const ROWS_AT_ONCE: usize = 24;
 /// The most bytes in one transaction: an endpoint takes 4 MB.
 const BYTES_AT_ONCE: usize = 2_000_000;
+/// The most bytes in one intent, whose plan also has the keys.
+const BYTES_OF_INTENT: usize = PLAN_BYTES_MAX / 2;
 /// How often a row is tried that others write.
 const TRIES_MAX: usize = 12;
 /// A write is charged by this many bytes.
@@ -66,8 +71,12 @@ impl Endpoint {
                 }),
             }
         }
+        let at_once = match self.has_transactions().await? {
+            true => BYTES_AT_ONCE,
+            false => BYTES_OF_INTENT,
+        };
         while !relocations.is_empty() {
-            let some = take_some(&mut relocations);
+            let some = take_some(&mut relocations, at_once);
             self.relocate(&shape, some, holds, &mut moved).await?;
         }
         Ok(moved)
@@ -89,7 +98,7 @@ impl Endpoint {
         })
     }
 
-    /// Moves rows together; where one of them meets a client, each by itself.
+    /// Moves rows together; where one of them meets a client or is refused, each by itself.
     async fn relocate(
         &self,
         shape: &TableShape,
@@ -97,7 +106,7 @@ impl Endpoint {
         holds: &TransactWriteItem,
         moved: &mut MovedPage,
     ) -> Result<(), Error> {
-        if let Sent::Done(_) = self.send_moves(shape, &rows, holds).await? {
+        if let Tried::Done = self.try_moves(shape, &rows, holds).await? {
             moved.moved += rows.len() as u64;
             moved.cost += rows.iter().map(cost).sum::<u64>();
             return Ok(());
@@ -111,7 +120,7 @@ impl Endpoint {
                 Outcome::Gone => {}
                 Outcome::Stuck(reason) => moved.stuck.push(Stuck {
                     key: row.from,
-                    reason: reason.to_owned(),
+                    reason,
                 }),
             }
         }
@@ -128,24 +137,46 @@ impl Endpoint {
         let (from, to) = (RowId::new(table, &row.from), RowId::new(table, &row.to));
         for attempt in 0..TRIES_MAX {
             pause_after(fastrand::usize(0..=attempt)).await;
-            if let Sent::Done(_) = self.send_moves(shape, std::slice::from_ref(row), holds).await? {
-                return Ok(Outcome::Moved);
+            match self.try_moves(shape, std::slice::from_ref(row), holds).await? {
+                Tried::Done => return Ok(Outcome::Moved),
+                Tried::Refused(reason) => return Ok(Outcome::Stuck(reason)),
+                Tried::Overtaken => {}
             }
             // The former place first: a row that leaves it is in its own by then.
             let lying = self.get_rows(&[(from.clone(), row.from.clone())]).await?;
             match lying.get(&from) {
                 None => return Ok(Outcome::Gone),
                 // No gateway writes it there.
-                Some(lying) if *lying != *row.before => return Ok(Outcome::Stuck(CONTENDED)),
+                Some(lying) if *lying != *row.before => return Ok(Outcome::Stuck(CONTENDED.to_owned())),
                 Some(_) => {}
+            }
+            // Without transactions, a row is in both places while a write moves it.
+            if !self.has_transactions().await? && self.is_locked(table, &row.to).await? {
+                continue;
             }
             let taken = self.get_rows(&[(to.clone(), row.to.clone())]).await?;
             let lying = self.get_rows(&[(from.clone(), row.from.clone())]).await?;
             if taken.contains_key(&to) && lying.contains_key(&from) {
-                return Ok(Outcome::Stuck(TAKEN));
+                return Ok(Outcome::Stuck(TAKEN.to_owned()));
             }
         }
-        Ok(Outcome::Stuck(CONTENDED))
+        Ok(Outcome::Stuck(CONTENDED.to_owned()))
+    }
+
+    async fn try_moves(
+        &self,
+        shape: &TableShape,
+        rows: &[Relocation],
+        holds: &TransactWriteItem,
+    ) -> Result<Tried, Error> {
+        match self.send_moves(shape, rows, holds).await {
+            Ok(Sent::Done(_)) => Ok(Tried::Done),
+            Ok(Sent::Overtaken(_)) => Ok(Tried::Overtaken),
+            Err(error) if error.kind() == ErrorKind::Validation => {
+                Ok(Tried::Refused(error.message().to_owned()))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     async fn send_moves(
@@ -207,16 +238,24 @@ enum Outcome {
     Moved,
     /// A client was quicker.
     Gone,
-    Stuck(&'static str),
+    Stuck(String),
 }
 
-/// The first rows that fit into one transaction.
-fn take_some(rows: &mut Vec<Relocation>) -> Vec<Relocation> {
+/// What became of a try to move rows together.
+enum Tried {
+    Done,
+    Overtaken,
+    /// The endpoint does not take them, or they do not fit into the plan of an intent.
+    Refused(String),
+}
+
+/// The first rows that fit into one transaction, or one intent.
+fn take_some(rows: &mut Vec<Relocation>, bytes_max: usize) -> Vec<Relocation> {
     let mut bytes = 0;
     let mut fit = 0;
     for row in rows.iter().take(ROWS_AT_ONCE) {
         bytes += size::of_item(&row.before) + size::of_item(&row.after);
-        if fit > 0 && bytes > BYTES_AT_ONCE {
+        if fit > 0 && bytes > bytes_max {
             break;
         }
         fit += 1;

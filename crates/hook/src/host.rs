@@ -66,11 +66,6 @@ pub trait Host: Database + fmt::Debug {
     /// Whether a table could hold a row like this, by the rules for what clients put there; otherwise why not.
     fn could_hold(&self, table: &str, row: &Item) -> Result<(), Error>;
 
-    /// Why rows cannot move to other keys here, if they cannot.
-    fn refuse_moves(&self) -> Result<(), Error> {
-        Ok(())
-    }
-
     /// The turn of this process to move rows, of those that share them; `None` while another one has it. With another number, others
     /// may have moved rows since.
     fn sweep_turn(&self) -> Result<Option<u64>, Error> {

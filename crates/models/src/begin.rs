@@ -74,7 +74,6 @@ impl Models {
     ) -> Result<MigrationPlan, BindError> {
         self.host.catch_up()?;
         let _one_at_a_time = self.applying.lock();
-        self.host.refuse_moves()?;
         let mut way = self.way_out(text, options.delete_indexes, options.dry_run)?;
         self.survey(&mut way, watcher)?;
         if !way.plan.is_refused() && !options.dry_run {
@@ -94,7 +93,6 @@ impl Models {
     ) -> Result<MigrationPlan, BindError> {
         self.host.catch_up()?;
         let _one_at_a_time = self.applying.lock();
-        self.host.refuse_moves()?;
         let mut way = self.way_out(text, options.delete_indexes, false)?;
         self.guarded(&mut way, |way| {
             self.survey(way, watcher)?;

@@ -1,13 +1,13 @@
 //! Rows move to other keys at an endpoint, through gateways: they answer as a database that has had the new keys from the beginning.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use trestle_api::{
     BatchGetItem, Database, DatabaseExt, DeleteItem, ErrorKind, Get, GetItem, KeysAndAttributes, PutItem,
-    Query, Request, Response, ReturnValue, Scan, TransactGetItem, TransactGetItems, TransactWriteItem,
-    TransactWriteItems, UpdateItem, Wait,
+    Query, Request, Response, ResponseFuture, ReturnValue, Scan, TransactGetItem, TransactGetItems,
+    TransactWriteItem, TransactWriteItems, UpdateItem, Wait,
 };
 use trestle_binding::{MigrationState, MigrationStatus, Rate, Step};
 use trestle_embedded::{ApplyOptions, Background, Embedded, Nobody, Options, StartOptions, Watcher};
@@ -18,6 +18,7 @@ use trestle_item::{AttributeValue, Item, Map, Number};
 use trestle_store::MemoryStore;
 
 use crate::support::{assert_exact, endpoint, gateway_with, in_turn, rows};
+use crate::without_transactions;
 
 const BY_DEPOT: &str = include_str!("../../../torture/tests/it/migrations/by_depot.toml");
 const BY_CUSTOMER: &str = include_str!("../../../torture/tests/it/migrations/by_customer.toml");
@@ -129,7 +130,7 @@ fn values(values: &[(&str, &str)]) -> Option<Map> {
 }
 
 /// A random write or read of single rows; the rows are named by what identifies them.
-fn random_request(random: &mut fastrand::Rng) -> Request {
+pub(crate) fn random_request(random: &mut fastrand::Rng) -> Request {
     let (identity, rest) = random_row(random);
     let table_name = TABLE.to_owned();
     match random.u8(..12) {
@@ -334,9 +335,31 @@ fn in_order(mut response: Response) -> Response {
     response
 }
 
-fn same_answers(gateways: &[Gateway], twin: &Embedded, random: &mut fastrand::Rng, requests: usize) {
-    for number in 0..requests {
+/// What makes a random request.
+pub(crate) type MakeRequest = fn(&mut fastrand::Rng) -> Request;
+
+/// A request that endpoints without transactions know, too.
+pub(crate) fn without_transaction(random: &mut fastrand::Rng) -> Request {
+    loop {
         let request = random_request(random);
+        if !matches!(
+            request,
+            Request::TransactWriteItems(_) | Request::TransactGetItems(_)
+        ) {
+            return request;
+        }
+    }
+}
+
+fn same_answers(
+    gateways: &[Gateway],
+    twin: &Embedded,
+    random: &mut fastrand::Rng,
+    requests: usize,
+    make: MakeRequest,
+) {
+    for number in 0..requests {
+        let request = make(random);
         let gateway = random.choice(gateways).unwrap();
         let expected = twin.execute(request.clone()).wait().map(in_order);
         let found = gateway.execute(request.clone()).wait().map(in_order);
@@ -420,11 +443,18 @@ fn lying_by_depot(remote: &dyn Database) -> usize {
 fn while_rows_move_gateways_answer_as_a_database_that_has_had_the_keys_from_the_beginning() {
     for seed in 0..3 {
         let remote: Arc<dyn Database> = endpoint(Arc::new(SystemClock::new()));
-        migrate_beside_twin(seed, remote);
+        migrate_beside_twin(seed, remote, random_request);
     }
 }
 
-pub(crate) fn migrate_beside_twin(seed: u64, remote: Arc<dyn Database>) {
+#[test]
+fn without_transactions_gateways_answer_the_same_while_rows_move() {
+    for seed in 0..2 {
+        migrate_beside_twin(seed, without_transactions::remote(), without_transaction);
+    }
+}
+
+pub(crate) fn migrate_beside_twin(seed: u64, remote: Arc<dyn Database>, make: MakeRequest) {
     let mut random = fastrand::Rng::with_seed(seed);
     let gateways = two_gateways(&remote);
     let twin = twin(BY_CUSTOMER);
@@ -445,13 +475,13 @@ pub(crate) fn migrate_beside_twin(seed: u64, remote: Arc<dyn Database>) {
     };
     start(&gateways[1], BY_CUSTOMER, slow);
     assert!(lying_by_depot(&*remote) > 50);
-    same_answers(&gateways, &twin, &mut random, 60);
+    same_answers(&gateways, &twin, &mut random, 60, make);
     assert!(
         lying_by_depot(&*remote) > 10,
         "only rows that are written have moved"
     );
     gateways[0].models().resume_migration(None, None).unwrap();
-    same_answers(&gateways, &twin, &mut random, 150);
+    same_answers(&gateways, &twin, &mut random, 150, make);
     gateways[1]
         .models()
         .resume_migration(None, Some(Rate::UNLIMITED))
@@ -463,7 +493,7 @@ pub(crate) fn migrate_beside_twin(seed: u64, remote: Arc<dyn Database>) {
     let reads = |gateway: &Gateway| gateway.models().migration_status(None).unwrap().double_reads;
     let before: Vec<u64> = gateways.iter().map(reads).collect();
     assert!(before.iter().all(|reads| *reads > 0), "{before:?}");
-    same_answers(&gateways, &twin, &mut random, 30);
+    same_answers(&gateways, &twin, &mut random, 30, make);
     assert_eq!(
         gateways.iter().map(reads).collect::<Vec<_>>(),
         before,
@@ -471,14 +501,22 @@ pub(crate) fn migrate_beside_twin(seed: u64, remote: Arc<dyn Database>) {
     );
     gateways[1].models().finish_migration(None).unwrap();
     until(&gateways[0], |status| status.state == MigrationState::Done);
-    same_answers(&gateways, &twin, &mut random, 30);
+    same_answers(&gateways, &twin, &mut random, 30, make);
     assert_same(&rows(&*remote, TABLE), &rows(&twin, TABLE));
     assert_exact(&gateways[0], "in the end");
 }
 
 #[test]
 fn a_migration_is_rolled_back_while_rows_move() {
-    let remote: Arc<dyn Database> = endpoint(Arc::new(SystemClock::new()));
+    roll_back_beside_twin(endpoint(Arc::new(SystemClock::new())), random_request);
+}
+
+#[test]
+fn a_migration_is_rolled_back_without_transactions() {
+    roll_back_beside_twin(without_transactions::remote(), without_transaction);
+}
+
+fn roll_back_beside_twin(remote: Arc<dyn Database>, make: MakeRequest) {
     let mut random = fastrand::Rng::with_seed(7);
     let gateways = two_gateways(&remote);
     let twin = twin(BY_DEPOT);
@@ -501,7 +539,7 @@ fn a_migration_is_rolled_back_while_rows_move() {
     let back = in_turn(|| gateways[1].models().roll_back_migration(None, &mut Nobody));
     assert!(back.is_some_and(|plan| !plan.is_refused()));
     for _ in 0..80 {
-        let request = random_request(&mut random);
+        let request = make(&mut random);
         let expected = twin.execute(request.clone()).wait().map(in_order);
         let found = random.choice(&gateways).unwrap().execute(request.clone()).wait();
         assert_eq!(found.map(in_order), expected, "{request:?}");
@@ -516,15 +554,232 @@ fn a_migration_is_rolled_back_while_rows_move() {
     assert_exact(&gateways[1], "in the end");
 }
 
+/// What a client knows of a row that it alone writes: what was acknowledged last, and what was not answered.
+#[derive(Default)]
+struct KnownParcel {
+    acknowledged: Option<u64>,
+    unanswered: Vec<Option<u64>>,
+}
+
+/// Writes the parcels of a depot through a gateway until it is killed.
+fn write_until_killed(gateway: &Gateway, depot: &str, known: &mut [KnownParcel], random: &mut fastrand::Rng) {
+    loop {
+        let number = random.usize(..known.len());
+        let n = (random.u8(..4) > 0).then(|| random.u64(..1_000_000));
+        let parcel = &mut known[number];
+        let identity = row(
+            "parcel",
+            &[("depot", depot), ("customer", "a")],
+            &[("number", number as u64)],
+        );
+        let request = match n {
+            Some(n) => Request::PutItem(PutItem {
+                table_name: TABLE.to_owned(),
+                item: together(&identity, &row("parcel", &[("state", "open")], &[("n", n)])),
+                ..PutItem::default()
+            }),
+            None => Request::DeleteItem(DeleteItem {
+                table_name: TABLE.to_owned(),
+                key: identity,
+                ..DeleteItem::default()
+            }),
+        };
+        match gateway.execute(request).wait() {
+            Ok(_) => {
+                parcel.acknowledged = n;
+                parcel.unanswered.clear();
+            }
+            Err(error) if error.kind() == ErrorKind::InternalServerError => {
+                parcel.unanswered.push(n);
+                return;
+            }
+            // It meets the intent of a gateway that was killed.
+            Err(error) => assert_eq!(error.kind(), ErrorKind::TransactionConflict, "{error}"),
+        }
+    }
+}
+
 #[test]
-fn where_there_are_no_transactions_it_is_refused_by_the_name_of_what_is_missing() {
-    let remote = crate::without_transactions::remote();
-    let gateway = gateway_with(BY_DEPOT, remote, Arc::new(SystemClock::new()));
-    let refused = gateway
-        .models()
-        .start_migration(BY_CUSTOMER, StartOptions::default(), &mut Nobody)
-        .unwrap_err();
-    assert!(refused.to_string().contains("TransactWriteItems"), "{refused}");
+fn without_transactions_a_killed_gateway_leaves_no_row_in_two_places() {
+    let remote = without_transactions::remote();
+    let gateways = two_gateways(&remote);
+    let depots: Vec<String> = (0..6).map(|number| format!("depot-{number}")).collect();
+    let mut known: Vec<Vec<KnownParcel>> = depots
+        .iter()
+        .map(|_| (0..12).map(|_| KnownParcel::default()).collect())
+        .collect();
+    for (depot, known) in depots.iter().zip(&mut known) {
+        for (number, parcel) in known.iter_mut().enumerate() {
+            let texts = [("depot", depot.as_str()), ("customer", "a"), ("state", "open")];
+            let item = row("parcel", &texts, &[("number", number as u64), ("n", 1)]);
+            let put = PutItem {
+                table_name: TABLE.to_owned(),
+                item,
+                ..PutItem::default()
+            };
+            gateways[0].put_item(put).wait().unwrap();
+            parcel.acknowledged = Some(1);
+        }
+    }
+    // The gateways that are killed are there before rows move, and may be killed while they sweep.
+    let dying: Vec<_> = (0..depots.len() as i64)
+        .map(|number| without_transactions::dying_gateway(&remote, 60 + 35 * number))
+        .collect();
+    let slow = StartOptions {
+        rate: "30".parse().unwrap(),
+        ..StartOptions::default()
+    };
+    start(&gateways[0], BY_CUSTOMER, slow);
+    std::thread::scope(|scope| {
+        for (seed, ((gateway, depot), known)) in dying.iter().zip(&depots).zip(&mut known).enumerate() {
+            scope.spawn(move || {
+                let mut random = fastrand::Rng::with_seed(seed as u64);
+                gateway.dies_from_now_on();
+                write_until_killed(&gateway.gateway, depot, known, &mut random);
+            });
+        }
+    });
+    drop(dying);
+    in_turn(|| gateways[1].models().resume_migration(None, Some(Rate::UNLIMITED)));
+    until(&gateways[1], |status| status.state == MigrationState::Verified);
+    gateways[1].models().finish_migration(None).unwrap();
+    until(&gateways[0], |status| status.state == MigrationState::Done);
+    assert_eq!(lying_by_depot(&*remote), 0);
+    let found = rows(&*remote, TABLE);
+    for (depot, known) in depots.iter().zip(&known) {
+        for (number, parcel) in known.iter().enumerate() {
+            let is_it = |row: &&Item| {
+                row.get("depot").and_then(AttributeValue::as_s) == Some(depot)
+                    && row.get("number") == Some(&self::number(number as u64))
+            };
+            let copies: Vec<&Item> = found.iter().filter(is_it).collect();
+            let n = copies.first().and_then(|row| row.get("n")).cloned();
+            let may_be = [parcel.acknowledged]
+                .into_iter()
+                .chain(parcel.unanswered.iter().copied());
+            let mut may_be = may_be.map(|n| n.map(self::number));
+            assert!(
+                copies.len() <= 1 && may_be.any(|expected| expected == n),
+                "{depot}/{number}: {copies:?}"
+            );
+        }
+    }
+    assert_exact(&gateways[0], "in the end");
+}
+
+/// Looks at the endpoint before and after each write of a row.
+struct Watched {
+    database: Arc<dyn Database>,
+    look: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl Database for Watched {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
+        let table = match &request {
+            Request::PutItem(put) => &put.table_name,
+            Request::UpdateItem(update) => &update.table_name,
+            Request::DeleteItem(delete) => &delete.table_name,
+            _ => return self.database.execute(request),
+        };
+        let look = self.look.get().filter(|_| table == TABLE);
+        Box::pin(async move {
+            look.iter().for_each(|look| look());
+            let answer = self.database.execute(request).await;
+            look.iter().for_each(|look| look());
+            answer
+        })
+    }
+}
+
+#[test]
+fn without_transactions_a_reader_finds_a_row_once_at_every_step_of_its_move() {
+    let remote = without_transactions::remote();
+    let watched = Arc::new(Watched {
+        database: Arc::clone(&remote),
+        look: OnceLock::new(),
+    });
+    let writer = gateway_with(BY_DEPOT, watched.clone(), Arc::new(SystemClock::new()));
+    let reader = Gateway::open(remote).unwrap();
+    let identity = row("parcel", &[("depot", "d1"), ("customer", "a")], &[("number", 1)]);
+    let rest = row("parcel", &[("state", "open")], &[("n", 1)]);
+    let put = PutItem {
+        table_name: TABLE.to_owned(),
+        item: together(&identity, &rest),
+        ..PutItem::default()
+    };
+    writer.put_item(put).wait().unwrap();
+    let paused = StartOptions {
+        paused: true,
+        ..StartOptions::default()
+    };
+    start(&reader, BY_CUSTOMER, paused);
+    let found = Arc::new(Mutex::new(Vec::new()));
+    let looks = Arc::clone(&found);
+    let get = GetItem {
+        table_name: TABLE.to_owned(),
+        key: identity.clone(),
+        ..GetItem::default()
+    };
+    let query = Query {
+        table_name: TABLE.to_owned(),
+        key_condition_expression: Some("pk = :pk".to_owned()),
+        expression_attribute_values: values(&[(":pk", "p/d1/a")]),
+        ..Query::default()
+    };
+    let look = move || {
+        let one = reader.get_item(get.clone()).wait().unwrap().item;
+        let list = reader.query(query.clone()).wait().unwrap().items;
+        let list = list.map(|rows| rows.to_vec()).unwrap_or_default();
+        looks.lock().unwrap().push((one, list));
+    };
+    assert!(watched.look.set(Box::new(look)).is_ok());
+    let update = UpdateItem {
+        table_name: TABLE.to_owned(),
+        key: identity,
+        update_expression: Some("ADD n :one".to_owned()),
+        expression_attribute_values: Some(Map::from_iter([(":one".to_owned(), number(1))])),
+        ..UpdateItem::default()
+    };
+    writer.update_item(update).wait().unwrap();
+    let found = found.lock().unwrap();
+    let seen: Vec<_> = found
+        .iter()
+        .map(|(one, list)| {
+            let [row] = list.as_slice() else {
+                panic!("{list:?}");
+            };
+            assert_eq!(one.as_ref(), Some(row));
+            row.get("n").cloned()
+        })
+        .collect();
+    let (first, last) = (Some(number(1)), Some(number(2)));
+    // Before the put under the new key, and from then on.
+    assert_eq!(seen, [first, last.clone(), last.clone(), last]);
+}
+
+#[test]
+fn a_row_that_does_not_fit_into_an_intent_is_named_and_stays() {
+    let remote = without_transactions::remote();
+    let gateway = gateway_with(BY_DEPOT, Arc::clone(&remote), Arc::new(SystemClock::new()));
+    let mut item = row(
+        "parcel",
+        &[("depot", "d1"), ("customer", "a"), ("state", "open")],
+        &[("number", 1), ("n", 1)],
+    );
+    item.insert("label", "x".repeat(250_000).as_str());
+    let put = PutItem {
+        table_name: TABLE.to_owned(),
+        item,
+        ..PutItem::default()
+    };
+    gateway.put_item(put).wait().unwrap();
+    start(&gateway, BY_CUSTOMER, StartOptions::default());
+    let status = until(&gateway, |status| status.stuck.rows > 0);
+    assert!(
+        status.to_string().contains("endpoint without transactions"),
+        "{status}"
+    );
+    assert_eq!(lying_by_depot(&*remote), 1);
 }
 
 #[test]

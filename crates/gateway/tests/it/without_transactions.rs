@@ -52,6 +52,31 @@ impl Database for Dying {
     }
 }
 
+/// A gateway that is killed after so many requests.
+pub(crate) struct DyingGateway {
+    pub(crate) gateway: Gateway,
+    line: Arc<Dying>,
+    requests: i64,
+}
+
+impl DyingGateway {
+    pub(crate) fn dies_from_now_on(&self) {
+        self.line.left.store(self.requests, Ordering::Release);
+    }
+}
+
+pub(crate) fn dying_gateway(remote: &Arc<dyn Database>, requests: i64) -> DyingGateway {
+    let line = Arc::new(Dying {
+        database: Arc::clone(remote),
+        left: AtomicI64::new(i64::MAX),
+    });
+    DyingGateway {
+        gateway: Gateway::open(Arc::clone(&line) as Arc<dyn Database>).unwrap(),
+        line,
+        requests,
+    }
+}
+
 /// A request that is no transaction.
 pub(crate) fn single(random: &mut fastrand::Rng) -> Request {
     loop {
@@ -128,20 +153,14 @@ pub(crate) fn what_killed_gateways_left_is_finished_or_let_go_by_the_others() {
     let remote = remote();
     let first = gateway(Arc::clone(&remote), Arc::new(SystemClock::new()));
     put(&first, &json!({"kind": "shop", "shop": "s"}));
-    let dying: Vec<Gateway> = (0..12)
-        .map(|number| {
-            let line = Arc::new(Dying {
-                database: Arc::clone(&remote),
-                left: AtomicI64::new(i64::MAX),
-            });
-            let gateway = Gateway::open(Arc::clone(&line) as Arc<dyn Database>).unwrap();
-            line.left.store(20 + 7 * number, Ordering::Release);
-            gateway
-        })
+    let dying: Vec<DyingGateway> = (0..12)
+        .map(|number| dying_gateway(&remote, 20 + 7 * number))
         .collect();
     thread::scope(|scope| {
-        for (seed, gateway) in dying.iter().enumerate() {
+        for (seed, dying) in dying.iter().enumerate() {
             scope.spawn(move || {
+                let gateway = &dying.gateway;
+                dying.dies_from_now_on();
                 let mut random = fastrand::Rng::with_seed(seed as u64);
                 let killed = |answer: &Result<_, Error>| {
                     answer
