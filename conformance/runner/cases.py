@@ -249,7 +249,14 @@ def without_prefix(message, kind):
     return message
 
 
-def load(path):
+class File:
+    """The cases of one file, and the flags of `trestle serve` that their server needs."""
+
+    def __init__(self, name, written):
+        self.server = written.get("server", "")
+        self.cases = [Case(name, written, case) for case in written["cases"]]
+
+
+def read(path):
     with open(path, encoding="utf-8") as file:
-        written = json.load(file)
-    return [Case(path.stem, written, case) for case in written["cases"]]
+        return File(path.stem, json.load(file))
