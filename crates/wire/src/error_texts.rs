@@ -76,7 +76,7 @@ struct Change {
 enum Edit {
     /// This text is now that text.
     Replaced(&'static str, &'static str),
-    /// A text with this part is now that text.
+    /// A text with this part is now that text, unless a required member is missing: then AWS reports all members as before.
     ReplacedWith(&'static str, &'static str),
     /// What comes behind this beginning is left out.
     CutBehind(&'static str),
@@ -93,6 +93,9 @@ enum Edit {
 
 /// What AWS puts before a text.
 const COUNT: &str = "1 validation error detected: ";
+
+/// How a text about a missing member ends.
+const MISSING: &str = "Member must not be null";
 
 /// Operations whose requests are looked at by AWS's newer layer, which counts errors.
 const WRITES: &[OperationName] = &[PutItem, UpdateItem, DeleteItem];
@@ -124,6 +127,14 @@ const CHANGES: &[Change] = &[
         ),
     },
     Change {
+        operations: &[BatchGetItem],
+        edit: Edit::Replaced(
+            "The requestItems parameter is required for BatchGetItem",
+            "1 validation error detected: Value at 'RequestItems' failed to satisfy constraint: Member must have length \
+             greater than or equal to 1",
+        ),
+    },
+    Change {
         operations: WRITES,
         edit: Edit::CutBehind("ExpressionAttributeValues can only be specified when using expressions"),
     },
@@ -141,6 +152,20 @@ const CHANGES: &[Change] = &[
             "at 'returnValues' failed to satisfy constraint: Member must satisfy enum value set",
             "1 validation error detected: Failed to satisfy constraint: Member must satisfy enum value set: [ALL_OLD, \
              UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]",
+        ),
+    },
+    Change {
+        operations: &[Query],
+        edit: Edit::ReplacedWith(
+            "at 'conditionalOperator' failed to satisfy constraint",
+            "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]",
+        ),
+    },
+    Change {
+        operations: &[PutItem, UpdateItem],
+        edit: Edit::ReplacedWith(
+            "at 'conditionalOperator' failed to satisfy constraint",
+            "1 validation error detected: Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]",
         ),
     },
     Change {
@@ -163,7 +188,9 @@ impl Change {
         let text = error.message();
         match &self.edit {
             Edit::Replaced(old, new) => (text == *old).then(|| (*new).to_owned()),
-            Edit::ReplacedWith(part, new) => text.contains(part).then(|| (*new).to_owned()),
+            Edit::ReplacedWith(part, new) => {
+                (text.contains(part) && !text.contains(MISSING)).then(|| (*new).to_owned())
+            }
             Edit::CutBehind(beginning) => text.starts_with(beginning).then(|| (*beginning).to_owned()),
             Edit::Unwrapped { before, between } => {
                 let (inner, _) = text.strip_prefix(before)?.rsplit_once(between)?;
@@ -223,6 +250,24 @@ mod tests {
         assert_eq!(newest(UpdateItem, fault()), format!("{COUNT}{empty}"));
         assert_eq!(newest(Query, fault()), empty);
         assert_eq!(newest(OperationName::Scan, fault()), wrapped);
+    }
+
+    #[test]
+    fn an_unknown_operator_has_the_newer_text_unless_a_member_is_missing() {
+        let unknown = "Value 'XOR' at 'conditionalOperator' failed to satisfy constraint: Member must satisfy enum \
+                       value set: [OR, AND]";
+        let one = format!("{COUNT}{unknown}");
+        let newer = "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]";
+        assert_eq!(newest(Query, Error::validation(&one)), newer);
+        assert_eq!(
+            newest(PutItem, Error::validation(&one)),
+            format!("{COUNT}{newer}")
+        );
+        assert_eq!(newest(OperationName::Scan, Error::validation(&one)), one);
+        let two = format!(
+            "2 validation errors detected: {unknown}; Value null at 'key' failed to satisfy constraint: {MISSING}"
+        );
+        assert_eq!(newest(UpdateItem, Error::validation(&two)), two);
     }
 
     #[test]

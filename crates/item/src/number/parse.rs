@@ -51,7 +51,7 @@ struct Scan {
     last: i64,
     /// All digits.
     total: i64,
-    exponent: i32,
+    exponent: i64,
 }
 
 fn scan(text: &[u8]) -> Option<Scan> {
@@ -84,19 +84,19 @@ fn sign(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// An exponent too large to count stays too large for any number: it saturates.
-fn exponent(text: &[u8]) -> Option<i32> {
+/// None where the exponent has no digits, another character or more than 64 bits: AWS takes that for no number.
+fn exponent(text: &[u8]) -> Option<i64> {
     let (negative, digits) = sign(text);
     if digits.is_empty() {
         return None;
     }
-    let mut value = 0i32;
+    let mut value = 0i64;
     for byte in digits {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
             return None;
         }
-        value = value.saturating_mul(10).saturating_add(i32::from(digit));
+        value = value.checked_mul(10)?.checked_add(i64::from(digit))?;
     }
     Some(if negative { -value } else { value })
 }
@@ -131,16 +131,22 @@ impl Scan {
     }
 
     fn number(self) -> Result<Number, NumberError> {
-        if self.significant == 0 {
-            return Ok(Number::ZERO);
-        }
-        let exponent = i64::from(self.exponent) + self.integer - self.last;
-        let magnitude = exponent + self.significant as i64 - 1;
+        let is_zero = self.significant == 0;
+        // The exponent of a zero is checked as it is written.
+        let (exponent, magnitude) = if is_zero {
+            (0, self.exponent)
+        } else {
+            let exponent = self.exponent.saturating_add(self.integer - self.last);
+            (exponent, exponent.saturating_add(self.significant as i64 - 1))
+        };
         if magnitude > i64::from(MAGNITUDE_MAX) {
             return Err(NumberError::Overflow);
         }
         if magnitude < i64::from(MAGNITUDE_MIN) {
             return Err(NumberError::Underflow);
+        }
+        if is_zero {
+            return Ok(Number::ZERO);
         }
         if self.significant > DIGITS_MAX as usize {
             return Err(NumberError::TooPrecise);

@@ -44,12 +44,12 @@ pub(crate) static UPDATE_ITEM: Structure = structure(
     "UpdateItemInput",
     &[
         TABLE,
-        KEY,
         RETURN_CAPACITY,
         RETURN_VALUES,
         RETURN_METRICS,
         RETURN_ON_FAILURE,
         CONDITIONAL_OPERATOR,
+        KEY,
         EXPECTED,
         member("AttributeUpdates", Shape::Map(&UPDATES)),
         free_text("UpdateExpression"),
