@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trestle_env::SystemClock;
 use trestle_gateway::Gateway;
 
-use crate::migrations::{migrate_beside_twin, without_transaction};
+use crate::migrations::{Abilities, migrate_beside_twin};
 use crate::real_endpoint::endpoint;
 use crate::same_as_embedded::compare_with;
 use crate::support::{EVERYTHING, assert_exact, clock, gateway_with};
@@ -40,5 +40,9 @@ fn what_is_derived_is_exact_after_writers_at_three_gateways() {
 #[test]
 #[ignore = "needs dynalite: ./test endpoints"]
 fn while_rows_move_gateways_answer_as_a_database_that_has_had_the_keys_from_the_beginning() {
-    migrate_beside_twin(11, endpoint(), without_transaction);
+    let abilities = Abilities {
+        transactions: false,
+        streams: false,
+    };
+    migrate_beside_twin(11, endpoint(), &abilities);
 }

@@ -7,7 +7,7 @@ use trestle_env::SystemClock;
 use trestle_gateway::Gateway;
 use trestle_remote::{AccessKey, Remote, Settings};
 
-use crate::migrations::{migrate_beside_twin, random_request};
+use crate::migrations::{Abilities, migrate_beside_twin};
 use crate::moments::mend_counts;
 use crate::same_as_embedded::compare;
 use crate::several_gateways::write_at_all;
@@ -45,7 +45,7 @@ fn random_requests_have_the_same_answers_and_leave_the_same_rows() {
 #[test]
 #[ignore = "needs an endpoint: ./test endpoints"]
 fn while_rows_move_gateways_answer_as_a_database_that_has_had_the_keys_from_the_beginning() {
-    migrate_beside_twin(11, endpoint(), random_request);
+    migrate_beside_twin(11, endpoint(), &Abilities::ALL);
 }
 
 #[test]
