@@ -1,33 +1,45 @@
 // A worker that follows the changes of a table: every shard of its stream, from now on, or from the beginning of the log. The page gets the
-// number of all changes and, several times a second, a few of them to draw: it neither reads nor parses the rest.
+// numbers of all changes and of those that fit its filter and, several times a second, a few of those that fit to draw: it neither reads nor
+// parses the rest.
+import { changeOf, fits, isFilter } from "./change.js";
 import { STREAMS, TABLES, operation, shardsOf } from "./wire.js";
 
 const IDLE_MS = 700;
+const RETRY_MS = 1500;
+/** How often new shards are looked for. */
+const LOOK_MS = 5000;
 /** How often the page hears of changes, and of a sample. */
 const GIVE_MS = 250;
 const GIVE_SAMPLE_MS = 500;
 /** The time that a rate is about. */
 const RATE_MS = 3000;
+/** The most records of one answer of GetRecords: there may be more. */
+const PAGE = 1000;
 /** Changes that wait for the page. If more come, a sample is given. */
 const WAITING_MAX = 100;
 /** Changes that the page gets at once, and how many if they are a sample. */
 const GIVEN_MAX = 25;
 const SAMPLE = 8;
 
-const state = { waiting: [], count: 0, left: 0, isPaused: false, error: undefined, arrived: [], isQuiet: true, given: 0 };
+const state = { waiting: [], count: 0, fit: 0, left: 0, isPaused: false, filter: {}, turn: 0, lost: undefined, arrived: [], isQuiet: true, given: 0 };
+/** Why a shard, or the list of shards, cannot be read at the moment. */
+const failing = new Map();
 let to;
+let view;
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 const streams = (name, body) => operation(to, STREAMS, name, body);
 
 /** So many of a list, evenly. */
 const evenly = (list, most) => (list.length <= most ? list : Array.from({ length: most }, (_, i) => list[Math.floor((i * list.length) / most)]));
 
+/** The filter comes first: only what fits is thinned out. */
 function take(records) {
+  const fitting = isFilter(state.filter) ? records.filter((record) => fits(view(record), state.filter)) : records;
   state.count += records.length;
+  state.fit += fitting.length;
   state.arrived.push({ at: performance.now(), number: records.length });
-  state.error = undefined;
   if (state.isPaused) return;
-  const all = state.waiting.concat(records);
+  const all = state.waiting.concat(fitting);
   state.waiting = evenly(all, WAITING_MAX);
   state.left += all.length - state.waiting.length;
 }
@@ -42,35 +54,81 @@ function give() {
   const now = performance.now();
   if (state.left && now - state.given < GIVE_SAMPLE_MS) return;
   const perSecond = rate(now);
-  const isQuiet = !perSecond && !state.waiting.length && !state.error;
+  const isQuiet = !perSecond && !state.waiting.length && !failing.size;
   // Once more when it becomes quiet, so that the page says so.
   if (isQuiet && state.isQuiet) return;
   const records = state.left ? evenly(state.waiting, SAMPLE) : state.waiting.slice(0, GIVEN_MAX);
   const left = state.left ? state.left + state.waiting.length - records.length : 0;
-  postMessage({ records, count: state.count, left, rate: perSecond, error: state.error });
-  Object.assign(state, { waiting: state.left ? [] : state.waiting.slice(GIVEN_MAX), count: 0, left: 0, isQuiet, given: now });
+  const [error] = failing.values();
+  postMessage({ turn: state.turn, changes: records.map(view), count: state.count, fit: state.fit, left, rate: perSecond, error, lost: state.lost });
+  Object.assign(state, { waiting: state.left ? [] : state.waiting.slice(GIVEN_MAX), count: 0, fit: 0, left: 0, isQuiet, given: now });
+}
+
+/** Changes that cannot be read any more. The page says so. */
+function lose(why) {
+  state.lost = why;
+  state.isQuiet = false;
+}
+
+const fail = (what, { code, message }) => failing.set(what, { code, message });
+
+async function iteratorOf(shard, { kind, last }) {
+  const from = last ? { ShardIteratorType: "AFTER_SEQUENCE_NUMBER", SequenceNumber: last } : { ShardIteratorType: kind };
+  return (await streams("GetShardIterator", { StreamArn: shard.arn, ShardId: shard.id, ...from })).ShardIterator;
+}
+
+/** Reads a page and moves the place behind it; how many records it had. */
+async function readPage(shard, place) {
+  place.iterator ??= await iteratorOf(shard, place);
+  const { Records, NextShardIterator } = await streams("GetRecords", { ShardIterator: place.iterator });
+  place.iterator = NextShardIterator;
+  place.isOver = !NextShardIterator;
+  place.last = Records.at(-1)?.dynamodb.SequenceNumber ?? place.last;
+  take(Records);
+  return Records.length;
+}
+
+/** Where a shard is read on after an error: at the same place unless the server says that it is gone. */
+function recover(error, shard, place) {
+  if (error.code === "TrimmedDataAccessException") {
+    lose("The stream trimmed changes before they were read.");
+    Object.assign(place, { iterator: undefined, last: undefined, kind: "TRIM_HORIZON" });
+  } else if (error.code === "ResourceNotFoundException") {
+    lose(`A part of the stream was removed: ${error.message}`);
+    place.isOver = true;
+  } else if (place.iterator && ["ExpiredIteratorException", "ValidationException"].includes(error.code)) {
+    if (!place.last && place.kind === "LATEST") lose("No change had been read when the place in the stream expired.");
+    place.iterator = undefined;
+  } else {
+    fail(shard.id, error);
+  }
+}
+
+async function readShard(shard, kind) {
+  const place = { kind };
+  while (!place.isOver) {
+    try {
+      const number = await readPage(shard, place);
+      failing.delete(shard.id);
+      if (number < PAGE) await pause(IDLE_MS);
+    } catch (error) {
+      recover(error, shard, place);
+      await pause(RETRY_MS);
+    }
+  }
+  failing.delete(shard.id);
 }
 
 const seen = new Set();
 
-async function read(table, shard, kind) {
-  let { ShardIterator: iterator } = await streams("GetShardIterator", { StreamArn: shard.arn, ShardId: shard.id, ShardIteratorType: kind });
-  while (iterator) {
-    const page = await streams("GetRecords", { ShardIterator: iterator });
-    take(page.Records);
-    iterator = page.NextShardIterator;
-    if (page.Records.length < 1000) await pause(IDLE_MS);
-  }
-  // New shards are found as old ones end.
-  await look(table, "TRIM_HORIZON");
-}
-
+/** Begins to read the shards that are new. */
 async function look(table, kind) {
   const { Table } = await operation(to, TABLES, "DescribeTable", { TableName: table });
-  const shards = (await shardsOf(streams, Table.LatestStreamArn)).filter((shard) => !seen.has(shard.id));
-  for (const shard of shards) seen.add(shard.id);
-  const wanted = kind === "LATEST" ? shards.filter((shard) => !shard.closed) : shards;
-  await Promise.all(wanted.map((shard) => read(table, shard, kind)));
+  const isNew = (shard) => !seen.has(`${shard.arn} ${shard.id}`);
+  for (const shard of (await shardsOf(streams, Table.LatestStreamArn)).filter(isNew)) {
+    seen.add(`${shard.arn} ${shard.id}`);
+    if (kind !== "LATEST" || !shard.closed) readShard(shard, kind);
+  }
 }
 
 async function follow(table, from) {
@@ -78,13 +136,13 @@ async function follow(table, from) {
   for (;;) {
     try {
       await look(table, kind);
-      await pause(IDLE_MS);
+      failing.delete(table);
+      // Shards that come later are read from their beginning.
+      kind = "TRIM_HORIZON";
+      await pause(LOOK_MS);
     } catch (error) {
-      state.error = { code: error.code, message: error.message };
-      // The server may have gone: begin again with what comes next.
-      seen.clear();
-      kind = "LATEST";
-      await pause(2000);
+      fail(table, error);
+      await pause(RETRY_MS);
     }
   }
 }
@@ -92,8 +150,12 @@ async function follow(table, from) {
 onmessage = ({ data }) => {
   state.isPaused = Boolean(data.isPaused);
   if (state.isPaused) state.waiting = [];
+  if (data.turn !== state.turn) Object.assign(state, { filter: data.filter, turn: data.turn, waiting: [], count: 0, fit: 0, left: 0 });
   if (!data.begin) return;
+  const { table, from, known, hidden } = data.begin;
   to = data.begin.to;
+  const derived = new Set(hidden);
+  view = (record) => changeOf(record, known, derived);
   setInterval(give, GIVE_MS);
-  follow(data.begin.table, data.begin.from);
+  follow(table, from);
 };

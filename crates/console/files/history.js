@@ -22,9 +22,3 @@ export async function historyOf(table, key, onProgress, isStopped) {
   const order = (record) => BigInt(record.dynamodb.SequenceNumber);
   return found.sort((one, two) => (order(one) < order(two) ? 1 : -1));
 }
-
-/** What happened, in the words of routes. */
-export const eventOf = (record) => {
-  if (record.eventName === "REMOVE") return record.userIdentity?.principalId === "dynamodb.amazonaws.com" ? "expire" : "remove";
-  return record.eventName.toLowerCase();
-};

@@ -78,10 +78,14 @@ export async function picture(page, name) {
   await page.screenshot({ path: join(process.env.SHOTS, `${name}.png`) });
 }
 
-/** A proxy that puts a path before a server and takes it away again, under a name of its own. */
-export async function proxy(t, url, prefix) {
+/** A proxy that puts a path before a server and takes it away again, under a name of its own. Requests that it `refuses` get no answer. */
+export async function proxy(t, url, prefix, refuses = () => false) {
   const to = new URL(url);
   const server = createServer((asked, answer) => {
+    if (refuses(asked)) {
+      answer.destroy();
+      return;
+    }
     if (!asked.url.startsWith(`${prefix}/`)) {
       answer.writeHead(404).end();
       return;

@@ -1,7 +1,9 @@
 // The console in a real browser, on the sample data of all applications: every view in both themes without violations of
 // accessibility, what a person does in each, logins and roles, other origins, proxies, and servers that go away.
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { browsing, picture, proxy, run, serve, violations } from "./console.mjs";
@@ -448,6 +450,8 @@ test("changes appear as they happen, are filtered, paused and resumed", async (t
   await put(server, "manhunt", { entityType: "contact", contactId: "3fe", domainId: "mitel", name: "Again" });
   await rows.getByText("3fe").first().waitFor();
   await page.getByLabel("Event").selectOption("remove");
+  await page.getByText("Each write to the table that fits the filter appears here").waitFor();
+  await put(server, "manhunt", { entityType: "contact", contactId: "4fe", domainId: "mitel", name: "Not removed" });
   await page.getByText("None of those that came fits the filter.").waitFor();
 });
 
@@ -466,6 +470,145 @@ test("at a high rate a sample of the changes is shown and said to be one, and al
   const shown = await page.getByRole("region", { name: "Changes" }).locator("tr.row").count();
   assert.ok(shown > 0 && shown <= 100, `${shown} rows`);
   assert.deepEqual(complaints, []);
+});
+
+/** An entity with many rows, and one with few. */
+const READINGS = `model = "readings"
+
+[table.readings]
+key = ["pk", "sk"]
+entity_attribute = "kind"
+stream = "new-and-old-images"
+
+[entity.reading]
+table = "readings"
+key = { pk = "sensor#{sensor}", sk = "reading#{number:06}" }
+attributes = { sensor = "string", number = "integer" }
+
+[entity.alarm]
+table = "readings"
+key = { pk = "sensor#{sensor}", sk = "alarm#{number:06}" }
+attributes = { sensor = "string", number = "integer", level = "integer" }
+`;
+
+test("a rare entity of a busy table is shown whole: the filter comes before the sample", { timeout: 90_000 }, async (t) => {
+  const server = await serve(t);
+  await administer(server, "apply-model", { text: READINGS });
+  const { page } = await visit(t, at(server, "#/changes/readings?from=TRIM_HORIZON&entity=alarm"));
+  await page.getByText("Waiting for changes").waitFor();
+  const item = (number) => ({ sensor: { S: "one" }, number: { N: String(number) }, ...(number % 300 ? { kind: { S: "reading" } } : { kind: { S: "alarm" }, level: { N: "1" } }) });
+  for (let i = 0; i < 3000; i += 25) {
+    await call(server, "DynamoDB_20120810.BatchWriteItem", { RequestItems: { readings: Array.from({ length: 25 }, (_, j) => ({ PutRequest: { Item: item(i + j) } })) } });
+  }
+  const rows = page.getByRole("region", { name: "Changes" }).locator("tr.row");
+  const sampled = page.getByText("a sample is shown");
+  await page.getByText(/3,000 changes since the filter was set, .* 10 fit the filter\./).waitFor();
+  await rows.nth(9).waitFor();
+  assert.equal(await rows.count(), 10);
+  assert.equal(await sampled.count(), 0, "no alarm is left out");
+  await page.getByLabel("Entity").selectOption("");
+  await page.getByLabel("Changed attribute").fill("level");
+  await page.getByText(/3,000 changes since the filter was set, .* 10 fit the filter\./).waitFor();
+  await rows.nth(9).waitFor();
+  assert.equal(await rows.count(), 10);
+  await page.getByLabel("Changed attribute").fill("");
+  await page.getByLabel("Entity").selectOption("reading");
+  await page.getByText(/3,000 changes since the filter was set, .* 2,990 fit the filter\./).waitFor();
+  await sampled.waitFor();
+  // From now on, too; and a filter that is set later shows what comes later.
+  await page.getByLabel("Begin").selectOption("LATEST");
+  await page.getByLabel("Entity").selectOption("alarm");
+  await page.getByLabel("Event").selectOption("remove");
+  const key = (i) => ({ pk: { S: "sensor#one" }, sk: { S: `alarm#${String(i).padStart(6, "0")}` } });
+  for (let i = 0; i < 3000 && !(await rows.count()); i += 300) {
+    await call(server, "DynamoDB_20120810.DeleteItem", { TableName: "readings", Key: key(i) });
+    await rows.first().waitFor({ timeout: 5000 }).catch(() => {});
+  }
+  assert.ok(await rows.count() > 0, "an alarm that was removed is shown");
+});
+
+/** A folder that goes when the test is over. */
+function folder(t) {
+  const path = mkdtempSync(join(tmpdir(), "trestle-console-"));
+  t.after(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+async function ended(server) {
+  server.child.removeAllListeners("exit");
+  const gone = new Promise((done) => server.child.on("exit", done));
+  server.child.kill();
+  await gone;
+}
+
+/** A table with a stream, and a proxy before its server that can refuse reads of the stream. */
+async function followed(t, server) {
+  await call(server, "DynamoDB_20120810.CreateTable", {
+    TableName: "log", BillingMode: "PAY_PER_REQUEST", AttributeDefinitions: [{ AttributeName: "pk", AttributeType: "S" }], KeySchema: [{ AttributeName: "pk", KeyType: "HASH" }],
+    StreamSpecification: { StreamEnabled: true, StreamViewType: "NEW_AND_OLD_IMAGES" },
+  });
+  const reads = { answered: 0, refused: 0, mayAnswer: () => true };
+  const url = await proxy(t, server.url, "/p", (asked) => {
+    if (!asked.headers["x-amz-target"]?.endsWith(".GetRecords")) return false;
+    const isAnswered = reads.mayAnswer();
+    reads[isAnswered ? "answered" : "refused"] += 1;
+    return !isAnswered;
+  });
+  return { url, reads };
+}
+
+async function until(what, isSo) {
+  for (let i = 0; i < 300; i += 1) {
+    if (await isSo()) return;
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  assert.fail(`it never was so: ${what}`);
+}
+
+const SHARDS = 4;
+test("each change is shown once, whatever of the stream could not be read meanwhile", { timeout: 120_000 }, async (t) => {
+  const flags = ["serve", "--data", folder(t), "--stream-shards", String(SHARDS)];
+  const before = await run(t, [...flags, "--port", "0"]);
+  const { url, reads } = await followed(t, before);
+  const { page } = await visit(t, `${url}/console/#/changes/log`);
+  await until("every shard is read", () => reads.answered >= SHARDS);
+  const write = async (server, from) => { for (let i = from; i < from + 20; i += 1) await put(server, "log", { pk: `row-${i}` }); };
+  // Some reads fail, then all; then the server is gone for a while.
+  let asked = 0;
+  reads.mayAnswer = () => (asked += 1) % 3 > 0;
+  await write(before, 0);
+  await until("reads failed", () => reads.refused >= SHARDS);
+  const refused = reads.refused;
+  reads.mayAnswer = () => false;
+  await write(before, 20);
+  await until("all reads failed", () => reads.refused >= refused + 2 * SHARDS);
+  await page.getByText(/No answer from .* The console tries again/).first().waitFor();
+  await ended(before);
+  reads.mayAnswer = () => true;
+  const after = await run(t, [...flags, "--port", new URL(before.url).port]);
+  await write(after, 40);
+  await page.getByText("60 changes since this view was opened").waitFor();
+  const keys = page.getByRole("region", { name: "Changes" }).locator("tr.row a.quietlink");
+  await keys.nth(59).waitFor();
+  assert.deepEqual((await keys.allTextContents()).map((text) => text.trim()).sort(), Array.from({ length: 60 }, (_, i) => `row-${i}`).sort());
+  assert.equal(await page.getByText("Changes are missing here").count(), 0);
+});
+
+test("changes that the stream trimmed before they were read are said to be missing", { timeout: 60_000 }, async (t) => {
+  const server = await serve(t, "--virtual-clock");
+  const { url, reads } = await followed(t, server);
+  const { page } = await visit(t, `${url}/console/#/changes/log?from=TRIM_HORIZON`);
+  await put(server, "log", { pk: "shown" });
+  const rows = page.getByRole("region", { name: "Changes" });
+  await rows.getByText("shown").waitFor();
+  reads.mayAnswer = () => false;
+  await put(server, "log", { pk: "trimmed" });
+  await administer(server, "move-clock", { advance_seconds: 25 * 3600 });
+  await put(server, "log", { pk: "later" });
+  reads.mayAnswer = () => true;
+  await rows.getByText("later").waitFor();
+  await page.getByText("Changes are missing here. The stream trimmed changes before they were read.").waitFor();
+  assert.equal(await rows.getByText("trimmed", { exact: true }).count(), 0);
 });
 
 test("a pattern is tried on the last changes, alone or as a route has it", { timeout: 60_000 }, async (t) => {
@@ -636,11 +779,7 @@ test("everything is reached by keys: palette, views, rows, help, bookmarks", asy
 
 const KEYS = ["--config"];
 async function withKeys(t, ...flags) {
-  const { mkdtempSync, rmSync, writeFileSync } = await import("node:fs");
-  const { tmpdir } = await import("node:os");
-  const folder = mkdtempSync(join(tmpdir(), "trestle-console-"));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, "trestle.toml");
+  const file = join(folder(t), "trestle.toml");
   const key = (id, role) => `[[auth.keys]]\naccess_key = "${id}"\nsecret_key = "secret of ${id}"\nrole = "${role}"\n`;
   writeFileSync(file, key("READER", "read-only") + key("WRITER", "data") + key("ADMIN", "administration"));
   return serve(t, ...KEYS, file, "--model", join(MODELS, "manhunt.toml"), ...flags);
@@ -771,11 +910,7 @@ test("a server that goes away is waited for, and the view goes on when it is bac
   const port = new URL(before.url).port;
   const { page } = await visit(t, at(before, "#/queues"));
   await page.getByText("No queue yet").waitFor();
-  const ended = new Promise((done) => before.child.on("exit", done));
-  before.child.removeAllListeners("exit");
-  const gone = new Promise((done) => before.child.on("exit", done));
-  before.child.kill();
-  await Promise.race([ended, gone]);
+  await ended(before);
   await page.getByText(/No answer from .* The console tries again/).first().waitFor();
   const after = await serve(t, "--port", port);
   await queues(after);

@@ -1,11 +1,11 @@
 // The changes of a table as they happen, by entity, event and attribute; paused and resumed. At a high rate a sample is shown, and said to be one.
 import { Component } from "../libraries/preact.js";
 import { describeTable, destination, failed, may, modelDescriptions, tableNames } from "../api.js";
-import { eventOf } from "../history.js";
-import { recognise, tableModel } from "../model.js";
+import { fits, isFilter } from "../change.js";
+import { tableModel } from "../model.js";
 import { go, link } from "../router.js";
 import { KeyValue } from "../rows.js";
-import { count, differences, shown } from "../values.js";
+import { count, shown } from "../values.js";
 import { Chip, Empty, EntityChip, Failure, Loading, Tabs, html, useAsked, useEffect, useRef, useState } from "../ui.js";
 import { Changed } from "./preview.js";
 import { TryPattern } from "./pattern.js";
@@ -37,58 +37,71 @@ export function Changes({ address }) {
 const workers = window.trustedTypes?.createPolicy("trestle-follow", { createScriptURL: () => new URL("../follow.js", import.meta.url).href });
 const startFollowing = () => new Worker(workers ? workers.createScriptURL("") : new URL("../follow.js", import.meta.url), { type: "module" });
 
-const NOTHING = { rows: [], total: 0, rate: 0, left: 0 };
+const NOTHING = { rows: [], total: 0, fit: 0, rate: 0, left: 0 };
 
-/** The newest changes that were given to be shown, how many there were in all, and how many are left out. */
-function useLive(tableName, from, isPaused, view) {
+/** Follows a table: the newest changes that were given to be shown, how many there were, how many fit the filter, how many are left out. */
+function useLive({ table, known, from, filter, isPaused }) {
   const [live, setLive] = useState(NOTHING);
   const worker = useRef();
+  const turn = useRef(0);
+  const id = JSON.stringify(filter);
+  // With another filter the log is read again from its beginning, if it was read from there.
+  const beginning = from === "LATEST" ? "" : id;
   useEffect(() => {
     setLive(NOTHING);
     const follower = startFollowing();
     worker.current = follower;
-    follower.onmessage = ({ data: { records, count: number, left, rate, error } }) => {
+    follower.onmessage = ({ data: { turn: of, changes, count: number, fit, left, rate, error, lost } }) => {
       if (error) failed(error);
-      setLive((before) => ({ rows: records.length ? [...records.map(view).reverse(), ...before.rows].slice(0, SHOWN_MAX) : before.rows, total: before.total + number, rate, left: left || (number ? 0 : before.left), error }));
+      if (of !== turn.current) return;
+      const rows = changes.map((change) => ({ ...change, entity: known?.entities.find((one) => one.name === change.entity) }));
+      setLive((before) => ({ rows: rows.length ? [...rows.reverse(), ...before.rows].slice(0, SHOWN_MAX) : before.rows, total: before.total + number, fit: before.fit + fit, rate, left: left || (fit ? 0 : before.left), error, lost }));
     };
-    follower.postMessage({ begin: { to: destination(), table: tableName, from }, isPaused });
+    follower.postMessage({ begin: { to: destination(), table: table.TableName, from, known, hidden: derivedOf(table, known) }, isPaused, filter, turn: turn.current });
     return () => follower.terminate();
-  }, [tableName, from]);
-  useEffect(() => worker.current.postMessage({ isPaused }), [isPaused]);
+  }, [table.TableName, from, beginning]);
+  useEffect(() => {
+    turn.current += 1;
+    worker.current.postMessage({ isPaused, filter, turn: turn.current });
+    setLive((before) => ({ ...NOTHING, rows: before.rows.filter((row) => fits({ ...row, entity: row.entity?.name }, filter)), lost: before.lost }));
+  }, [id]);
+  useEffect(() => worker.current.postMessage({ isPaused, filter, turn: turn.current }), [isPaused]);
   return live;
 }
 
+/** Attributes that say nothing that others do not: keys, which are shown by themselves, and what is derived. */
+const derivedOf = (table, known) => [...table.KeySchema.map((key) => key.AttributeName), known?.table.entity_attribute, ...(known?.entities ?? []).flatMap((one) => one.index_keys.filter((key) => key.template !== `{${key.attribute}}`).map((key) => key.attribute))];
+
 function Live({ table, address }) {
   const models = useAsked(modelDescriptions, []);
-  const kept = useRef({});
-  if (kept.current.models !== models.value) kept.current = { models: models.value, known: tableModel(models.value ?? [], table.TableName) };
-  const { known } = kept.current;
-  const latest = useRef(known);
-  latest.current = known;
-  // Keys that are derived say nothing that the attributes do not.
-  const hidden = useRef(new Set());
-  hidden.current = new Set([...table.KeySchema.map((key) => key.AttributeName), known?.table.entity_attribute, ...(known?.entities ?? []).flatMap((one) => one.index_keys.filter((key) => key.template !== `{${key.attribute}}`).map((key) => key.attribute))]);
+  if (models.loading) return html`<${Loading} what="models" />`;
+  return html`<${Failure} error=${models.error} /><${Following} table=${table} address=${address} models=${models.value ?? []} />`;
+}
+
+function Following({ table, address, models }) {
+  const { current: known } = useRef(tableModel(models, table.TableName));
   const [paused, setPaused] = useState(false);
   const [open, setOpen] = useState();
-  const { entity = "", event: wanted = "", attribute = "", from = "LATEST" } = address.query;
-  const live = useLive(table.TableName, from, paused, (record) => {
-    const { OldImage, NewImage, Keys } = record.dynamodb;
-    return { id: record.eventID, at: record.dynamodb.ApproximateCreationDateTime * 1000, event: eventOf(record), keys: Keys, entity: recognise(latest.current, NewImage ?? OldImage ?? Keys), changes: differences(OldImage, NewImage).filter((one) => !hidden.current.has(one.name)) };
-  });
+  const { entity = "", event = "", attribute = "", from = "LATEST" } = address.query;
+  const filter = { entity, event, attribute };
+  const live = useLive({ table, known, from, filter, isPaused: paused });
   const change = (members) => go(["changes", table.TableName], { ...address.query, ...members }, true);
-  const rows = live.rows.filter((row) => (!entity || row.entity?.name === entity) && (!wanted || row.event === wanted) && (!attribute || row.changes.some((one) => one.name === attribute)));
   return html`<div class="form">
       <div class="field"><label for="change-entity">Entity</label><select id="change-entity" value=${entity} onChange=${(event) => change({ entity: event.target.value })}><option value="">any</option>${known?.entities.map((one) => html`<option value=${one.name}>${one.name}</option>`)}</select></div>
-      <div class="field"><label for="change-event">Event</label><select id="change-event" value=${wanted} onChange=${(event) => change({ event: event.target.value })}><option value="">any</option>${["insert", "modify", "remove", "expire"].map((one) => html`<option value=${one}>${one}</option>`)}</select></div>
+      <div class="field"><label for="change-event">Event</label><select id="change-event" value=${event} onChange=${(event) => change({ event: event.target.value })}><option value="">any</option>${["insert", "modify", "remove", "expire"].map((one) => html`<option value=${one}>${one}</option>`)}</select></div>
       <div class="field"><label for="change-attribute">Changed attribute</label><input id="change-attribute" value=${attribute} placeholder="any" spellcheck=${false} onInput=${(event) => change({ attribute: event.target.value })} /></div>
       <div class="field"><label for="change-from">Begin</label><select id="change-from" value=${from} onChange=${(event) => change({ from: event.target.value === "LATEST" ? "" : event.target.value })}><option value="LATEST">now</option><option value="TRIM_HORIZON">with the oldest in the log</option></select></div>
       <button type="button" class="primary" aria-pressed=${paused} onClick=${() => setPaused(!paused)}>${paused ? "Resume" : "Pause"}</button>
     </div>
-    <p role="status" class="quiet">${paused ? "Paused. " : ""}${count(live.total)} changes since this view was opened, ${count(Math.round(live.rate))} in a second.${live.left ? html` <${Chip} kind="warn">a sample is shown<//> ${count(live.left)} of the last moment are left out.` : ""}</p>
-    <${Failure} error=${live.error ?? models.error} />
-    ${rows.length ? html`<div class="rows changes" tabindex="0" role="region" aria-label="Changes"><table><thead><tr><th scope="col">Time</th><th scope="col">Event</th><th scope="col">Entity</th><th scope="col">Key</th><th scope="col">Changed</th></tr></thead>
-      <tbody>${rows.map((row) => html`<${ChangeRow} key=${row.id} row=${row} known=${known} tableName=${table.TableName} isOpen=${open === row.id} onToggle=${setOpen} />`)}</tbody></table></div>`
-      : html`<${Empty} title="Waiting for changes"><p>${live.total ? "None of those that came fits the filter." : "Each write to the table appears here within a second."}</p><//>`}`;
+    <${Counted} live=${live} paused=${paused} isFiltered=${isFilter(filter)} />
+    <${Failure} error=${live.error} />${live.lost && html`<p class="wrong" role="alert">Changes are missing here. ${live.lost}</p>`}
+    ${live.rows.length ? html`<div class="rows changes" tabindex="0" role="region" aria-label="Changes"><table><thead><tr><th scope="col">Time</th><th scope="col">Event</th><th scope="col">Entity</th><th scope="col">Key</th><th scope="col">Changed</th></tr></thead>
+      <tbody>${live.rows.map((row) => html`<${ChangeRow} key=${row.id} row=${row} known=${known} tableName=${table.TableName} isOpen=${open === row.id} onToggle=${setOpen} />`)}</tbody></table></div>`
+      : html`<${Empty} title=${paused ? "Paused" : "Waiting for changes"}><p>${paused || live.fit ? "Changes that come while the view is paused are counted and not shown." : live.total ? "None of those that came fits the filter." : `Each write to the table${isFilter(filter) ? " that fits the filter" : ""} appears here within a second.`}</p><//>`}`;
+}
+
+function Counted({ live, paused, isFiltered }) {
+  return html`<p role="status" class="quiet">${paused ? "Paused. " : ""}${count(live.total)} changes since ${isFiltered ? "the filter was set" : "this view was opened"}, ${count(Math.round(live.rate))} in a second.${isFiltered ? ` ${count(live.fit)} fit the filter.` : ""}${live.left ? html` <${Chip} kind="warn">a sample is shown<//> ${count(live.left)} of the last moment${isFiltered ? " that fit the filter" : ""} are left out.` : ""}</p>`;
 }
 
 /** A row is drawn once: with thousands of changes a second most of them only move down. */

@@ -1,6 +1,7 @@
 // One item: its attributes as a form with the model's checks, its JSON, its history; written on the condition that it is as it was read.
 import { dynamodb, may } from "../api.js";
-import { eventOf, historyOf } from "../history.js";
+import { eventOf } from "../change.js";
+import { historyOf } from "../history.js";
 import { STORED, complaint, recognise, templateOf } from "../model.js";
 import { createOf, deleteOf, updateOf } from "../requests.js";
 import { go } from "../router.js";
