@@ -9,7 +9,7 @@ const TOKEN = "trestle-session";
 /** Tabs of one browser share a session: a new tab asks the others for it. Nothing is written to disk. */
 const tabs = "BroadcastChannel" in window ? new BroadcastChannel("trestle-session") : undefined;
 
-/** What is known of the server and of the visitor. */
+/** What is known of the server and of the user. */
 export const session = { version: "", login: false, readOnly: false, role: "administration", accessKey: undefined, ready: false };
 
 const watchers = new Set();
@@ -71,7 +71,7 @@ export const queues = asks("AmazonSQS");
 export const administer = (name, body = {}, signal) =>
   post(`_trestle/${name}`, { "content-type": "application/json", "x-trestle-admin": "1" }, body, signal);
 
-/** Whether the visitor may write rows and queues; whether it may use the administration, and change something there. */
+/** Whether the user may write rows and queues; whether it may use the administration, and change something there. */
 export const may = {
   get write() { return !session.readOnly && session.role !== "read-only"; },
   get administer() { return session.role === "administration"; },
@@ -149,7 +149,7 @@ export async function describeTable(name, fresh = false) {
 }
 
 let models;
-/** The models in force, described; none where the server has no administration. */
+/** The applied models, described; none where the server has no administration. */
 export async function modelDescriptions(fresh = false) {
   if (models && !fresh && Date.now() - models.at < 15_000) return models.list;
   try {

@@ -114,7 +114,7 @@ function Palette({ onClose }) {
     <input role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant=${found.length ? `palette-${chosen}` : undefined}
       aria-label="View, table or bookmark" autofocus value=${text} onInput=${(event) => { setText(event.target.value); setAt(0); }} onKeyDown=${keys} />
     <ul id="palette-list" role="listbox" aria-label="Places">${found.map((one, i) => html`<li id=${`palette-${i}`} role="option" aria-selected=${i === chosen} onClick=${() => take(one)}><span>${one.label}</span><span class="quiet">${one.kind}</span></li>`)}</ul>
-    ${!found.length && html`<p class="quiet">Nothing of that name.</p>`}
+    ${!found.length && html`<p class="quiet">No match.</p>`}
   </div><//>`;
 }
 

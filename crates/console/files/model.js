@@ -1,4 +1,4 @@
-// What the model in force says about rows: which entity a row is, what its keys are made of, what an attribute may be.
+// What the applied model says about rows: which entity a row is, what its keys are made of, what an attribute may be.
 import { shown, typeOf } from "./values.js";
 
 const parsed = new Map();

@@ -1,4 +1,4 @@
-// Messages of a queue without taking them: queues are rows of a table, which anyone who may read may read.
+// Messages of a queue without taking them: queues are rows of a table, which every key that reads tables may read.
 import { dynamodb } from "./api.js";
 
 const TABLE = "_trestle.queues";

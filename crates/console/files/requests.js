@@ -69,6 +69,9 @@ function filterText(filter, places) {
   }
 }
 
+/** The sort attributes that a form may have conditions on: in order, each only if those before it must be equal to a value. */
+export const shownRange = (keys, range) => keys.range.filter((_, i) => range.slice(0, i).every((one) => one?.op === "=") && range.length >= i);
+
 /** The request that a form stands for: a Query if the partition key is given, a Scan otherwise. */
 export function fromForm(table, form) {
   const places = new Placeholders();
@@ -78,13 +81,14 @@ export function fromForm(table, form) {
   const isQuery = keys.hash.every((key, i) => (form.hash[i] ?? "") !== "");
   if (isQuery) {
     const conditions = keys.hash.map((key, i) => `${places.name(`"${key.name}"`)} = ${places.value(parse(key.type, form.hash[i]))}`);
-    if (form.op && keys.range.length) {
-      const key = keys.range[0];
+    for (const [i, key] of shownRange(keys, form.range).entries()) {
+      const { op, value: first, value2: second } = form.range[i] ?? {};
+      if (!op) break;
       const name = places.name(`"${key.name}"`);
       const value = (text) => places.value(parse(key.type, text ?? ""));
-      if (form.op === "between") conditions.push(`${name} BETWEEN ${value(form.value)} AND ${value(form.value2)}`);
-      else if (form.op === "begins_with") conditions.push(`begins_with(${name}, ${value(form.value)})`);
-      else conditions.push(`${name} ${form.op} ${value(form.value)}`);
+      if (op === "between") conditions.push(`${name} BETWEEN ${value(first)} AND ${value(second)}`);
+      else if (op === "begins_with") conditions.push(`begins_with(${name}, ${value(first)})`);
+      else conditions.push(`${name} ${op} ${value(first)}`);
     }
     request.KeyConditionExpression = conditions.join(" AND ");
     if (form.desc) request.ScanIndexForward = false;

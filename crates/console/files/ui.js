@@ -102,7 +102,7 @@ export function Dialog({ title, onClose, children, wide }) {
 }
 
 /** Asks before something that cannot be taken back. */
-export function Confirm({ title, children, action = "Go on", danger, onDone, onClose }) {
+export function Confirm({ title, children, action = "Confirm", danger, onDone, onClose }) {
   const [state, setState] = useState({});
   const act = async () => {
     setState({ busy: true });

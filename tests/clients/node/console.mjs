@@ -71,6 +71,16 @@ export async function violations(page) {
   return found.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`);
 }
 
+/** The same in both themes. */
+export async function violationsInBothThemes(page) {
+  const found = [];
+  for (const theme of ["light", "dark"]) {
+    await page.evaluate((name) => { document.documentElement.dataset.theme = name; }, theme);
+    found.push(...(await violations(page)).map((one) => `${theme}: ${one}`));
+  }
+  return found;
+}
+
 /** A picture for the documentation, if a folder for them is named. */
 export async function picture(page, name) {
   if (!process.env.SHOTS) return;

@@ -45,6 +45,12 @@ function First({ look, table, known }) {
   })}</tbody></table></div>`;
 }
 
+/** What the model changes along with rows of these entities. */
+function derivedOf(known, entities) {
+  const names = entities.flatMap(([name]) => known.model.entities.find((one) => one.name === name)?.effects ?? []).map((effect) => effect.entity);
+  return names.length ? `The model derives rows of ${[...new Set(names)].join(", ")} from these. They change in the same commits.` : "The model derives no other row from these.";
+}
+
 /** Acts on rows, each on the condition that it is as it was read. `act(item)` writes one; `isReady` says whether it is known how. */
 function EachRow({ verb, danger, table, known, rows, act, isReady = true, children, onClose }) {
   const [rate, setRate] = useState("50");
@@ -83,20 +89,21 @@ function EachRow({ verb, danger, table, known, rows, act, isReady = true, childr
   const scope = rows.items ? "" : "all ";
   return html`<${Dialog} title=${`${verb} ${scope}${count(look.total)}${look.isWhole || at !== "preview" ? "" : " or more"} rows of ${table.TableName}`} onClose=${onClose} wide><div class="dialog-body">
     ${at === "preview" && html`<p role="status">${look.isWhole ? "" : "Counting … "}${known ? look.entities.map(([entity, number]) => `${count(number)} of ${entity}`).join(", ") : `${count(look.total)} rows`}.</p><${First} look=${look} table=${table} known=${known} />`}
+    ${known && look.total > 0 && html`<p>${derivedOf(known, look.entities)}</p>`}
     <p>${rows.items ? "" : "These are the rows that the query finds, on every page. "}A row that another client changes in the meantime is not changed. This cannot be undone.</p>
     ${typeof children === "function" ? children(look) : children}
     <${Field} id="each-rate" label="Rows in a second"><input id="each-rate" inputmode="numeric" value=${rate} disabled=${at !== "preview"} onInput=${(event) => setRate(event.target.value)} /><//>
     ${at !== "preview" && html`<div class="progress" role="progressbar" aria-label=${verb} aria-valuenow=${done} aria-valuemin="0" aria-valuemax=${Math.max(look.total, done)}><i style=${{ width: `${(100 * done) / Math.max(look.total, done, 1)}%` }}></i></div>
-      <p role="status">${at === "stopped" ? "Stopped. " : ""}${count(done - left.length)} done, ${count(left.length)} stay.</p>`}
+      <p role="status">${at === "stopped" ? "Stopped. " : ""}${count(done - left.length)} done, ${count(left.length)} not changed.</p>`}
     ${left.slice(0, 5).map((row) => html`<${Failure} error=${row.error} />`)}<${Failure} error=${state.error ?? look.error} /></div>
     <footer>${at === "running" ? html`<button type="button" class="primary" onClick=${() => { stop.current = true; }}>Stop</button>` : html`<button type="button" onClick=${onClose}>${isOver ? "Close" : "Cancel"}</button>`}
       ${at === "preview" && html`<button type="button" class=${danger ? "danger" : "primary"} disabled=${!isReady || !look.total} onClick=${begin}>${verb}</button>`}</footer><//>`;
 }
 
 export const DeleteRows = ({ table, known, rows, onClose }) => html`<${EachRow} verb="Delete" danger table=${table} known=${known} rows=${rows} onClose=${onClose}
-  act=${(Item) => dynamodb("DeleteItem", deleteOf(table, Item))}><p>What the model derives from them goes with them.</p><//>`;
+  act=${(Item) => dynamodb("DeleteItem", deleteOf(table, Item))} />`;
 
-/** Gives rows the same value of an attribute, or takes the attribute away. */
+/** Gives rows the same value of an attribute, or removes the attribute. */
 export function EditRows({ table, known, rows, onClose }) {
   const [form, setForm] = useState({ name: "", type: "S", text: "", remove: false });
   const change = (members) => setForm({ ...form, ...members });
@@ -114,7 +121,7 @@ export function EditRows({ table, known, rows, onClose }) {
   };
   return html`<${EachRow} verb="Edit" table=${table} known=${known} rows=${rows} act=${act} onClose=${onClose} isReady=${Boolean(form.name) && !wrong && !isKey}>
     ${(look) => html`<${Field} id="edit-name" label="Attribute" error=${isKey ? "a key is not changed" : undefined}><input id="edit-name" value=${form.name} spellcheck=${false} onInput=${(event) => change({ name: event.target.value })} /><//>
-    <label class="check"><input type="checkbox" checked=${form.remove} onChange=${(event) => change({ remove: event.target.checked })} />take it away</label>
+    <label class="check"><input type="checkbox" checked=${form.remove} onChange=${(event) => change({ remove: event.target.checked })} />remove the attribute</label>
     ${!form.remove && html`<${Field} id="edit-type" label="Type"><select id="edit-type" value=${form.type} onChange=${(event) => change({ type: event.target.value })}>${TYPES.map((type) => html`<option value=${type}>${TYPE_NAMES[type]}</option>`)}</select><//>
       <${Field} id="edit-value" label="Value" error=${form.text ? wrong : undefined}><textarea id="edit-value" rows="2" value=${form.text} spellcheck=${false} onInput=${(event) => change({ text: event.target.value })}></textarea><//>`}
     ${form.name && !wrong && html`<p>${rows.items ? `${differing(rows.items)} of ${count(rows.items.length)} rows change.` : `${differing(look.first)} of the first ${look.first.length} rows change.`}</p>`}`}<//>`;

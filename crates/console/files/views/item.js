@@ -49,11 +49,11 @@ function KnownItem({ table, known, text, close }) {
   if (asked.error) return html`<${Top} title="Item" close=${close} /><${Failure} error=${asked.error} />`;
   if (!asked.value) return html`<${Top} title="Item" close=${close} /><${Loading} what="the item" />`;
   const { item } = asked.value;
-  if (!item) return html`<${Top} title="Item" close=${close} /><div class="empty"><h2>There is no such item</h2><p>It was deleted, or the link is of another table.</p></div><${History} table=${table} itemKey=${key} />`;
+  if (!item) return html`<${Top} title="Item" close=${close} /><div class="empty"><h2>The item does not exist</h2><p>It was deleted, or the link belongs to another table.</p></div><${History} table=${table} itemKey=${key} />`;
   const entity = recognise(known, item);
   return html`<${Top} title="Item" close=${close}><${EntityChip} entity=${entity?.name} colour=${entity && known.colours.get(entity.name)} /><//>
     <p>${Object.entries(key).map(([name, value]) => html`<span class="quiet">${name}</span> <${KeyValue} entity=${entity} attribute=${name} value=${value} /> `)}</p>
-    ${entity?.of && html`<p class="quiet">The database writes this row: it follows from rows of ${entity.of}.</p>`}
+    ${entity?.of && html`<p class="quiet">The database writes this row: it is derived from rows of ${entity.of}.</p>`}
     <div class="tabs" role="tablist" aria-label="Item">${[["edit", may.write ? "Edit" : "Attributes"], ["json", "JSON"], ["history", "History"]].map(([id, label]) => html`<button type="button" role="tab" class=${tab === id ? "" : "plain"} aria-selected=${tab === id} onClick=${() => setTab(id)}>${label}</button>`)}</div>
     ${tab === "edit" && html`<${Editor} key=${JSON.stringify(item)} table=${table} known=${known} read=${item} reload=${asked.reload} close=${close} />`}
     ${tab === "json" && html`<${Json} value=${plainItem(item)} label="Item as plain JSON" /><details><summary>DynamoDB JSON</summary><${Json} value=${item} label="Item as DynamoDB JSON" /></details>`}
@@ -202,7 +202,7 @@ function History({ table, itemKey }) {
       setState({ error });
     }
   };
-  if (!state) return html`<div class="empty"><h2>Changes of this item</h2><p>The change log is read from its beginning, at most its retention back.</p><button type="button" class="primary" onClick=${begin}>Read the log</button></div>`;
+  if (!state) return html`<div class="empty"><h2>Changes of this item</h2><p>Reads the whole change log of the table, within the retention of its stream.</p><button type="button" class="primary" onClick=${begin}>Read the log</button></div>`;
   if (state.error) return html`<${Failure} error=${state.error} />`;
   if (state.busy) return html`<p role="status">${state.read} records read …</p>`;
   if (!state.records.length) return html`<p>The log has no record of this item: it did not change within the retention of the stream.</p>`;

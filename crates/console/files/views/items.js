@@ -1,9 +1,9 @@
 // Rows of a table: by form, by access pattern, by PartiQL statement.
 import { administer, describeTable, dynamodb, may, modelDescriptions, tableNames } from "../api.js";
-import { FORMATS, written } from "../exports.js";
+import { FORMATS, ROWS_MAX, WRITES_FILES, exportAll, exportPage, openFile } from "../exports.js";
 import { read, remember, toggleBookmark, isBookmarked, write } from "../kept.js";
 import { tableModel } from "../model.js";
-import { FILTER_OPERATORS, KEY_OPERATORS, WITHOUT_VALUE, fromForm, keyOf, keysOf } from "../requests.js";
+import { FILTER_OPERATORS, KEY_OPERATORS, WITHOUT_VALUE, fromForm, keyOf, keysOf, shownRange } from "../requests.js";
 import { go, link } from "../router.js";
 import { Rows, columnsOf } from "../rows.js";
 import { TYPES, TYPE_NAMES, bytes, count, editable } from "../values.js";
@@ -13,7 +13,7 @@ import { ItemDrawer } from "./item.js";
 
 const PAGE = 100;
 const COLUMNS = 8;
-/** A filter may leave nothing of many pages; after so many the visitor decides whether to go on. */
+/** A filter may leave nothing of many pages; after so many, the user decides whether to continue. */
 const PAGES_AT_ONCE = 20;
 
 export function Items({ address }) {
@@ -146,7 +146,7 @@ function Results({ pages, asked, table, keys, known, address, label }) {
       <button type="button" onClick=${() => setOpen("columns")}>Columns</button>
       <button type="button" onClick=${() => setOpen("export")}>Export</button>
       <button type="button" disabled=${pages.starts.length < 2 || pages.loading} onClick=${pages.back}>Previous page</button>
-      <button type="button" disabled=${!pages.next || pages.loading} onClick=${pages.forward}>${items.length ? "Next page" : "Go on searching"}</button>
+      <button type="button" disabled=${!pages.next || pages.loading} onClick=${pages.forward}>${pages.next && !items.length ? "Continue the search" : "Next page"}</button>
     </div>
     ${items.length ? html`<${Rows} items=${items} table=${table} keys=${keys} known=${known} columns=${columns} onOpen=${openItem} onCollection=${keys.hash.length ? collection : undefined} label=${label}
         selected=${selected} idOf=${idOf} onSelect=${may.write && items.every(hasKey) ? setSelected : undefined} />`
@@ -172,33 +172,32 @@ function Export({ table, pages, asked, onClose }) {
   const stop = useRef(false);
   useEffect(() => () => { stop.current = true; }, []);
   const action = useAction();
+  const { type, extension } = FORMATS[format];
+  const name = `${table.TableName}.${extension}`;
+  const all = async () => {
+    const file = await openFile(name, type);
+    return exportAll(file, format, asked.run, { onProgress: setProgress, isStopped: () => stop.current });
+  };
   const write = () => action.run(async () => {
-    let { items } = pages;
-    if (scope === "all") {
-      items = [];
-      let next;
-      do {
-        const page = await asked.run(next);
-        items = items.concat(page.items);
-        next = page.next;
-        setProgress(items.length);
-      } while (next && !stop.current);
-      if (stop.current) return undefined;
-    }
-    download(`${table.TableName}.${FORMATS[format].extension}`, FORMATS[format].type, written(format, items));
-    return items.length;
+    if (scope === "all") return all();
+    download(name, type, exportPage(format, pages.items));
+    return { rows: pages.items.length };
   });
   return html`<${Dialog} title="Export" onClose=${onClose}><div class="dialog-body">
     <fieldset><legend>Rows</legend><label class="check"><input type="radio" name="scope" checked=${scope === "page"} onChange=${() => setScope("page")} />This page: ${count(pages.items.length)}</label><br />
       <label class="check"><input type="radio" name="scope" checked=${scope === "all"} onChange=${() => setScope("all")} />All pages, from the first</label></fieldset>
     <fieldset><legend>Format</legend>${Object.entries(FORMATS).map(([id, one]) => html`<label class="check"><input type="radio" name="format" checked=${format === id} onChange=${() => setFormat(id)} />${one.label}</label><br />`)}</fieldset>
+    ${scope === "all" && html`<p class="quiet">${WRITES_FILES ? "The rows are written to the file as they are read." : `This browser cannot write a file while rows are read: at most ${count(ROWS_MAX)} rows are exported.`}${format === "csv" ? " For CSV all rows are read twice, first to find the columns." : ""}</p>`}
     ${action.busy && progress !== undefined && html`<p role="status">${count(progress)} rows read …</p>`}
-    ${action.done !== undefined && html`<p class="done" role="status">${count(action.done)} rows written.</p>`}
+    ${action.done && html`<p class=${action.done.isCut ? "wrong" : "done"} role="status">${count(action.done.rows)} rows written to ${name}.${action.done.isCut ? " There are more rows: use a browser that writes files, or a query that finds fewer rows." : ""}</p>`}
     <${Failure} error=${action.error} /></div>
     <footer><button type="button" class="primary" disabled=${action.busy} onClick=${write}>Write the file</button></footer><//>`;
 }
 
 // ---- by form
+
+/** What a member of the condition on a sort attribute is called in the address. */
+const named = (member, i) => (i ? `${member}.${i}` : member);
 
 function formOf(query, keys) {
   let filters = [];
@@ -208,13 +207,13 @@ function formOf(query, keys) {
     // A link that was cut short has no filters.
   }
   return {
-    index: query.index, hash: keys.hash.map((_, i) => query[`hash${i || ""}`] ?? ""), op: query.op ?? "", value: query.value ?? "", value2: query.value2 ?? "",
+    index: query.index, hash: keys.hash.map((_, i) => query[`hash${i || ""}`] ?? ""), range: keys.range.map((_, i) => ({ op: query[named("op", i)] ?? "", value: query[named("value", i)] ?? "", value2: query[named("value2", i)] ?? "" })),
     filters, any: query.any === "1", desc: query.desc === "1", consistent: query.consistent === "1", limit: Number(query.limit) || PAGE,
   };
 }
 
 const queryOf = (form) => ({
-  index: form.index, ...Object.fromEntries(form.hash.map((value, i) => [`hash${i || ""}`, value])), op: form.op, value: form.op ? form.value : "", value2: form.op === "between" ? form.value2 : "",
+  index: form.index, ...Object.fromEntries(form.hash.map((value, i) => [`hash${i || ""}`, value])), ...Object.assign({}, ...form.range.map(({ op, value, value2 }, i) => ({ [named("op", i)]: op, [named("value", i)]: op ? value : "", [named("value2", i)]: op === "between" ? value2 : "" }))),
   filters: form.filters.length ? JSON.stringify(form.filters) : "", any: form.any ? "1" : "", desc: form.desc ? "1" : "", consistent: form.consistent ? "1" : "", limit: form.limit === PAGE ? "" : form.limit,
 });
 
@@ -247,7 +246,7 @@ function Browse({ table, known, address }) {
     const to = link(["items", table.TableName], query);
     if (to === location.hash) pages.reload();
     else go(["items", table.TableName], query);
-    remember(to, `${table.TableName}${form.index ? `, ${form.index}` : ""}: ${form.hash.filter(Boolean).join(", ") || "scan"}${form.op ? ` ${form.op} ${form.value}` : ""}${form.filters.length ? `, ${form.filters.length} filters` : ""}`);
+    remember(to, `${table.TableName}${form.index ? `, ${form.index}` : ""}: ${form.hash.filter(Boolean).join(", ") || "scan"}${form.range.map(({ op, value }) => (op ? ` ${op} ${value}` : "")).join("")}${form.filters.length ? `, ${form.filters.length} filters` : ""}`);
   };
   const formKeys = keysOf(table, form.index);
   const indexes = [...(table.GlobalSecondaryIndexes ?? []), ...(table.LocalSecondaryIndexes ?? [])];
@@ -255,14 +254,12 @@ function Browse({ table, known, address }) {
   const size = form.index ? indexes.find((one) => one.IndexName === form.index)?.IndexSizeBytes : table.TableSizeBytes;
   return html`<form class="stack" onSubmit=${submit}>
     <fieldset><legend>Which rows</legend><div class="form">
-      <${Field} id="index" label="Table or index"><select id="index" value=${form.index ?? ""} onChange=${(event) => change({ index: event.target.value || undefined, hash: [], op: "" })}>
+      <${Field} id="index" label="Table or index"><select id="index" value=${form.index ?? ""} onChange=${(event) => change({ index: event.target.value || undefined, hash: [], range: [] })}>
         <option value="">${table.TableName}</option>${indexes.map((one) => html`<option value=${one.IndexName}>${one.IndexName}</option>`)}</select><//>
       ${formKeys.hash.map((key, i) => html`<div class="wide"><${Field} id=${`hash${i}`} label=${`${key.name} =`}><input id=${`hash${i}`} value=${form.hash[i] ?? ""} placeholder="any: a scan" spellcheck=${false}
         onInput=${(event) => change({ hash: formKeys.hash.map((_, at) => (at === i ? event.target.value : form.hash[at] ?? "")) })} /><//></div>`)}
-      ${formKeys.range.slice(0, 1).map((key) => html`
-        <${Field} id="op" label=${key.name}><select id="op" value=${form.op} disabled=${!isQuery} onChange=${(event) => change({ op: event.target.value })}>${KEY_OPERATORS.map(([id, label]) => html`<option value=${id}>${label}</option>`)}</select><//>
-        ${form.op && html`<div class="wide"><${Field} id="value" label=${form.op === "between" ? "from" : "value"}><input id="value" value=${form.value} spellcheck=${false} onInput=${(event) => change({ value: event.target.value })} /><//></div>`}
-        ${form.op === "between" && html`<div class="wide"><${Field} id="value2" label="to"><input id="value2" value=${form.value2} spellcheck=${false} onInput=${(event) => change({ value2: event.target.value })} /><//></div>`}`)}
+      ${shownRange(formKeys, form.range).map((key, i) => html`<${SortCondition} key=${key.name} name=${key.name} i=${i} isQuery=${isQuery} condition=${form.range[i] ?? NO_CONDITION}
+        onChange=${(next) => change({ range: formKeys.range.map((_, at) => (at === i ? next : at > i && next.op !== "=" ? NO_CONDITION : form.range[at] ?? NO_CONDITION)) })} />`)}
       <button class="primary" type="submit">${isQuery ? "Query" : "Scan"}</button>
     </div>
     ${form.filters.map((filter, i) => html`<${Filter} filter=${filter} i=${i} onChange=${(next) => change({ filters: form.filters.map((one, at) => (at === i ? next : one)).filter(Boolean) })} />`)}
@@ -277,6 +274,17 @@ function Browse({ table, known, address }) {
   ${wrong && html`<${Failure} error=${wrong} />`}
   ${built && html`<details><summary>The request: ${built.operation}</summary><${Json} value=${built.request} label="Request" /></details>`}
   <${Results} pages=${pages} asked=${asked} table=${table} keys=${keys} known=${known} address=${address} label=${`Rows of ${table.TableName}`} />`;
+}
+
+const NO_CONDITION = { op: "", value: "", value2: "" };
+
+function SortCondition({ name, i, isQuery, condition, onChange }) {
+  const { op, value, value2 } = condition;
+  const [opId, valueId, value2Id] = ["op", "value", "value2"].map((member) => `${member}${i || ""}-sort`);
+  const change = (members) => onChange({ ...condition, ...members });
+  return html`<${Field} id=${opId} label=${name}><select id=${opId} value=${op} disabled=${!isQuery} onChange=${(event) => change({ op: event.target.value })}>${KEY_OPERATORS.map(([id, label]) => html`<option value=${id}>${label}</option>`)}</select><//>
+    ${op && html`<div class="wide"><${Field} id=${valueId} label=${op === "between" ? "from" : "value"}><input id=${valueId} value=${value} spellcheck=${false} onInput=${(event) => change({ value: event.target.value })} /><//></div>`}
+    ${op === "between" && html`<div class="wide"><${Field} id=${value2Id} label="to"><input id=${value2Id} value=${value2} spellcheck=${false} onInput=${(event) => change({ value2: event.target.value })} /><//></div>`}`;
 }
 
 function Filter({ filter, i, onChange }) {

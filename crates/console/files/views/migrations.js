@@ -7,6 +7,8 @@ import { Chip, Confirm, Empty, Failure, Findings, Loading, html, problemOf, say,
 
 const OVER = ["done", "rolled-back"];
 
+const Rate = ({ id, rate, setRate }) => html`<div class="field"><label for=${id}>Rows in a second, at most</label><input id=${id} value=${rate} placeholder="2000 unless given, or unlimited" onInput=${(event) => setRate(event.target.value)} /></div>`;
+
 export function Migrations() {
   const asked = useAsked(() => administer("list-migrations"), [], 2000);
   const models = useAsked(() => administer("list-models"), []);
@@ -23,11 +25,13 @@ export function Migrations() {
 export function Migration({ migration: one, reload }) {
   const [open, setOpen] = useState();
   const action = useAction();
-  const act = (call, more = {}) => action.run(async () => {
-    await administer(call, { name: one.model, ...more });
+  const [rate, setRate] = useState("");
+  const [paused, setPaused] = useState(false);
+  const call = async (name, more = {}) => {
+    await administer(name, { name: one.model, ...more });
     forgetModels();
     await reload();
-  });
+  };
   const isOver = OVER.includes(one.state);
   const percent = Math.round(one.done * 100);
   return html`<section class="card stack"><header><h2><a href=${link(["models", one.model])}>${one.model}</a>: version ${one.from_version} to ${one.to_version}</h2><span><${Chip} kind=${one.error || one.stuck?.rows ? "bad" : isOver ? "good" : "warn"}>${one.paused ? "paused" : one.state}<//></span></header>
@@ -39,12 +43,13 @@ export function Migration({ migration: one, reload }) {
     <${Failure} error=${action.error} />
     ${may.change && !isOver && html`<div class="bar">
       ${one.state === "planned" && html`<button type="button" class="primary" disabled=${action.busy} onClick=${() => setOpen("start")}>Start</button>`}
-      ${["dual", "sweeping", "verifying", "rolling-back"].includes(one.state) && (one.paused ? html`<button type="button" disabled=${action.busy} onClick=${() => act("resume-migration")}>Resume</button>` : html`<button type="button" disabled=${action.busy} onClick=${() => act("pause-migration")}>Pause</button>`)}
+      ${["dual", "sweeping", "verifying", "rolling-back"].includes(one.state) && (one.paused ? html`<button type="button" disabled=${action.busy} onClick=${() => setOpen("resume")}>Resume</button>` : html`<button type="button" disabled=${action.busy} onClick=${() => action.run(() => call("pause-migration"))}>Pause</button>`)}
       ${one.state === "verified" && html`<button type="button" class="primary" onClick=${() => setOpen("finish")}>Finish</button>`}
       ${one.state !== "planned" && one.state !== "rolling-back" && html`<button type="button" class="danger" onClick=${() => setOpen("back")}>Roll back</button>`}</div>`}
-    ${open === "start" && html`<${Confirm} title="Start the migration" action="Start" onClose=${() => setOpen()} onDone=${async () => { await administer("start-migration", {}); forgetModels(); await reload(); }}><p>The new version takes effect, and rows move. It can be rolled back until it is finished.</p><//>`}
-    ${open === "finish" && html`<${Confirm} title="Finish the migration" action="Finish" onClose=${() => setOpen()} onDone=${() => act("finish-migration")}><p>Every row has moved. After this the way back is another migration.</p><//>`}
-    ${open === "back" && html`<${Confirm} title="Roll back" action="Roll back" danger onClose=${() => setOpen()} onDone=${() => act("roll-back-migration")}><p>The version before takes effect again, and rows move back.</p><//>`}</section>`;
+    ${open === "start" && html`<${Confirm} title="Start the migration" action="Start" onClose=${() => setOpen()} onDone=${async () => { await administer("start-migration", { rate: rate || undefined, paused }); forgetModels(); await reload(); }}><p>The new version takes effect, and rows move. It can be rolled back until it is finished.</p><${Rate} id="start-rate" rate=${rate} setRate=${setRate} /><label class="check"><input type="checkbox" checked=${paused} onChange=${(event) => setPaused(event.target.checked)} />start paused</label><//>`}
+    ${open === "resume" && html`<${Confirm} title="Resume the migration" action="Resume" onClose=${() => setOpen()} onDone=${() => call("resume-migration", { rate: rate || undefined })}><${Rate} id="resume-rate" rate=${rate} setRate=${setRate} /><//>`}
+    ${open === "finish" && html`<${Confirm} title="Finish the migration" action="Finish" onClose=${() => setOpen()} onDone=${() => call("finish-migration")}><p>Every row has moved. Afterwards you can go back only with another migration.</p><//>`}
+    ${open === "back" && html`<${Confirm} title="Roll back" action="Roll back" danger onClose=${() => setOpen()} onDone=${() => call("roll-back-migration")}><p>The version before takes effect again, and rows move back.</p><//>`}</section>`;
 }
 
 export function PlanOf({ plan }) {
@@ -56,24 +61,28 @@ function Plan({ models, onDone }) {
   const [name, setName] = useState(models[0].name);
   const [text, setText] = useState();
   const [rate, setRate] = useState("");
+  const [paused, setPaused] = useState(false);
+  const [deletes, setDeletes] = useState(false);
   const read = useAsked(() => administer("read-model", { name }), [name]);
   const planned = useAction();
   const started = useAction();
   useEffect(() => setText(undefined), [name]);
   const now = text ?? read.value?.text ?? "";
-  const plan = () => planned.run(() => administer("plan-migration", { text: now, dry_run: true }));
+  const plan = () => planned.run(() => administer("plan-migration", { text: now, dry_run: true, delete_indexes: deletes }));
   const start = () => started.run(async () => {
-    await administer("start-migration", { text: now, ...(rate ? { rate } : {}) });
+    await administer("start-migration", { text: now, rate: rate || undefined, paused, delete_indexes: deletes });
     forgetModels();
-    say("The migration began");
+    say("The migration was started");
     await onDone();
   });
   return html`<section class="card stack"><header><h2>Plan</h2></header>
     <div class="form"><div class="field"><label for="plan-model">Model</label><select id="plan-model" value=${name} onChange=${(event) => setName(event.target.value)}>${models.map((model) => html`<option value=${model.name}>${model.name}</option>`)}</select></div>
-      <div class="field"><label for="plan-rate">Rows in a second, at most</label><input id="plan-rate" value=${rate} placeholder="as the server decides" onInput=${(event) => setRate(event.target.value)} /></div></div>
+      <${Rate} id="plan-rate" rate=${rate} setRate=${setRate} /></div>
     <${Failure} error=${read.error} />
     ${read.value && html`<${Editor} id="plan-file" label="The new version of the model" text=${now} onChange=${(next) => { setText(next); planned.clear(); }} rows=${16} problems=${(planned.error?.problems ?? []).map(problemOf)} />`}
     <${Failure} error=${planned.error ?? started.error} />
     ${planned.done && html`<${PlanOf} plan=${planned.done} />`}
-    <div class="bar"><button type="button" disabled=${planned.busy || !now} onClick=${plan}>${planned.busy ? "Checking every row …" : "Show the plan"}</button><button type="button" class="primary" disabled=${!planned.done || started.busy} onClick=${start}>Start</button></div></section>`;
+    <div class="bar"><button type="button" disabled=${planned.busy || !now} onClick=${plan}>${planned.busy ? "Checking every row …" : "Show the plan"}</button><button type="button" class="primary" disabled=${!planned.done || started.busy} onClick=${start}>Start</button>
+      <label class="check"><input type="checkbox" checked=${paused} onChange=${(event) => setPaused(event.target.checked)} />start paused</label>
+      <label class="check"><input type="checkbox" checked=${deletes} onChange=${(event) => { setDeletes(event.target.checked); planned.clear(); }} />delete indexes that the model does not have</label></div></section>`;
 }

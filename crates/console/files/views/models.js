@@ -164,20 +164,23 @@ function Applied({ report }) {
     ${report.rows?.map((rows) => html`<li>${rows.table}: ${count(rows.looked_at)} rows checked, ${count(rows.to_fill_in)} to fill in, ${count(rows.to_move)} to move</li>`)}</ul><${Findings} report=${report} /></div>`;
 }
 
+/** What may be chosen when a model is applied. */
+const CHOICES = [["fill", "fill in what existing rows lack"], ["delete_indexes", "delete indexes that the model does not have"], ["adopt", "the rows were copied from a database with this model"]];
+
 function ModelFile({ text: given, before, onApplied }) {
   const [text, setText] = useState(given);
-  const [fill, setFill] = useState(false);
+  const [choices, setChoices] = useState({ fill: false, delete_indexes: false, adopt: false });
   const checked = useAction();
   const applied = useAction();
   // As you type: the server reads the file and says what is wrong with it.
   useEffect(() => {
-    const timer = setTimeout(() => may.administer && may.change && text.trim() && checked.run(() => administer("apply-model", { text, dry_run: true })), 600);
+    const timer = setTimeout(() => may.administer && may.change && text.trim() && checked.run(() => administer("apply-model", { text, dry_run: true, ...choices })), 600);
     return () => clearTimeout(timer);
-  }, [text]);
+  }, [text, choices]);
   const problems = (checked.error?.problems ?? []).map(problemOf);
   const changed = lineDifferences(before, text);
   const apply = () => applied.run(async () => {
-    const report = await administer("apply-model", { text, fill });
+    const report = await administer("apply-model", { text, ...choices });
     forgetModels();
     say(`Model ${report.model}: ${report.outcome}`);
     await onApplied(report.model);
@@ -187,9 +190,9 @@ function ModelFile({ text: given, before, onApplied }) {
     <${Editor} id="model-file" label="Model file" text=${text} onChange=${setText} problems=${problems} disabled=${!may.change} />
     ${checked.error && html`<${Failure} error=${checked.error} />`}
     ${checked.done && html`<details><summary>The file is sound: ${checked.done.outcome}</summary><${Applied} report=${checked.done} /></details>`}
-    ${changed.some((line) => line.kind !== "same") && before && html`<section><h3>Compared with what is in force</h3><div class="diff" tabindex="0" role="region" aria-label="Differences">${changed.filter((line, i, all) => line.kind !== "same" || all.slice(Math.max(0, i - 2), i + 3).some((near) => near.kind !== "same")).map((line) => html`<div class=${`diff-${line.kind}`}>${line.text}</div>`)}</div></section>`}
+    ${changed.some((line) => line.kind !== "same") && before && html`<section><h3>Compared with the applied model</h3><div class="diff" tabindex="0" role="region" aria-label="Differences">${changed.filter((line, i, all) => line.kind !== "same" || all.slice(Math.max(0, i - 2), i + 3).some((near) => near.kind !== "same")).map((line) => html`<div class=${`diff-${line.kind}`}>${line.text}</div>`)}</div></section>`}
     ${may.change && html`<div class="bar"><button type="button" class="primary" disabled=${applied.busy || problems.some((problem) => problem.severity !== "warning") || !text.trim()} onClick=${apply}>${applied.busy ? "Applying …" : "Apply"}</button>
-      <label class="check"><input type="checkbox" checked=${fill} onChange=${(event) => setFill(event.target.checked)} />fill in what existing rows lack</label>
+      ${CHOICES.map(([name, label]) => html`<label class="check"><input type="checkbox" checked=${choices[name]} onChange=${(event) => setChoices({ ...choices, [name]: event.target.checked })} />${label}</label>`)}
       <span class="quiet">Other keys for existing rows are a <a href="#/migrations">migration</a>.</span></div>`}
     <${Failure} error=${applied.error} />${applied.done && html`<${Applied} report=${applied.done} />`}
   </div>`;

@@ -1,7 +1,7 @@
 // Tables, models, routes, queues and work under way on one page, and what is wrong in words.
 import { administer, describeTable, may, modelDescriptions, queues, tableNames } from "../api.js";
 import { Chart } from "../chart.js";
-import { perSecond, rates } from "../rates.js";
+import { byOperation, perSecond, rates } from "../rates.js";
 import { link } from "../router.js";
 import { bytes, count, duration, micros, when } from "../values.js";
 import { Chip, Empty, Failure, Loading, html, useAsked } from "../ui.js";
@@ -9,6 +9,10 @@ import { Chip, Empty, Failure, Loading, html, useAsked } from "../ui.js";
 const EVERY_MS = 5000;
 const TABLES_MAX = 200;
 const QUEUES_MAX = 100;
+/** Reindexes whose dead letters and gaps are looked at: the latest. */
+const REINDEXES_MAX = 10;
+/** The share of the space for undelivered changes above which it is nearly full. */
+const NEARLY_FULL = 0.8;
 
 const unlessMissing = (asked, otherwise) => asked.catch((error) => {
   if (["not-found", "HTTP 404", "forbidden"].includes(error.code)) return otherwise;
@@ -41,14 +45,22 @@ async function administration() {
   return { models, routes, gone, migrations, reindexes, history };
 }
 
-/** What needs a person, in words, worst first. */
-export function alarms({ models, routes, gone, migrations, history }, queueList) {
+/** How the latest reindexes are doing. */
+async function latestReindexes() {
+  if (!may.administer) return [];
+  const { reindexes } = await unlessMissing(administer("list-reindexes", { limit: 100 }), { reindexes: [] });
+  const latest = reindexes.sort((one, two) => two.started_at - one.started_at).slice(0, REINDEXES_MAX);
+  return Promise.all(latest.map((one) => administer("read-reindex", { name: one.name })));
+}
+
+/** What an operator must know, in words, errors first. */
+export function alarms({ models, routes, gone, migrations, history }, queueList, reindexes) {
   const found = [];
   const add = (kind, text, href) => found.push({ kind, text, href });
   const { systemErrors, throttled } = rates(history);
   if (systemErrors) add("bad", `${count(systemErrors)} requests failed in the last hour through a fault of the server. Its log says why.`, link(["metrics"]));
   for (const model of models.filter((model) => !model.loads)) add("bad", `Model ${model.name} does not load. Nothing is enforced, and writes are refused, until it is corrected.`, link(["models", model.name]));
-  for (const model of models.filter((model) => model.loads && !model.filled_in)) add("warn", `Model ${model.name} is in force, and rows from before have not been filled in.`, link(["models", model.name]));
+  for (const model of models.filter((model) => model.loads && !model.filled_in)) add("warn", `Existing rows lack what model ${model.name} derives: apply it again with “fill in what existing rows lack”.`, link(["models", model.name]));
   for (const route of routes) {
     const at = link(["routes", route.route]);
     if (route.dead) add("bad", `Route ${route.route} has ${count(route.dead)} dead letters.`, at);
@@ -57,6 +69,15 @@ export function alarms({ models, routes, gone, migrations, history }, queueList)
     if (route.state === "on-hold") add("warn", `Route ${route.route} waits for its target: ${(route.on_hold?.reason ?? "").replace(/\.$/, "")}.`, at);
     if (route.lag_ms > 60_000) add("warn", `Route ${route.route} is ${duration(route.lag_ms)} behind.`, at);
     if (route.gaps?.length) add("bad", `Route ${route.route} may have missed records: the stream trimmed them.`, at);
+  }
+  const held = heldShare(routes);
+  if (held > NEARLY_FULL) add("bad", `Changes that routes have not delivered take ${Math.round(100 * held)} % of their space. When it is full, the oldest become dead letters.`, link(["routes"]));
+  for (const one of reindexes) {
+    const at = link(["reindexes", one.name]);
+    if (one.error) add("bad", `The reindex ${one.name} cannot continue: ${one.error}`, at);
+    if (one.dead_letters) add("bad", `The reindex ${one.name} has ${count(one.dead_letters)} dead letters.`, at);
+    if (one.state === "done" && one.gaps > one.dead_letters) add("bad", `${count(one.gaps)} rows are missing at the destination of the reindex ${one.name}.`, at);
+    if (one.held_up) add("warn", `The reindex ${one.name} is held up: ${one.held_up}`, at);
   }
   for (const one of gone) add("warn", `${count(one.dead)} dead letters belong to the route ${one.route}, which was removed.`, link(["routes", one.route]));
   for (const migration of migrations) {
@@ -68,11 +89,20 @@ export function alarms({ models, routes, gone, migrations, history }, queueList)
   const dead = new Map(queueList.filter((queue) => queue.RedrivePolicy).map((queue) => [JSON.parse(queue.RedrivePolicy).deadLetterTargetArn, queue.name]));
   for (const queue of queueList) {
     const waiting = Number(queue.ApproximateNumberOfMessages);
-    if (waiting && dead.has(queue.QueueArn)) add("bad", `Queue ${queue.name} holds ${count(waiting)} messages that ${dead.get(queue.QueueArn)} gave up.`, link(["queues", queue.name]));
+    if (waiting && dead.has(queue.QueueArn)) add("bad", `Queue ${queue.name} holds ${count(waiting)} dead letters of the queue ${dead.get(queue.QueueArn)}.`, link(["queues", queue.name]));
   }
-  if (throttled) add("warn", `${count(throttled)} requests were throttled in the last hour.`, link(["metrics"]));
+  if (throttled) add("warn", `${count(throttled)} requests were throttled in the last hour: ${throttledOperations(history)}.`, link(["metrics"]));
   return found.sort((one, two) => (one.kind < two.kind ? -1 : one.kind > two.kind ? 1 : 0));
 }
+
+/** How much of the space for changes that routes have not delivered is used, by all tables together. */
+function heldShare(routes) {
+  const byTable = new Map(routes.map((route) => [route.table, route.held_bytes ?? 0]));
+  const most = Math.max(0, ...routes.map((route) => route.held_bytes_max ?? 0));
+  return most ? [...byTable.values()].reduce((sum, bytes) => sum + bytes, 0) / most : 0;
+}
+
+const throttledOperations = (history) => byOperation(history).filter((one) => one.throttled).map((one) => `${one.name} ${count(one.throttled)}`).join(", ");
 
 export function routeChip(state) {
   return html`<${Chip} kind=${{ running: "good", "held-back": "bad", "no-stream": "warn", "on-hold": "warn", "catching-up": "warn" }[state] ?? ""}>${state}<//>`;
@@ -98,7 +128,7 @@ function TableList({ asked, models }) {
 }
 
 function Work({ migrations, reindexes }) {
-  if (!migrations.length && !reindexes.length) return html`<p class="quiet">No migration and no reindex under way.</p>`;
+  if (!migrations.length && !reindexes.length) return html`<p class="quiet">No migration and no reindex is running.</p>`;
   return html`<ul class="letters">
     ${migrations.map((one) => html`<li><a href="#/migrations">${one.model}</a> migrates: <${Chip}>${one.paused ? "paused" : one.state}<//> <span class="quiet">${count(one.rows_moved)} moved, ${count(one.rows_remaining)} left</span>
       <div class="progress" role="progressbar" aria-label=${`Migration of ${one.model}`} aria-valuenow=${Math.round(one.done * 100)} aria-valuemin="0" aria-valuemax="100"><i style=${{ width: `${one.done * 100}%` }}></i></div></li>`)}
@@ -111,32 +141,33 @@ export function Overview() {
   const models = useAsked(modelDescriptions, [], EVERY_MS * 6);
   const queueList = useAsked(allQueues, [], EVERY_MS);
   const all = useAsked(administration, [], EVERY_MS);
+  const reindexes = useAsked(latestReindexes, [], EVERY_MS * 3);
   const state = all.value;
-  const found = state ? alarms(state, queueList.value ?? []) : [];
+  const found = state ? alarms(state, queueList.value ?? [], reindexes.value ?? []) : [];
   const lines = state && rates(state.history);
   return html`<div class="stack">
     <div class="bar"><h1>Overview</h1></div>
-    <${Failure} error=${all.error ?? queueList.error ?? models.error} />
+    <${Failure} error=${all.error ?? queueList.error ?? models.error ?? reindexes.error} />
     ${state && html`<section class="card" aria-label="Alarms"><header><h2>Alarms</h2></header>
-      ${found.length ? found.map((alarm) => html`<div class="alarm"><${Chip} kind=${alarm.kind}>${alarm.kind === "bad" ? "act" : "look"}<//><a href=${alarm.href}>${alarm.text}</a></div>`) : html`<p><${Chip} kind="good">quiet<//> Nothing needs you.</p>`}</section>`}
+      ${found.length ? found.map((alarm) => html`<div class="alarm"><${Chip} kind=${alarm.kind}>${alarm.kind === "bad" ? "error" : "warning"}<//><a href=${alarm.href}>${alarm.text}</a></div>`) : html`<p><${Chip} kind="good">ok<//> No errors and no warnings.</p>`}</section>`}
     ${lines && html`<div class="grid2">
       <section class="card"><${Chart} title="Requests" times=${lines.times} format=${perSecond} series=${[{ name: "all", values: lines.requests }, { name: "refused", values: lines.refused }]} /></section>
       <section class="card"><${Chart} title="Latency of the slowest operation" times=${lines.times} format=${micros} series=${[{ name: "median, at most", values: lines.p50 }, { name: "99 %, at most", values: lines.p99 }]} /></section>
     </div>`}
     <section class="card"><header><h2>Tables</h2>${listed.value && html`<span class="quiet">${count(listed.value.names.length)}</span>`}</header><${TableList} asked=${listed} models=${models.value ?? []} /></section>
     <div class="grid2">
-      ${state && html`<section class="card"><header><h2>Models in force</h2><a href="#/models">Models</a></header>
+      ${state && html`<section class="card"><header><h2>Applied models</h2><a href="#/models">Models</a></header>
         ${state.models.length ? html`<ul class="letters">${state.models.map((model) => html`<li><a href=${link(["models", model.name])}>${model.name}</a> version ${model.version} <span class="quiet">${count(model.entities)} entities, applied ${when(Date.parse(model.applied))}</span></li>`)}</ul>`
-          : html`<p class="quiet">None. <a href="#/models">Apply a model file</a>, or begin with one inferred by <code>trestle model infer</code>.</p>`}</section>
+          : html`<p class="quiet">None. <a href="#/models">Apply a model file</a>, or start from one that is inferred by <code>trestle model infer</code>.</p>`}</section>
       <section class="card"><header><h2>Routes</h2><a href="#/routes">Routes</a></header>
         ${state.routes.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Routes"><table><thead><tr><th scope="col">Route</th><th scope="col">State</th><th scope="col" class="number">Behind</th><th scope="col" class="number">Dead</th></tr></thead>
           <tbody>${state.routes.map((route) => html`<tr><th scope="row"><a href=${link(["routes", route.route])}>${route.route}</a></th><td>${routeChip(route.state)}</td><td class="number">${route.lag_at_least ? "≥ " : ""}${count(route.lag_records)} · ${duration(route.lag_ms)}</td><td class="number">${count(route.dead)}</td></tr>`)}</tbody></table></div>`
           : html`<p class="quiet">None. A route takes changes to a queue, a webhook or a command: <a href="#/routes">Routes</a>.</p>`}</section>`}
       <section class="card"><header><h2>Queues</h2><a href="#/queues">Queues</a></header>
-        ${queueList.value?.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Queues"><table><thead><tr><th scope="col">Queue</th><th scope="col" class="number">Waiting</th><th scope="col" class="number">Taken</th><th scope="col" class="number">Delayed</th></tr></thead>
+        ${queueList.value?.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Queues"><table><thead><tr><th scope="col">Queue</th><th scope="col" class="number">Waiting</th><th scope="col" class="number">In flight</th><th scope="col" class="number">Delayed</th></tr></thead>
           <tbody>${queueList.value.map((queue) => html`<tr><th scope="row"><a href=${link(["queues", queue.name])}>${queue.name}</a></th><td class="number">${count(Number(queue.ApproximateNumberOfMessages))}</td><td class="number">${count(Number(queue.ApproximateNumberOfMessagesNotVisible))}</td><td class="number">${count(Number(queue.ApproximateNumberOfMessagesDelayed))}</td></tr>`)}</tbody></table></div>`
           : html`<p class="quiet">${queueList.loading ? "Loading …" : "None."}</p>`}</section>
-      ${state && html`<section class="card"><header><h2>Under way</h2></header><${Work} ...${state} migrations=${state.migrations.filter((one) => !["done", "rolled-back"].includes(one.state))} /></section>`}
+      ${state && html`<section class="card"><header><h2>Work in progress</h2></header><${Work} ...${state} migrations=${state.migrations.filter((one) => !["done", "rolled-back"].includes(one.state))} /></section>`}
     </div>
     ${!may.administer && html`<p class="quiet">Routes, migrations, reindexes and metrics need the role administration.</p>`}
   </div>`;

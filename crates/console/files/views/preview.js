@@ -35,12 +35,12 @@ export function Preview({ write, changes }) {
   const isUnknown = error && ["not-found", "no-answer", "HTTP 404"].includes(error.code);
   const [own, ...following] = preview?.rows ?? [];
   return html`<section class="card" aria-label="Preview"><h3>What will be written</h3>
-    ${isUnknown && html`<${Changed} changes=${changes} /><p class="quiet">What follows from it is not known here: ${error.message}</p>`}
+    ${isUnknown && html`<${Changed} changes=${changes} /><p class="quiet">Derived rows are not known here: ${error.message}</p>`}
     ${error && !isUnknown && html`<${Failure} error=${error} />`}
     ${!preview && !error && html`<p class="quiet" role="status">Asking the server …</p>`}
-    ${preview && !own && html`<p>Nothing: every row is so already.</p>`}
+    ${preview && !own && html`<p>Nothing: the write changes no row.</p>`}
     ${own && html`<${Changed} changes=${differences(own.before, own.after)} />
-      ${following.length > 0 ? html`<h3>What follows from it, in the same commit</h3>${following.map((row) => html`<${Following} row=${row} models=${models.value ?? []} />`)}` : html`<p class="quiet">No other row follows from it.</p>`}
+      ${following.length > 0 ? html`<h3>Derived rows, in the same commit</h3>${following.map((row) => html`<${Following} row=${row} models=${models.value ?? []} />`)}` : html`<p class="quiet">No other row changes.</p>`}
       ${preview.total > preview.rows.length && html`<p>${count(preview.total - preview.rows.length)} more rows.</p>`}`}</section>`;
 }
 

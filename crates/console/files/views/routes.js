@@ -35,16 +35,16 @@ function OneRoute({ name, route, routes, reload, address }) {
   const action = useAction();
   return html`<div class="stack"><div class="bar"><h1>Route ${name}</h1>${route && routeChip(route.state)}<span class="grow"></span><a href="#/routes">All routes</a>
       ${may.change && route && html`${route.backfill?.state === "running" ? html`<button type="button" onClick=${() => action.run(async () => { await administer("cancel-backfill", { route: name }); await reload(); })}>Cancel the backfill</button>` : html`<button type="button" onClick=${() => setOpen("backfill")}>Backfill</button>`}`}</div>
-    ${route ? html`<div class="figures-row"><div class="figure"><b>${count(route.lag_records)}</b><span>records behind, ${duration(route.lag_ms)}</span></div><div class="figure"><b>${count(route.delivered)}</b><span>delivered</span></div><div class="figure"><b>${count(route.waiting)}</b><span>waiting</span></div><div class="figure"><b>${count(route.parked)}</b><span>parked for another try</span></div><div class="figure"><b>${count(route.dead)}</b><span>dead letters</span></div></div>
+    ${route ? html`<div class="figures-row"><div class="figure"><b>${count(route.lag_records)}</b><span>records behind, ${duration(route.lag_ms)}</span></div><div class="figure"><b>${count(route.delivered)}</b><span>delivered</span></div><div class="figure"><b>${count(route.waiting)}</b><span>waiting</span></div><div class="figure"><b>${count(route.parked)}</b><span>waiting for a retry</span></div><div class="figure"><b>${count(route.dead)}</b><span>dead letters</span></div></div>
       ${route.on_hold && html`<p class="wrong">On hold since ${when(route.on_hold.since_ms)}: ${route.on_hold.reason}. The next probe is at ${when(route.on_hold.next_probe_ms)}.</p>`}
-      ${route.last_error && html`<p class=${route.last_error.past ? "quiet" : "wrong"}>Last error, ${when(route.last_error.at_ms)}${route.last_error.past ? ", since overcome" : ""}: ${route.last_error.message}</p>`}
+      ${route.last_error && html`<p class=${route.last_error.past ? "quiet" : "wrong"}>Last error, ${when(route.last_error.at_ms)}${route.last_error.past ? ", resolved since" : ""}: ${route.last_error.message}</p>`}
       ${route.gaps?.length > 0 && html`<p class="wrong">${count(route.gaps.length)} gaps: records that the stream trimmed before they were read.</p>`}
       ${route.backfill && html`<p>Backfill: ${route.backfill.state}, ${count(route.backfill.rows)} of about ${count(route.backfill.total)} rows.</p>`}
       <${Lag} name=${name} />`
       : html`<p>This route was removed; its dead letters are kept.</p>`}
     <${Failure} error=${action.error} />
     <${Letters} name=${name} routes=${routes} address=${address} reload=${reload} dead=${route?.dead} />
-    ${open === "backfill" && html`<${Confirm} title=${`Backfill ${name}`} action="Begin" onClose=${() => setOpen()} onDone=${async () => { await administer("backfill-route", { route: name }); await reload(); }}><p>Every row that the route takes is delivered to its target, in order with the changes.</p><//>`}</div>`;
+    ${open === "backfill" && html`<${Confirm} title=${`Backfill ${name}`} action="Start" onClose=${() => setOpen()} onDone=${async () => { await administer("backfill-route", { route: name }); await reload(); }}><p>Every row that the route takes is delivered to its target, in order with the changes.</p><//>`}</div>`;
 }
 
 /** How far behind the route was in the last hour, also before the console was opened. */
@@ -77,12 +77,12 @@ function Letters({ name, routes, address, reload, dead }) {
   return html`<section class="card"><header><h2>Dead letters</h2>${letters.length > 0 && may.change && html`<span><button type="button" disabled=${action.busy} onClick=${() => act("replay-dead-letters", { route: name })}>Replay all</button> <button type="button" onClick=${() => setOpen("move")}>Move all</button> <button type="button" class="danger" onClick=${() => setOpen("drop")}>Drop all</button></span>`}</header>
     <${Failure} error=${asked.error ?? action.error} />
     ${action.done?.delivered !== undefined && html`<p class="done" role="status">${count(action.done.delivered)} delivered, ${count(action.done.failed)} failed again, ${count(action.done.left)} left.</p>`}
-    ${!asked.value ? html`<${Loading} what="dead letters" />` : letters.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Dead letters"><table><thead><tr><th scope="col">Change</th><th scope="col">Given up</th><th scope="col" class="number">Attempts</th><th scope="col">Error</th><th scope="col"><span class="sr">Actions</span></th></tr></thead>
+    ${!asked.value ? html`<${Loading} what="dead letters" />` : letters.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Dead letters"><table><thead><tr><th scope="col">Change</th><th scope="col">Last attempt</th><th scope="col" class="number">Attempts</th><th scope="col">Error</th><th scope="col"><span class="sr">Actions</span></th></tr></thead>
       <tbody>${letters.map((letter) => html`<tr><th scope="row"><a href=${link(["routes", name], { letter: letter.id })}>${letter.change.entity ?? letter.change.table} ${letter.change.event}</a></th><td>${letter.last}</td><td class="number">${count(letter.attempts)}</td><td class="wrong">${letter.error}</td><td>${may.change && html`<button type="button" class="small" disabled=${action.busy} onClick=${() => act("replay-dead-letters", { id: letter.id })}>Replay</button> <button type="button" class="small" disabled=${action.busy} onClick=${() => act("drop-dead-letters", { id: letter.id })}>Drop</button>`}</td></tr>`)}</tbody></table></div>
       <div class="bar"><button type="button" disabled=${starts.length < 2} onClick=${() => setStarts(starts.slice(0, -1))}>Previous page</button><button type="button" disabled=${!asked.value.next} onClick=${() => setStarts([...starts, asked.value.next])}>Next page</button></div>`
-      : html`<p class="quiet">None: every change was delivered, or is being tried.</p>`}
+      : html`<p class="quiet">None: every change was delivered or is still tried.</p>`}
     ${chosen && html`<${Letter} id=${chosen} onClose=${() => go(["routes", name])} />`}
-    ${open === "drop" && html`<${Confirm} title="Drop all dead letters" action="Drop" danger onClose=${() => setOpen()} onDone=${() => act("drop-dead-letters", { route: name })}><p>The dead letters of ${name} are forgotten for good.</p><//>`}
+    ${open === "drop" && html`<${Confirm} title="Drop all dead letters" action="Drop" danger onClose=${() => setOpen()} onDone=${() => act("drop-dead-letters", { route: name })}><p>The dead letters of ${name} are deleted. This cannot be undone.</p><//>`}
     ${open === "move" && html`<${Move} name=${name} routes=${routes} onClose=${() => setOpen()} onDone=${(to) => act("move-dead-letters", { route: name }, { to })} />`}</section>`;
 }
 
