@@ -1,4 +1,4 @@
-// What the browser remembers for a user: columns, bookmarks, what was asked before, the theme. Never rows, never secrets.
+// What the browser remembers for a user: columns, bookmarks, earlier queries, the theme. Never rows, never secrets.
 
 const PREFIX = "trestle-console:";
 const LAST_MAX = 50;

@@ -28,7 +28,7 @@ const VIEWS = [
 ];
 
 const SHORTCUTS = [
-  ["Ctrl K", "Command palette: any view, table, bookmark or earlier question"],
+  ["Ctrl K", "Command palette: any view, table, bookmark or earlier query"],
   ["?", "This list"],
   ["/", "The first field of the view"],
   ["b", "Bookmark this view, or remove the bookmark"],
@@ -91,7 +91,7 @@ function Palette({ onClose }) {
     ...VIEWS.map((view) => ({ label: view.label, kind: "view", href: link([view.id]) })),
     ...tables.map((name) => ({ label: `Items of ${name}`, kind: "table", href: link(["items", name]) })),
     ...bookmarks().map((mark) => ({ label: mark.title, kind: "bookmark", href: mark.href })),
-    ...lastAsked().map((mark) => ({ label: mark.title, kind: "asked before", href: mark.href })),
+    ...lastAsked().map((mark) => ({ label: mark.title, kind: "earlier query", href: mark.href })),
   ];
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const found = all.filter((one) => words.every((word) => one.label.toLowerCase().includes(word))).slice(0, 40);

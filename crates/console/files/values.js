@@ -110,6 +110,8 @@ export const bytes = (count) => {
   return `${at && count < 10 ? count.toFixed(1) : Math.round(count)} ${units[at]}`;
 };
 export const count = (number) => (number ?? 0).toLocaleString("en-US");
+/** A number of things: `1 dead letter`, `2 dead letters`. */
+export const counted = (number, thing) => `${count(number)} ${thing}${number === 1 ? "" : "s"}`;
 export const micros = (us) => (us >= 1_000_000 ? `${us / 1_000_000} s` : us >= 1000 ? `${us / 1000} ms` : `${us} µs`);
 export const when = (ms) => (ms ? new Date(ms).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" }) : "");
 export const duration = (ms) => {

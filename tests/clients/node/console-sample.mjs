@@ -1,6 +1,9 @@
 // Sample data of all applications for the console: the models of all five, the schema's example of manhunt row by row, and rows of
 // every other entity made from what its model says.
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { folder, serve } from "./console.mjs";
 
 const dataHeaders = (name) => ({ "content-type": "application/x-amz-json-1.0", "x-amz-target": name });
 
@@ -103,3 +106,72 @@ export async function queues(server) {
   await call(server, "AmazonSQS.SendMessage", { QueueUrl: dead, MessageBody: JSON.stringify({ job: 0 }) });
   return { QueueUrl, dead };
 }
+
+export const MODELS = process.env.MODELS ?? join(dirname(process.env.TRESTLE ?? ""), "../../models");
+export const NAMES = ["klayers", "littlehorse", "manhunt", "reindexer", "warehouse"];
+
+/** A server with the models of all applications, and rows of each. */
+export async function sampled(t, ...flags) {
+  const server = await serve(t, ...NAMES.flatMap((name) => ["--model", join(MODELS, `${name}.toml`)]), ...flags);
+  await manhunt(server);
+  return server;
+}
+
+/** A server with a key of each role. */
+export async function withKeys(t, ...flags) {
+  const file = join(folder(t), "trestle.toml");
+  const key = (id, role) => `[[auth.keys]]\naccess_key = "${id}"\nsecret_key = "secret of ${id}"\nrole = "${role}"\n`;
+  writeFileSync(file, key("READER", "read-only") + key("WRITER", "data") + key("ADMIN", "administration"));
+  return serve(t, "--config", file, "--model", join(MODELS, "manhunt.toml"), ...flags);
+}
+
+/** A row of `manhunt`, and its address. */
+export const CONTACT = { PK: { S: "c0de-1" }, SK: { S: "contact" } };
+export const itemLink = (key) => `#/items/manhunt?item=${encodeURIComponent(JSON.stringify(key))}`;
+
+/** A table with a stream, of one key. */
+export const streamed = (server, TableName) => call(server, "DynamoDB_20120810.CreateTable", {
+  TableName, BillingMode: "PAY_PER_REQUEST", AttributeDefinitions: [{ AttributeName: "pk", AttributeType: "S" }], KeySchema: [{ AttributeName: "pk", KeyType: "HASH" }],
+  StreamSpecification: { StreamEnabled: true, StreamViewType: "NEW_AND_OLD_IMAGES" },
+});
+
+/** Heads, counters and inverses in one table. */
+export const EFFECTS = `model = "effects"
+
+[table.rows]
+key = ["pk", "sk"]
+entity_attribute = "kind"
+
+[entity.doc]
+table = "rows"
+key = { pk = "doc#{name}", sk = "v#{version:04}" }
+attributes = { name = "string", version = "integer", shop = { type = "string", optional = true } }
+
+[entity.doc.head]
+key.sk = "head"
+newest_by = "version"
+
+[entity.doc.counter.docs]
+entity = "shop"
+attribute = "docs"
+
+[entity.shop]
+table = "rows"
+key = { pk = "shop", sk = "{shop}" }
+attributes = { shop = "string", docs = { type = "integer", default = 0 } }
+
+[entity.person]
+table = "rows"
+key = { pk = "person", sk = "{person}" }
+attributes = { person = "string", clubs = { type = "string-set", optional = true } }
+
+[entity.person.inverse.members]
+entity = "club"
+of = "clubs"
+set = "members"
+
+[entity.club]
+table = "rows"
+key = { pk = "club", sk = "{club}" }
+attributes = { club = "string", members = { type = "string-set", optional = true } }
+`;

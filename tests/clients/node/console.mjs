@@ -1,9 +1,10 @@
 // Servers, browsers and proxies for the tests of the console.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, request } from "node:http";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before } from "node:test";
 import { chromium } from "playwright-core";
@@ -110,4 +111,44 @@ export async function proxy(t, url, prefix, refuses = () => false) {
   await new Promise((done) => server.listen(0, "127.0.0.1", done));
   t.after(() => { server.close(); server.closeAllConnections(); });
   return `http://127.0.0.1:${server.address().port}${prefix}`;
+}
+
+export const at = (server, hash) => `${server.url}/console/${hash}`;
+
+/** A folder that goes when the test is over. */
+export function folder(t) {
+  const path = mkdtempSync(join(tmpdir(), "trestle-console-"));
+  t.after(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** Ends a server, and waits until it is gone. */
+export async function ended(server) {
+  server.child.removeAllListeners("exit");
+  const gone = new Promise((done) => server.child.on("exit", done));
+  server.child.kill();
+  await gone;
+}
+
+/** Waits for a condition that no page shows. */
+export async function until(what, isSo) {
+  for (let i = 0; i < 600; i += 1) {
+    if (await isSo()) return;
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  assert.fail(`it never was so: ${what}`);
+}
+
+/** An HTTP target of routes: `works(path)` says whether it takes a delivery. */
+export async function hooked(t, works) {
+  const hook = createServer((asked, answer) => answer.writeHead(works(asked.url) ? 200 : 400).end("no such thing"));
+  await new Promise((done) => hook.listen(0, "127.0.0.1", done));
+  t.after(() => { hook.close(); hook.closeAllConnections(); });
+  return (route) => `[route.${route}]\nentity = "contact"\nmaximum_retry_attempts = 0\ntarget = { webhook = "http://127.0.0.1:${hook.address().port}/${route}" }\n`;
+}
+
+export async function logIn(page, id, secret = `secret of ${id}`) {
+  await page.getByLabel("Access key").fill(id);
+  await page.getByLabel("Secret key").fill(secret);
+  await page.getByRole("button", { name: "Log in" }).click();
 }

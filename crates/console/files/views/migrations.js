@@ -39,7 +39,7 @@ export function Migration({ migration: one, reload }) {
     <p>${count(one.rows_moved)} rows moved, ${count(one.rows_remaining)} left.${one.rows_per_second ? ` ${count(Math.round(one.rows_per_second))} in a second` : ""}${one.seconds_left ? `, ${duration(one.seconds_left * 1000)} to go` : ""} <span class="quiet">${count(one.double_reads)} double reads</span></p>
     ${one.next && html`<p class="quiet">${one.next}</p>`}
     ${one.error && html`<p class="wrong">${one.error}</p>`}
-    ${one.stuck?.rows > 0 && html`<div><h3>${count(one.stuck.rows)} rows cannot move</h3><ul class="findings">${one.stuck.shown.map((row) => html`<li>${row.table} <code>${Object.values(row.key).map((value) => (typeof value === "object" ? shown(value) : String(value))).join(" / ")}</code>: ${row.reason}</li>`)}</ul></div>`}
+    ${one.stuck?.rows > 0 && html`<div><h3>Rows that cannot move: ${count(one.stuck.rows)}</h3><ul class="findings">${one.stuck.shown.map((row) => html`<li>${row.table} <code>${Object.values(row.key).map((value) => (typeof value === "object" ? shown(value) : String(value))).join(" / ")}</code>: ${row.reason}</li>`)}</ul></div>`}
     <${Failure} error=${action.error} />
     ${may.change && !isOver && html`<div class="bar">
       ${one.state === "planned" && html`<button type="button" class="primary" disabled=${action.busy} onClick=${() => setOpen("start")}>Start</button>`}

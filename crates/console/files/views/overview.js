@@ -3,7 +3,7 @@ import { administer, describeTable, may, modelDescriptions, queues, tableNames }
 import { Chart } from "../chart.js";
 import { byOperation, perSecond, rates } from "../rates.js";
 import { link } from "../router.js";
-import { bytes, count, duration, micros, when } from "../values.js";
+import { bytes, count, counted, duration, micros, when } from "../values.js";
 import { Chip, Empty, Failure, Loading, html, useAsked } from "../ui.js";
 
 const EVERY_MS = 5000;
@@ -58,12 +58,12 @@ export function alarms({ models, routes, gone, migrations, history }, queueList,
   const found = [];
   const add = (kind, text, href) => found.push({ kind, text, href });
   const { systemErrors, throttled } = rates(history);
-  if (systemErrors) add("bad", `${count(systemErrors)} requests failed in the last hour through a fault of the server. Its log says why.`, link(["metrics"]));
+  if (systemErrors) add("bad", `${counted(systemErrors, "request")} failed in the last hour because of a server error. The log of the server says why.`, link(["metrics"]));
   for (const model of models.filter((model) => !model.loads)) add("bad", `Model ${model.name} does not load. Nothing is enforced, and writes are refused, until it is corrected.`, link(["models", model.name]));
   for (const model of models.filter((model) => model.loads && !model.filled_in)) add("warn", `Existing rows lack what model ${model.name} derives: apply it again with “fill in what existing rows lack”.`, link(["models", model.name]));
   for (const route of routes) {
     const at = link(["routes", route.route]);
-    if (route.dead) add("bad", `Route ${route.route} has ${count(route.dead)} dead letters.`, at);
+    if (route.dead) add("bad", `Route ${route.route} has ${counted(route.dead, "dead letter")}.`, at);
     if (route.state === "held-back") add("bad", `Route ${route.route} is held back: ${route.last_error?.message ?? "it may not use what it names"}.`, at);
     if (route.state === "no-stream") add("warn", `Route ${route.route}: table ${route.table} has no stream.`, at);
     if (route.state === "on-hold") add("warn", `Route ${route.route} waits for its target: ${(route.on_hold?.reason ?? "").replace(/\.$/, "")}.`, at);
@@ -75,23 +75,23 @@ export function alarms({ models, routes, gone, migrations, history }, queueList,
   for (const one of reindexes) {
     const at = link(["reindexes", one.name]);
     if (one.error) add("bad", `The reindex ${one.name} cannot continue: ${one.error}`, at);
-    if (one.dead_letters) add("bad", `The reindex ${one.name} has ${count(one.dead_letters)} dead letters.`, at);
-    if (one.state === "done" && one.gaps > one.dead_letters) add("bad", `${count(one.gaps)} rows are missing at the destination of the reindex ${one.name}.`, at);
+    if (one.dead_letters) add("bad", `The reindex ${one.name} has ${counted(one.dead_letters, "dead letter")}.`, at);
+    if (one.state === "done" && one.gaps > one.dead_letters) add("bad", `Rows missing at the destination of the reindex ${one.name}: ${count(one.gaps)}.`, at);
     if (one.held_up) add("warn", `The reindex ${one.name} is held up: ${one.held_up}`, at);
   }
-  for (const one of gone) add("warn", `${count(one.dead)} dead letters belong to the route ${one.route}, which was removed.`, link(["routes", one.route]));
+  for (const one of gone) add("warn", `The route ${one.route} was removed and has ${counted(one.dead, "dead letter")}.`, link(["routes", one.route]));
   for (const migration of migrations) {
     const at = link(["migrations"]);
     if (migration.error) add("bad", `The migration of ${migration.model}: ${migration.error}`, at);
-    if (migration.stuck?.rows) add("bad", `${count(migration.stuck.rows)} rows of ${migration.model} cannot move.`, at);
+    if (migration.stuck?.rows) add("bad", `Rows of ${migration.model} that cannot move: ${count(migration.stuck.rows)}.`, at);
     if (migration.state === "verified") add("warn", `The migration of ${migration.model} is verified and waits to be finished.`, at);
   }
   const dead = new Map(queueList.filter((queue) => queue.RedrivePolicy).map((queue) => [JSON.parse(queue.RedrivePolicy).deadLetterTargetArn, queue.name]));
   for (const queue of queueList) {
     const waiting = Number(queue.ApproximateNumberOfMessages);
-    if (waiting && dead.has(queue.QueueArn)) add("bad", `Queue ${queue.name} holds ${count(waiting)} dead letters of the queue ${dead.get(queue.QueueArn)}.`, link(["queues", queue.name]));
+    if (waiting && dead.has(queue.QueueArn)) add("bad", `Queue ${queue.name} holds ${counted(waiting, "dead letter")} of the queue ${dead.get(queue.QueueArn)}.`, link(["queues", queue.name]));
   }
-  if (throttled) add("warn", `${count(throttled)} requests were throttled in the last hour: ${throttledOperations(history)}.`, link(["metrics"]));
+  if (throttled) add("warn", `Requests throttled in the last hour: ${throttledOperations(history)}.`, link(["metrics"]));
   return found.sort((one, two) => (one.kind < two.kind ? -1 : one.kind > two.kind ? 1 : 0));
 }
 
