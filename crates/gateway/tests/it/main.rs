@@ -13,6 +13,7 @@ mod histories;
 mod leases;
 mod migrations;
 mod moments;
+mod moves_without_transactions;
 mod past_writes;
 mod probing;
 mod real_endpoint;

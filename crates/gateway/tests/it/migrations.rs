@@ -1,13 +1,13 @@
 //! Rows move to other keys at an endpoint, through gateways: they answer as a database that has had the new keys from the beginning.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use trestle_api::{
     BatchGetItem, Database, DatabaseExt, DeleteItem, ErrorKind, Get, GetItem, KeysAndAttributes, PutItem,
-    Query, Request, Response, ResponseFuture, ReturnValue, Scan, TransactGetItem, TransactGetItems,
-    TransactWriteItem, TransactWriteItems, UpdateItem, Wait,
+    Query, Request, Response, ReturnValue, Scan, TransactGetItem, TransactGetItems, TransactWriteItem,
+    TransactWriteItems, UpdateItem, Wait,
 };
 use trestle_binding::{BindError, MigrationState, MigrationStatus, Rate, Step};
 use trestle_embedded::{ApplyOptions, Background, Embedded, Nobody, Options, StartOptions, Watcher};
@@ -18,11 +18,10 @@ use trestle_item::{AttributeValue, Item, Map, Number};
 use trestle_store::MemoryStore;
 
 use crate::support::{assert_exact, endpoint, gateway_with, in_turn, rows};
-use crate::without_transactions;
 
-const BY_DEPOT: &str = include_str!("../../../torture/tests/it/migrations/by_depot.toml");
-const BY_CUSTOMER: &str = include_str!("../../../torture/tests/it/migrations/by_customer.toml");
-const TABLE: &str = "depots";
+pub(crate) const BY_DEPOT: &str = include_str!("../../../torture/tests/it/migrations/by_depot.toml");
+pub(crate) const BY_CUSTOMER: &str = include_str!("../../../torture/tests/it/migrations/by_customer.toml");
+pub(crate) const TABLE: &str = "depots";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A database that has one layout from the beginning.
@@ -44,7 +43,7 @@ fn twin(model: &str) -> Embedded {
 }
 
 /// Two gateways before an endpoint, under the layout by depot.
-fn two_gateways(remote: &Arc<dyn Database>) -> Vec<Gateway> {
+pub(crate) fn two_gateways(remote: &Arc<dyn Database>) -> Vec<Gateway> {
     two_gateways_with(BY_DEPOT, remote)
 }
 
@@ -53,11 +52,11 @@ fn two_gateways_with(model: &str, remote: &Arc<dyn Database>) -> Vec<Gateway> {
     vec![first, Gateway::open(Arc::clone(remote)).unwrap()]
 }
 
-fn number(number: u64) -> AttributeValue {
+pub(crate) fn number(number: u64) -> AttributeValue {
     AttributeValue::N(Number::from(number))
 }
 
-fn row(kind: &str, texts: &[(&str, &str)], numbers: &[(&str, u64)]) -> Item {
+pub(crate) fn row(kind: &str, texts: &[(&str, &str)], numbers: &[(&str, u64)]) -> Item {
     let mut row = Item::from([("kind", kind)]);
     for (name, text) in texts {
         row.insert(*name, *text);
@@ -118,7 +117,7 @@ fn random_row(random: &mut fastrand::Rng) -> (Item, Item) {
     }
 }
 
-fn together(identity: &Item, rest: &Item) -> Item {
+pub(crate) fn together(identity: &Item, rest: &Item) -> Item {
     identity
         .iter()
         .chain(rest.iter())
@@ -126,7 +125,7 @@ fn together(identity: &Item, rest: &Item) -> Item {
         .collect()
 }
 
-fn values(values: &[(&str, &str)]) -> Option<Map> {
+pub(crate) fn values(values: &[(&str, &str)]) -> Option<Map> {
     let values = values
         .iter()
         .map(|(name, value)| ((*name).to_owned(), AttributeValue::S((*value).to_owned())));
@@ -375,7 +374,7 @@ impl Abilities {
 }
 
 /// A request that endpoints without transactions know, too.
-fn without_transaction(random: &mut fastrand::Rng) -> Request {
+pub(crate) fn without_transaction(random: &mut fastrand::Rng) -> Request {
     loop {
         let request = random_request(random);
         if !matches!(
@@ -444,7 +443,7 @@ fn assert_same(found: &[Item], expected: &[Item]) {
     );
 }
 
-fn start(gateway: &Gateway, model: &str, options: StartOptions) {
+pub(crate) fn start(gateway: &Gateway, model: &str, options: StartOptions) {
     let plan = gateway
         .models()
         .start_migration(model, options, &mut Nobody)
@@ -452,7 +451,7 @@ fn start(gateway: &Gateway, model: &str, options: StartOptions) {
     assert!(!plan.is_refused(), "{plan}");
 }
 
-fn until(gateway: &Gateway, is_so: impl Fn(&MigrationStatus) -> bool) -> MigrationStatus {
+pub(crate) fn until(gateway: &Gateway, is_so: impl Fn(&MigrationStatus) -> bool) -> MigrationStatus {
     let began = Instant::now();
     loop {
         let status = gateway.models().migration_status(Some("depots")).unwrap();
@@ -465,7 +464,7 @@ fn until(gateway: &Gateway, is_so: impl Fn(&MigrationStatus) -> bool) -> Migrati
 }
 
 /// How many rows of the endpoint lie where the layout by depot puts them and the one by customer does not.
-fn lying_by_depot(remote: &dyn Database) -> usize {
+pub(crate) fn lying_by_depot(remote: &dyn Database) -> usize {
     let is_former = |row: &&Item| {
         let pk = row.get("pk").and_then(AttributeValue::as_s).unwrap();
         ["depot#", "release#", "member#", "email#"]
@@ -480,17 +479,6 @@ fn while_rows_move_gateways_answer_as_a_database_that_has_had_the_keys_from_the_
     for seed in 0..3 {
         let remote: Arc<dyn Database> = endpoint(Arc::new(SystemClock::new()));
         migrate_beside_twin(seed, remote, &Abilities::ALL);
-    }
-}
-
-#[test]
-fn without_transactions_gateways_answer_the_same_while_rows_move() {
-    for seed in 0..2 {
-        migrate_beside_twin(
-            seed,
-            without_transactions::remote(),
-            &Abilities::WITHOUT_TRANSACTIONS,
-        );
     }
 }
 
@@ -554,12 +542,7 @@ fn a_migration_is_rolled_back_while_rows_move() {
     roll_back_beside_twin(endpoint(Arc::new(SystemClock::new())), random_request);
 }
 
-#[test]
-fn a_migration_is_rolled_back_without_transactions() {
-    roll_back_beside_twin(without_transactions::remote(), without_transaction);
-}
-
-fn roll_back_beside_twin(remote: Arc<dyn Database>, make: MakeRequest) {
+pub(crate) fn roll_back_beside_twin(remote: Arc<dyn Database>, make: MakeRequest) {
     let mut random = fastrand::Rng::with_seed(7);
     let gateways = two_gateways(&remote);
     let twin = twin(BY_DEPOT);
@@ -595,234 +578,6 @@ fn roll_back_beside_twin(remote: Arc<dyn Database>, make: MakeRequest) {
     until(&gateways[1], |status| status.state == MigrationState::RolledBack);
     assert_same(&rows(&*remote, TABLE), &rows(&twin, TABLE));
     assert_exact(&gateways[1], "in the end");
-}
-
-/// What a client knows of a row that it alone writes: what was acknowledged last, and what was not answered.
-#[derive(Default)]
-struct KnownParcel {
-    acknowledged: Option<u64>,
-    unanswered: Vec<Option<u64>>,
-}
-
-/// Writes the parcels of a depot through a gateway until it is killed.
-fn write_until_killed(gateway: &Gateway, depot: &str, known: &mut [KnownParcel], random: &mut fastrand::Rng) {
-    loop {
-        let number = random.usize(..known.len());
-        let n = (random.u8(..4) > 0).then(|| random.u64(..1_000_000));
-        let parcel = &mut known[number];
-        let identity = row(
-            "parcel",
-            &[("depot", depot), ("customer", "a")],
-            &[("number", number as u64)],
-        );
-        let request = match n {
-            Some(n) => Request::PutItem(PutItem {
-                table_name: TABLE.to_owned(),
-                item: together(&identity, &row("parcel", &[("state", "open")], &[("n", n)])),
-                ..PutItem::default()
-            }),
-            None => Request::DeleteItem(DeleteItem {
-                table_name: TABLE.to_owned(),
-                key: identity,
-                ..DeleteItem::default()
-            }),
-        };
-        match gateway.execute(request).wait() {
-            Ok(_) => {
-                parcel.acknowledged = n;
-                parcel.unanswered.clear();
-            }
-            Err(error) if error.kind() == ErrorKind::InternalServerError => {
-                parcel.unanswered.push(n);
-                return;
-            }
-            // It meets the intent of a gateway that was killed.
-            Err(error) => assert_eq!(error.kind(), ErrorKind::TransactionConflict, "{error}"),
-        }
-    }
-}
-
-#[test]
-fn without_transactions_a_killed_gateway_leaves_no_row_in_two_places() {
-    let remote = without_transactions::remote();
-    let gateways = two_gateways(&remote);
-    let depots: Vec<String> = (0..6).map(|number| format!("depot-{number}")).collect();
-    let mut known: Vec<Vec<KnownParcel>> = depots
-        .iter()
-        .map(|_| (0..12).map(|_| KnownParcel::default()).collect())
-        .collect();
-    for (depot, known) in depots.iter().zip(&mut known) {
-        for (number, parcel) in known.iter_mut().enumerate() {
-            let texts = [("depot", depot.as_str()), ("customer", "a"), ("state", "open")];
-            let item = row("parcel", &texts, &[("number", number as u64), ("n", 1)]);
-            let put = PutItem {
-                table_name: TABLE.to_owned(),
-                item,
-                ..PutItem::default()
-            };
-            gateways[0].put_item(put).wait().unwrap();
-            parcel.acknowledged = Some(1);
-        }
-    }
-    // The gateways that are killed are there before rows move, and may be killed while they sweep.
-    let dying: Vec<_> = (0..depots.len() as i64)
-        .map(|number| without_transactions::dying_gateway(&remote, 60 + 35 * number))
-        .collect();
-    let slow = StartOptions {
-        rate: "30".parse().unwrap(),
-        ..StartOptions::default()
-    };
-    start(&gateways[0], BY_CUSTOMER, slow);
-    std::thread::scope(|scope| {
-        for (seed, ((gateway, depot), known)) in dying.iter().zip(&depots).zip(&mut known).enumerate() {
-            scope.spawn(move || {
-                let mut random = fastrand::Rng::with_seed(seed as u64);
-                gateway.dies_from_now_on();
-                write_until_killed(&gateway.gateway, depot, known, &mut random);
-            });
-        }
-    });
-    drop(dying);
-    in_turn(|| gateways[1].models().resume_migration(None, Some(Rate::UNLIMITED)));
-    until(&gateways[1], |status| status.state == MigrationState::Verified);
-    gateways[1].models().finish_migration(None).unwrap();
-    until(&gateways[0], |status| status.state == MigrationState::Done);
-    assert_eq!(lying_by_depot(&*remote), 0);
-    let found = rows(&*remote, TABLE);
-    for (depot, known) in depots.iter().zip(&known) {
-        for (number, parcel) in known.iter().enumerate() {
-            let is_it = |row: &&Item| {
-                row.get("depot").and_then(AttributeValue::as_s) == Some(depot)
-                    && row.get("number") == Some(&self::number(number as u64))
-            };
-            let copies: Vec<&Item> = found.iter().filter(is_it).collect();
-            let n = copies.first().and_then(|row| row.get("n")).cloned();
-            let may_be = [parcel.acknowledged]
-                .into_iter()
-                .chain(parcel.unanswered.iter().copied());
-            let mut may_be = may_be.map(|n| n.map(self::number));
-            assert!(
-                copies.len() <= 1 && may_be.any(|expected| expected == n),
-                "{depot}/{number}: {copies:?}"
-            );
-        }
-    }
-    assert_exact(&gateways[0], "in the end");
-}
-
-/// Looks at the endpoint before and after each write of a row.
-struct Watched {
-    database: Arc<dyn Database>,
-    look: OnceLock<Box<dyn Fn() + Send + Sync>>,
-}
-
-impl Database for Watched {
-    fn execute(&self, request: Request) -> ResponseFuture<'_> {
-        let table = match &request {
-            Request::PutItem(put) => &put.table_name,
-            Request::UpdateItem(update) => &update.table_name,
-            Request::DeleteItem(delete) => &delete.table_name,
-            _ => return self.database.execute(request),
-        };
-        let look = self.look.get().filter(|_| table == TABLE);
-        Box::pin(async move {
-            look.iter().for_each(|look| look());
-            let answer = self.database.execute(request).await;
-            look.iter().for_each(|look| look());
-            answer
-        })
-    }
-}
-
-#[test]
-fn without_transactions_a_reader_finds_a_row_once_at_every_step_of_its_move() {
-    let remote = without_transactions::remote();
-    let watched = Arc::new(Watched {
-        database: Arc::clone(&remote),
-        look: OnceLock::new(),
-    });
-    let writer = gateway_with(BY_DEPOT, watched.clone(), Arc::new(SystemClock::new()));
-    let reader = Gateway::open(remote).unwrap();
-    let identity = row("parcel", &[("depot", "d1"), ("customer", "a")], &[("number", 1)]);
-    let rest = row("parcel", &[("state", "open")], &[("n", 1)]);
-    let put = PutItem {
-        table_name: TABLE.to_owned(),
-        item: together(&identity, &rest),
-        ..PutItem::default()
-    };
-    writer.put_item(put).wait().unwrap();
-    let paused = StartOptions {
-        paused: true,
-        ..StartOptions::default()
-    };
-    start(&reader, BY_CUSTOMER, paused);
-    let found = Arc::new(Mutex::new(Vec::new()));
-    let looks = Arc::clone(&found);
-    let get = GetItem {
-        table_name: TABLE.to_owned(),
-        key: identity.clone(),
-        ..GetItem::default()
-    };
-    let query = Query {
-        table_name: TABLE.to_owned(),
-        key_condition_expression: Some("pk = :pk".to_owned()),
-        expression_attribute_values: values(&[(":pk", "p/d1/a")]),
-        ..Query::default()
-    };
-    let look = move || {
-        let one = reader.get_item(get.clone()).wait().unwrap().item;
-        let list = reader.query(query.clone()).wait().unwrap().items;
-        let list = list.map(|rows| rows.to_vec()).unwrap_or_default();
-        looks.lock().unwrap().push((one, list));
-    };
-    assert!(watched.look.set(Box::new(look)).is_ok());
-    let update = UpdateItem {
-        table_name: TABLE.to_owned(),
-        key: identity,
-        update_expression: Some("ADD n :one".to_owned()),
-        expression_attribute_values: Some(Map::from_iter([(":one".to_owned(), number(1))])),
-        ..UpdateItem::default()
-    };
-    writer.update_item(update).wait().unwrap();
-    let found = found.lock().unwrap();
-    let seen: Vec<_> = found
-        .iter()
-        .map(|(one, list)| {
-            let [row] = list.as_slice() else {
-                panic!("{list:?}");
-            };
-            assert_eq!(one.as_ref(), Some(row));
-            row.get("n").cloned()
-        })
-        .collect();
-    let (first, last) = (Some(number(1)), Some(number(2)));
-    // Before the put under the new key, and from then on.
-    assert_eq!(seen, [first, last.clone(), last.clone(), last]);
-}
-
-#[test]
-fn a_row_that_does_not_fit_into_an_intent_is_named_and_stays() {
-    let remote = without_transactions::remote();
-    let gateway = gateway_with(BY_DEPOT, Arc::clone(&remote), Arc::new(SystemClock::new()));
-    let mut item = row(
-        "parcel",
-        &[("depot", "d1"), ("customer", "a"), ("state", "open")],
-        &[("number", 1), ("n", 1)],
-    );
-    item.insert("label", "x".repeat(250_000).as_str());
-    let put = PutItem {
-        table_name: TABLE.to_owned(),
-        item,
-        ..PutItem::default()
-    };
-    gateway.put_item(put).wait().unwrap();
-    start(&gateway, BY_CUSTOMER, StartOptions::default());
-    let status = until(&gateway, |status| status.stuck.rows > 0);
-    assert!(
-        status.to_string().contains("endpoint without transactions"),
-        "{status}"
-    );
-    assert_eq!(lying_by_depot(&*remote), 1);
 }
 
 #[test]
