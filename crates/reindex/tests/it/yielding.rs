@@ -109,11 +109,7 @@ async fn steps_are_small_while_others_write_and_grow_again_afterwards() {
     let steps = Steps::new(&world, 6..=10, [0, 0]);
     let traffic = Arc::new(Counted(Arc::clone(&steps.writes)));
     worked(&world, &steps, Some(traffic), 1).await;
-    let [before, beside, after] = [
-        &[16, 32, 64, 128, 128, 128][..],
-        &[16; 5],
-        &[32, 64, 128, 50],
-    ];
+    let [before, beside, after] = [&[16, 32, 64, 128, 128, 128][..], &[16; 5], &[32, 64, 128, 50]];
     assert_eq!(*steps.sizes.lock(), [before, beside, after].concat());
     assert_eq!(world.at_version(7), 850);
 }
