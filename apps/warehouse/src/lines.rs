@@ -3,7 +3,7 @@
 //! A version that is published begins a line. What depends on it is published once more, as a prerelease of what it
 //! depended on before, if its range includes the new version. A promotion of a version promotes the dependents in its line.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::model::{NewReleaseLineDep, PlacesWhere, ReleaseLine, ReleaseLineDep, 
 use crate::publish::manifest;
 use crate::{Manifest, Result, Service};
 
-/// A graph shows no more packages than that.
+/// A graph shows no more packages than that. The page knows it too.
 const GRAPH_PACKAGES_MAX: usize = 500;
 
 /// A release line, and which version of each dependent is released with it.
@@ -42,11 +42,12 @@ impl Service {
         Ok(Line { line, dependents })
     }
 
-    /// What a package depends on and what depends on it, directly or not: for each package what it depends on.
+    /// What a package depends on and what depends on it, directly or not: for each package what it depends on. If there are too many,
+    /// the nearest are shown.
     pub async fn graph(&self, name: &str) -> Result<BTreeMap<String, BTreeSet<String>>> {
         let mut graph = BTreeMap::new();
-        let mut to_do = vec![self.package(name).await?.name];
-        while let Some(name) = to_do.pop() {
+        let mut to_do = VecDeque::from([self.package(name).await?.name]);
+        while let Some(name) = to_do.pop_front() {
             if graph.contains_key(&name) || graph.len() == GRAPH_PACKAGES_MAX {
                 continue;
             }

@@ -128,7 +128,7 @@ pub struct StartReindex {
     /// Do not rest while live traffic is slowed down.
     #[serde(default)]
     pub no_yield: bool,
-    /// The most rows on a page; 900 unless given.
+    /// The most rows on a page; 1,000 unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_rows: Option<u32>,
     /// Workers; 4 unless given.

@@ -92,13 +92,12 @@ impl Reindexer {
     }
 
     async fn add(&self, job: &Reindex, items: Vec<WorkItem>) -> Result<(), ReindexError> {
-        for item in items {
-            let is_again = true;
-            self.state
-                .add_work(&job.name, &WorkItem { is_again, ..item })
-                .await?;
-        }
-        Ok(())
+        let again = |item| WorkItem {
+            is_again: true,
+            ..item
+        };
+        let items: Vec<WorkItem> = items.into_iter().map(again).collect();
+        Ok(self.state.add_work(&job.name, &items).await?)
     }
 
     /// Lets workers go on after work was added. The row of the reindex changes in any case, so that a worker that has seen no

@@ -60,8 +60,8 @@ pub struct StartedReindex {
 }
 
 impl StartReindex {
-    /// The most rows on a page, unless told otherwise: as many as a segment has at least.
-    pub const PAGE_ROWS: u32 = 900;
+    /// The most rows on a page, unless told otherwise: a segment, which has about 900, is one page.
+    pub const PAGE_ROWS: u32 = 1_000;
     /// Workers in each process, unless told otherwise.
     pub const WORKERS: u32 = 4;
     /// Attempts, unless told otherwise.
@@ -291,9 +291,7 @@ impl Reindexer {
     /// Stores work items, and lets the work begin. Any number of processes can do so at the same time: the items follow from the
     /// reindex alone.
     async fn prepare(&self, job: &Reindex, planned: &Planned) -> Result<Reindex, ReindexError> {
-        for item in &planned.items {
-            self.state.add_work(&job.name, item).await?;
-        }
+        self.state.add_work(&job.name, &planned.items).await?;
         self.begin_version(job)?;
         let begin = |job: &mut Reindex| {
             let is_preparing = job.state == ReindexState::Preparing;

@@ -3,8 +3,10 @@
 //! *Invariant*: a work item is checked in only by the worker that has its lease. A page's position and counts are one write
 //! with that condition, so that a worker that was taken over changes nothing any more.
 
+use std::future::ready;
 use std::sync::Arc;
 
+use futures_util::{StreamExt, TryStreamExt, stream};
 use serde::{Deserialize, Serialize};
 use trestle_api::{Error, Query, Scan};
 use trestle_env::Timestamp;
@@ -114,6 +116,8 @@ impl LiveLeases {
 
 /// Items that are looked at together.
 const LOOKED_AT: u32 = 200;
+/// Items that are stored at the same time.
+const STORED_AT_ONCE: usize = 32;
 
 /// Where the work items of a reindex lie.
 pub(crate) fn work_of(job: &str) -> String {
@@ -197,9 +201,15 @@ fn id_in(row: &Item) -> Result<String, Error> {
 }
 
 impl StateTable {
-    /// Stores a work item unless there is one with its id, which may be further already.
-    pub(crate) async fn add_work(&self, job: &str, item: &WorkItem) -> Result<bool, Error> {
-        self.insert(item.row(job)?).await
+    /// Stores work items, but for those whose ids are there, which may be further already. Many are stored at the same time, so that
+    /// they share commits.
+    pub(crate) async fn add_work(&self, job: &str, items: &[WorkItem]) -> Result<(), Error> {
+        let rows: Vec<Item> = items.iter().map(|item| item.row(job)).collect::<Result<_, _>>()?;
+        stream::iter(rows)
+            .map(|row| self.insert(row))
+            .buffer_unordered(STORED_AT_ONCE)
+            .try_for_each(|_| ready(Ok(())))
+            .await
     }
 
     /// Removes the work items of a reindex that never began.

@@ -119,6 +119,14 @@ impl FjallStore {
         tracing::info!(dir = %inner.directory().display(), last_commit, blocks, "opened the data directory");
         Ok(FjallStore { inner, background })
     }
+
+    /// Writes what is in memory to tables, and merges the tables of each space into one run.
+    ///
+    /// A store does this by itself when it is idle, where it is worth it. Measurements call it, so that the number of blocks that a read
+    /// needs does not depend on how far the engine has merged.
+    pub fn merge(&self) -> Result<()> {
+        self.inner.merge_all()
+    }
 }
 
 impl Store for FjallStore {

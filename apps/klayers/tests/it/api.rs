@@ -142,14 +142,38 @@ async fn point_10_the_first_version_is_about_python_38_and_knows_single_packages
         csv.body,
         format!("Package,Package Version,arn\r\nidna,1.0,{arn}\r\n")
     );
-    let one: Value =
-        serde_json::from_str(&get(&api, "/api/v1/layers/latest/eu-west-1/idna").await.body).unwrap();
     assert_eq!(
-        (&one["package"], &one["region"], &one["arn"]),
-        (&"idna".into(), &REGION.into(), &arn.into())
+        csv.disposition.as_deref(),
+        Some("attachment; filename=\"klayers-eu-west-1-p3.8.csv\"")
     );
-    let builds: Value = serde_json::from_str(&get(&api, "/api/v1/builds/latest").await.body).unwrap();
-    assert_eq!(builds.as_array().map(Vec::len), Some(1));
+    let html = get(&api, "/api/v1/layers/latest/eu-west-1/html").await;
+    let rows = format!(
+        "<tr><th>Package</th><th>Package Version</th><th>arn</th></tr>\n<tr><td>idna</td><td>1.0</td><td>{arn}</td></tr>\n"
+    );
+    let page = include_str!("../../table.html").replace("{title}", "Layers for p3.8 in eu-west-1");
+    assert_eq!(
+        (html.kind.as_str(), html.body),
+        ("text/html; charset=utf-8", page.replace("{rows}", &rows))
+    );
+    let one = get(&api, "/api/v1/layers/latest/eu-west-1/idna").await;
+    assert_eq!(
+        one.body,
+        format!(
+            r#"{{"package":"idna","packageVersion":"1.0","region":"eu-west-1","arn":"{arn}","dependencies":["idna==3.10","idna==1.0"]}}"#
+        )
+    );
+    let versions = get(&api, "/api/v1/layers/eu-west-1/idna").await;
+    assert_eq!(
+        versions.body,
+        format!(
+            r#"[{{"packageVersion":"1.0","arn":"{arn}","deployStatus":"latest","dependencies":["idna==3.10","idna==1.0"]}}]"#
+        )
+    );
+    let builds = get(&api, "/api/v1/builds/latest").await;
+    assert_eq!(
+        builds.body,
+        r#"[{"package":"idna","packageVersion":"1.0","dependencies":["idna==3.10","idna==1.0"],"createdDateTime":"2027-01-15T08:00:00"}]"#
+    );
 }
 
 #[tokio::test]

@@ -4,8 +4,11 @@ use std::path::PathBuf;
 
 use klayers::model::*;
 use klayers::{Deployed, Error, Files, Force, PackageIndex as _};
+use trestle::api::Scan;
+use trestle::{DatabaseExt as _, Item};
 
 use crate::import::{Imported, import};
+use crate::patterns::TABLE;
 use crate::support::{PYTHON, World};
 
 const ROWS: &str = include_str!("../Klayers.json");
@@ -92,6 +95,32 @@ async fn point_01_the_six_access_patterns_on_the_originals_26_rows_in_both_layou
         [named("example", 2), named("idna", 1), named("requests", 2)]
     );
     assert_eq!(builds(P39).await, [named("requests", 1)]);
+
+    // Heads of both layouts have what the original's have, and the version of Python.
+    let table = world.stored.scan(Scan {
+        table_name: TABLE.into(),
+        ..Scan::default()
+    });
+    let table = table.await.unwrap().items.unwrap().to_vec();
+    let heads_of = |prefix: &str, names: &str| {
+        let is_head = |row: &&Item| {
+            row.get("pk").unwrap().as_s().unwrap().starts_with(prefix) && {
+                let sk = row.get("sk").unwrap().as_s().unwrap();
+                sk == "lyrVrsn0#" || sk.starts_with("pckg#")
+            }
+        };
+        for head in table.iter().filter(is_head) {
+            let lacking: Vec<&str> = names
+                .split(' ')
+                .filter(|name| !head.contains_key(*name))
+                .collect();
+            assert!(lacking.is_empty(), "{head:?} lacks {lacking:?}");
+        }
+        table.iter().filter(is_head).count()
+    };
+    let of_layers = "arn lyrVrsn pckg pckgVrsn rgn rqrmntsHsh rqrmntsTxt pyVrsn";
+    let of_builds = "bltVrsn pckg pckgVrsn rqrmntsHsh rqrmntsTxt pyVrsn";
+    assert_eq!(heads_of("lyr#", of_layers) + heads_of("bldVrsn0#", of_builds), 8);
 
     let same = db.with_requirements("....").gather().await.unwrap();
     let counts = (

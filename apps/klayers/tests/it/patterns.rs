@@ -251,6 +251,38 @@ async fn point_05_indexes_hold_deployed_layers_only_and_show_what_they_project()
 }
 
 #[tokio::test]
+async fn point_05_the_index_of_requirements_holds_whatever_has_some_and_shows_them_alone() {
+    let (_place, stored) = imported::<KlayersModel>(is_new_layout);
+    let table = stored.scan(Scan {
+        table_name: TABLE.into(),
+        ..Scan::default()
+    });
+    let shown = ["pk", "sk", "rqrmntsHsh", "rqrmntsTxt"];
+    let cut = |row: &Item| -> BTreeSet<(String, String)> {
+        let shown = row.iter().filter(|(name, _)| shown.contains(&name.as_str()));
+        shown
+            .map(|(name, value)| (name.clone(), format!("{value:?}")))
+            .collect()
+    };
+    let table = table.await.unwrap().items.unwrap().to_vec();
+    let has_some = |row: &&Item| row.contains_key("rqrmntsHsh");
+    let expected: BTreeSet<_> = table.iter().filter(has_some).map(cut).collect();
+    assert!(expected.len() < table.len(), "lists have no requirements");
+    let of = |prefix: &str| {
+        let begins = |row: &&Item| row.get("pk").unwrap().as_s().unwrap().starts_with(prefix);
+        table.iter().filter(has_some).filter(begins).count()
+    };
+    // Layers with the tombstone, builds, and the heads of both.
+    assert_eq!((of("lyr#"), of("bld#"), of("bldVrsn0#")), (8, 3, 2));
+    let rows = scan(&stored, "requirements_hash").await;
+    assert_eq!(rows.len(), expected.len());
+    for row in rows {
+        assert!(expected.contains(&cut(&row)), "{row:?}");
+        assert_eq!(row.len(), shown.len(), "{row:?}");
+    }
+}
+
+#[tokio::test]
 async fn point_06_a_region_has_latest_and_deprecated_layers_and_the_latest_alone_when_asked() {
     let world = World::new();
     world

@@ -324,6 +324,11 @@ async fn point_12_a_search_without_a_contact_ends_in_the_dead_letters_and_holds_
     let letters = world.dead().await;
     assert!(letters[0].body.contains("\"dead\""), "{}", letters[0].body);
     assert_eq!(
+        (letters.len(), letters[0].receives),
+        (1, 5 + 1),
+        "five times as a step, and once here"
+    );
+    assert_eq!(
         letters[0].dead_letter_reason.as_deref(),
         Some("there is no such contact")
     );

@@ -1,5 +1,6 @@
 //! The nine queries and the sample rows; who may see what; pages.
 
+use std::cell::Cell;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 
@@ -304,16 +305,31 @@ async fn point_10_pages_of_all_searches_have_no_repeats_and_no_gaps_while_status
     ] {
         put_search(db, id, ZAVIER, started, status).await;
     }
+    let set = async |id: &str, status: SearchStatus| {
+        let search = db.update_search(SearchKey::new(id));
+        search.set_status(status).await.unwrap();
+    };
+    let ids = ["b1", "b2", "b3", "b4"];
+    let statuses = [
+        SearchStatus::Successful,
+        SearchStatus::Active,
+        SearchStatus::Canceled,
+        SearchStatus::Failed,
+    ];
+    let turn = Cell::new(0);
     let seen = pages(&world, None, async || {
-        for id in ["b1", "b2", "b3", "b4"] {
-            db.update_search(SearchKey::new(id))
-                .set_status(SearchStatus::Successful)
-                .await
-                .unwrap();
+        // Each time another status for each: some end while others begin again.
+        let turn = turn.replace(turn.get() + 1);
+        for (at, id) in ids.into_iter().enumerate() {
+            set(id, statuses[(turn + at) % statuses.len()]).await;
         }
     })
     .await;
+    assert_eq!(turn.get(), 3, "statuses changed after each of three pages");
     assert_eq!(seen, ["a271244", "b1", "b3", "b2", "b4"]);
+    for id in ids {
+        set(id, SearchStatus::Successful).await;
+    }
     let by_status = pages(&world, Some("successful"), async || {}).await;
     assert_eq!(by_status, ["b1", "b3", "b2", "b4"]);
 }

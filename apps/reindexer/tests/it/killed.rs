@@ -2,13 +2,16 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt as _};
 use reindexer::Source;
 use serde_json::{Value, json};
 
 use crate::demo::id;
+
+/// How long a test waits for anything.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The program, ended with the test.
 struct Program {
@@ -55,6 +58,21 @@ impl Program {
         serde_json::from_str(&answer.text().await.unwrap()).unwrap_or_default()
     }
 
+    /// How many rows of a run are sent.
+    async fn sent(&self, run: &str) -> u64 {
+        let run = self.call("GET", run, &Value::Null).await;
+        run["sending"]["counts"]["done"].as_u64().unwrap_or(0)
+    }
+
+    /// Waits until something is true.
+    async fn until(&self, what: &str, is_true: impl AsyncFn() -> bool) {
+        let begun = Instant::now();
+        while !is_true().await {
+            assert!(begun.elapsed() < PATIENCE, "waited for {what} in vain");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
     /// Kills it as it stands.
     fn kill(&mut self) {
         self.child.kill().unwrap();
@@ -74,7 +92,9 @@ impl Drop for Program {
 async fn point_11_a_reindex_goes_on_after_kills_and_no_row_is_missed() {
     let folder = tempfile::tempdir().unwrap();
     let rows = 1_900; // Sixteen segments.
-    let mut program = Program::serve(folder.path());
+    // Slow enough that each kill comes before the end.
+    let slowly = ["--read-units", "10"];
+    let mut program = Program::serve_with(folder.path(), &slowly);
     let load = async |number: usize| {
         let path = format!("/sources/miro/{}", id(Source::Miro, number));
         program
@@ -92,20 +112,15 @@ async fn point_11_a_reindex_goes_on_after_kills_and_no_row_is_missed() {
     let asked = json!({ "source": "miro", "destination": "catalogue" });
     let started = program.call("POST", "/reindexes", &asked).await;
     let run = format!("/reindexes/{}", started["runs"][0].as_str().unwrap());
-    let mut killed_early = 0;
-    for _ in 0..4 {
-        let is_done = program.call("GET", &run, &Value::Null).await["sending"]["state"] == "done";
-        let gaps = program
-            .call("GET", "/pipelines/new/gaps", &Value::Null)
-            .await
-            .as_array()
-            .unwrap()
-            .len();
-        killed_early += usize::from(!is_done || gaps > 0);
+    for kill in 1..=4 {
+        let wanted = kill * rows as u64 / 6;
+        let is_far = async || program.sent(&run).await >= wanted;
+        program.until("rows to be sent", is_far).await;
+        let sent = program.sent(&run).await;
+        assert!(sent < rows as u64, "kill {kill} came too late");
         program.kill();
-        program = Program::serve(folder.path());
+        program = Program::serve_with(folder.path(), &slowly);
     }
-    assert!(killed_early > 0, "the reindex was over before the first kill");
     loop {
         let status = program.call("GET", "/pipelines/new/status", &Value::Null).await;
         let queues = status["queues"].as_object().unwrap();
@@ -133,6 +148,60 @@ async fn point_11_a_reindex_goes_on_after_kills_and_no_row_is_missed() {
     program.call("POST", "/pipelines/new/serve", &Value::Null).await;
     let found = program.call("GET", "/search?query=plate", &Value::Null).await;
     assert_eq!(found["total"], json!(rows), "no work is in the index twice");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn point_4_a_kill_among_the_rows_of_a_shard_leaves_only_those_that_were_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let slowly = ["--write-units", "5"];
+    let mut program = Program::serve_with(folder.path(), &slowly);
+    let rows = 40;
+    for number in 0..rows {
+        let path = format!("/sources/miro/{}", id(Source::Miro, number));
+        let plate = json!({ "image_title": "Plate" });
+        program.call("PUT", &path, &plate).await;
+    }
+    program
+        .call("PUT", "/pipelines/one", &json!({ "transformer": 2 }))
+        .await;
+    let asked =
+        json!({ "source": "miro", "destination": "catalogue", "design": "shards", "desiredVersion": 7 });
+    let started = program.call("POST", "/reindexes", &asked).await;
+    let run = format!("/reindexes/{}", started["runs"][0].as_str().unwrap());
+    let written = async |program: &Program| {
+        let run = program.call("GET", &run, &Value::Null).await;
+        run["atVersion"][1].as_u64().unwrap()
+    };
+    program
+        .until("rows to be written", async || written(&program).await >= 10)
+        .await;
+    let before = written(&program).await;
+    assert!(before < rows as u64, "the kill came too late");
+    program.kill();
+    program = Program::serve_with(folder.path(), &slowly);
+    assert!(written(&program).await >= before, "what was written stays");
+    let is_complete = async || written(&program).await == rows as u64;
+    program.until("the rest to be written", is_complete).await;
+    let is_at_rest = async || {
+        let status = program.call("GET", "/pipelines/one/status", &Value::Null).await;
+        let total = |counts: &Value| {
+            counts
+                .as_object()
+                .unwrap()
+                .values()
+                .filter_map(Value::as_u64)
+                .sum::<u64>()
+        };
+        let queues = status["queues"].as_object().unwrap();
+        let dead: u64 = queues
+            .iter()
+            .filter(|queue| queue.0.ends_with("-dead"))
+            .map(|queue| total(queue.1))
+            .sum();
+        assert_eq!(dead, 0, "{status:#}");
+        queues.values().all(|counts| total(counts) == 0)
+    };
+    program.until("the queues to be empty", is_at_rest).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -213,4 +282,39 @@ async fn the_script_starts_a_reindex_on_a_server_and_asks_how_far_it_is() {
     assert_eq!(script(&["status", "one", "--gaps"]), (true, "[]\n".to_owned()));
     let (done, said) = script(&["status", "one", "--resend"]);
     assert!(done && said.contains("\"sent\": 0"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn point_10_the_script_names_the_gaps_of_a_pipeline_and_sends_them_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::serve(folder.path());
+    let ids: Vec<String> = (0..12).map(|number| id(Source::Miro, number)).collect();
+    for id in &ids {
+        let plate = json!({ "image_title": "Plate" });
+        program.call("PUT", &format!("/sources/miro/{id}"), &plate).await;
+    }
+    program
+        .call("PUT", "/pipelines/late", &json!({ "transformer": 2 }))
+        .await;
+    let status = |flag: &str| -> Value {
+        let done = Command::new(env!("CARGO_BIN_EXE_reindexer"))
+            .args(["status", "late", flag, "--url", &program.url])
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        serde_json::from_slice(&done.stdout).unwrap()
+    };
+    let gaps = || -> Vec<String> {
+        let gaps = status("--gaps");
+        let id = |gap: &Value| gap["id"].as_str().unwrap().to_owned();
+        gaps.as_array().unwrap().iter().map(id).collect()
+    };
+    let mut found = gaps();
+    found.sort();
+    assert_eq!(found, ids);
+    assert_eq!(status("--resend")["sent"], json!(12));
+    program
+        .until("the gaps to be closed", async || gaps().is_empty())
+        .await;
+    assert_eq!(status("--resend")["sent"], json!(0));
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use axum::extract::State;
@@ -10,6 +11,7 @@ use axum::routing::post;
 use axum::{Json, Router};
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 use warehouse::model::{NewStatusEvent, StatusEvent, StatusEventEventType};
 use warehouse::{Bundler, Env, File, Files, JOBS, Job, Source, Spec};
 
@@ -50,6 +52,8 @@ struct Moody {
     failures: AtomicUsize,
     bundles: AtomicUsize,
     in_locale: Option<&'static str>,
+    /// Closed, bundles wait at it.
+    gate: Option<Semaphore>,
 }
 
 #[async_trait]
@@ -60,6 +64,9 @@ impl Bundler for Moody {
 
     async fn bundle(&self, source: Source<'_>) -> Result<Vec<File>, String> {
         self.bundles.fetch_add(1, Ordering::SeqCst);
+        if let Some(gate) = &self.gate {
+            drop(gate.acquire().await.unwrap());
+        }
         let is_meant = self.in_locale.is_none_or(|locale| locale == source.locale);
         let fewer = |left: usize| left.checked_sub(1);
         if is_meant
@@ -77,7 +84,12 @@ impl Bundler for Moody {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn point_2_three_locales_are_three_jobs_and_one_completion() {
     let receiver = Receiver::new().await;
+    let gated = Arc::new(Moody {
+        gate: Some(Semaphore::new(0)),
+        ..Moody::default()
+    });
     let wishes = Wishes {
+        bundler: gated.clone(),
         hooks: vec![receiver.url.clone(), format!("other={}", receiver.url)],
         ..Wishes::default()
     };
@@ -87,7 +99,18 @@ async fn point_2_three_locales_are_three_jobs_and_one_completion() {
         "repository",
         json!({ "type": "git", "url": "https://example.org/p.git" }),
     );
-    world.publish_and_build(&package).await;
+    world.publish(&package).await;
+    // While no bundle ends, the jobs of the locales are the only ones that stay.
+    world
+        .until("three jobs and nothing else", async || {
+            let counts = world.service().queues.counts(JOBS).await.unwrap();
+            (counts.visible, counts.in_flight, counts.delayed) == (0, 3, 0)
+                && gated.bundles.load(Ordering::SeqCst) == 3
+        })
+        .await;
+    assert_eq!(world.read("/progress/p/dev").await["count"], 0);
+    gated.gate.as_ref().unwrap().add_permits(1);
+    world.built("p", "dev", "1.0.0").await;
     assert_eq!(
         world.read("/progress/p/dev").await,
         json!({ "progress": 100, "count": 3, "total": 3 })
@@ -118,6 +141,11 @@ async fn point_2_three_locales_are_three_jobs_and_one_completion() {
     let told = json!({ "event": "build_completed", "pkg": "p", "env": "dev", "version": "1.0.0",
         "repository": "https://example.org/p.git" });
     assert_eq!(completed, Some(&told));
+    assert_eq!(
+        gated.bundles.load(Ordering::SeqCst),
+        3,
+        "no locale is built twice"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -406,7 +434,7 @@ async fn point_15_a_build_is_there_when_each_of_its_urls_gives_its_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn point_15_a_url_is_tried_three_times() {
+async fn point_15_a_url_is_tried_three_times_with_pauses_and_nothing_names_a_file_without_one() {
     // A CDN that gives other bytes for each URL, twice; then three times.
     let (cdn, state) = cdn().await;
     let lying = World::with(Wishes {
@@ -417,7 +445,8 @@ async fn point_15_a_url_is_tried_three_times() {
     state.lock().unwrap().origin.clone_from(&lying.url);
     state.lock().unwrap().lies = 2;
     lying.publish_and_build(&Pkg::new("p", "1.0.0")).await;
-    assert_eq!(state.lock().unwrap().asked.values().max(), Some(&3));
+    let tries: Vec<usize> = asked_times(&state).values().map(Vec::len).collect();
+    assert_eq!(tries, [3, 3], "the file and its gzip");
     state.lock().unwrap().lies = 3;
     let other = Pkg::new("p", "1.1.0").file("dist/other.js", "let other = 1;");
     lying.publish(&other).await;
@@ -427,6 +456,35 @@ async fn point_15_a_url_is_tried_three_times() {
     let events = lying.read("/status-events/p/dev/1.1.0").await;
     let why = events[1]["details"].as_str().unwrap();
     assert!(why.contains("does not give the file that was stored"), "{why}");
+    // Nothing names a file that cannot be fetched.
+    let rows = lying.rows().await;
+    let names_files = |row: &&Value| row.get("fingerprint").is_some() || row.get("fingerprints").is_some();
+    let versions: Vec<&Value> = rows
+        .iter()
+        .filter(names_files)
+        .map(|row| &row["version"])
+        .collect();
+    assert!(
+        versions.len() > 2 && versions.iter().all(|version| *version == "1.0.0"),
+        "{versions:?}"
+    );
+    // The first that failed had all its tries; what was stored beside it may have been given up before.
+    let asked = asked_times(&state);
+    let failed = asked
+        .iter()
+        .filter(|(path, times)| path.contains("other.js") && times.len() == 3);
+    assert!(failed.count() >= 1, "{asked:?}");
+    for (path, times) in &asked {
+        let pauses: Vec<Duration> = times.windows(2).map(|two| two[1] - two[0]).collect();
+        let least = [Duration::from_millis(200), Duration::from_secs(1)];
+        let are_kept = pauses.iter().zip(least).all(|(pause, least)| *pause >= least);
+        assert!(are_kept && pauses.len() <= 2, "{path}: {pauses:?}");
+    }
+}
+
+/// When a CDN was asked for each path.
+fn asked_times(cdn: &SharedCdn) -> BTreeMap<String, Vec<Instant>> {
+    cdn.lock().unwrap().asked.clone()
 }
 
 /// A CDN in front of an application.
@@ -436,8 +494,8 @@ struct Cdn {
     origin: String,
     /// How often it gives other bytes for each URL.
     lies: usize,
-    /// How often it was asked for each URL.
-    asked: BTreeMap<String, usize>,
+    /// When it was asked for each URL.
+    asked: BTreeMap<String, Vec<Instant>>,
 }
 
 type SharedCdn = Arc<Mutex<Cdn>>;
@@ -448,8 +506,8 @@ async fn cdn() -> (String, SharedCdn) {
         let (is_lie, origin) = {
             let mut cdn = cdn.lock().unwrap();
             let asked = cdn.asked.entry(uri.path().to_owned()).or_default();
-            *asked += 1;
-            let asked = *asked;
+            asked.push(Instant::now());
+            let asked = asked.len();
             (asked <= cdn.lies, cdn.origin.clone())
         };
         if is_lie {

@@ -182,3 +182,44 @@ async fn point_14_of_promotions_at_once_one_wins_in_all_locales() {
     }
     println!("{refused} promotions were refused without naming a version");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn point_14_a_rollback_and_a_promotion_at_once_are_one_after_the_other_in_all_locales() {
+    let world = World::new().await;
+    let versions = ["1.0.0", "1.1.0", "1.2.0"];
+    for version in versions {
+        world
+            .publish_and_build(&Pkg::new("p", version).locales(&LOCALES))
+            .await;
+    }
+    for round in 0..20 {
+        let [now, next] = [0, 1].map(|more| versions[(round + more) % 3]);
+        assert!(world.tag("p", "dev", now).await.is_success());
+        let promotion = format!("/promote/p/dev/{next}?from={now}");
+        let (promoted, rolled_back) = tokio::join!(
+            world.call(Method::PATCH, &promotion, None),
+            world.call(Method::POST, "/rollback/p/dev", None),
+        );
+        let answers = (promoted.0.as_u16(), rolled_back.0.as_u16());
+        let in_use = versions_in_use(&world, "p", "dev").await;
+        let expected = match answers {
+            (204, 409) => json!(next),
+            // Without the promotion, or after it.
+            (409 | 204, 200) => rolled_back.1["version"].clone(),
+            _ => panic!("{promoted:?} {rolled_back:?}"),
+        };
+        assert_eq!(
+            json!(in_use),
+            json!([expected, expected, expected]),
+            "{answers:?}"
+        );
+        assert_eq!(world.tags("p").await["dev"], expected);
+    }
+    // No two moves left the same head: each begins where the one before it ended.
+    let history = world.read("/builds/p/dev/-/history").await;
+    let moves = history.as_array().unwrap();
+    assert!(moves.len() > 20);
+    for two in moves.windows(2) {
+        assert_eq!(two[0]["from"], two[1]["version"], "{history}");
+    }
+}

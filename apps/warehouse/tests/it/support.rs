@@ -14,8 +14,9 @@ use tempfile::TempDir;
 use testing::TestPlace;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use trestle::api::Scan;
 use trestle::app::{PublicFiles, Webhooks};
-use trestle::{AnyDatabase, SystemClock};
+use trestle::{AnyDatabase, DatabaseExt as _, SystemClock};
 use warehouse::{Bundler, Files, Running, Service, Setup, api};
 
 /// How long anything may take before a test gives up.
@@ -140,6 +141,18 @@ impl World {
     pub(crate) async fn publish_and_build(&self, package: &Pkg) {
         self.publish(package).await;
         self.built(&package.name, "dev", &package.version).await;
+    }
+
+    /// Every row of the database, as JSON.
+    pub(crate) async fn rows(&self) -> Vec<Value> {
+        let scan = Scan {
+            table_name: "warehouse".into(),
+            ..Scan::default()
+        };
+        let found = self.database.scan(scan).await.unwrap();
+        assert_eq!(found.last_evaluated_key, None, "one page has them all");
+        let items = found.items.unwrap();
+        items.to_vec().iter().map(trestle::plain_json).collect()
     }
 
     /// Waits until a version is built.

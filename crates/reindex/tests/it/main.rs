@@ -17,3 +17,4 @@ mod resume;
 mod scopes;
 mod support;
 mod touches;
+mod yielding;

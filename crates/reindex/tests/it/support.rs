@@ -212,7 +212,7 @@ impl World {
         })
     }
 
-    fn setup(
+    pub(crate) fn setup(
         &self,
         database: Arc<dyn Database>,
         touch: Arc<dyn Touch>,

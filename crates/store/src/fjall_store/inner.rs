@@ -183,6 +183,11 @@ impl Inner {
         Ok(())
     }
 
+    /// Makes the tables of each keyspace one run, with what is in buffers.
+    pub(super) fn merge_all(&self) -> Result<()> {
+        self.current()?.merge_all()
+    }
+
     /// Second names follow the journals.
     pub(super) fn name_journals(&self) {
         let synced = self.commits.lock().synced;

@@ -237,7 +237,7 @@ impl Keyspaces {
     }
 
     /// Every keyspace, and how large its buffers are.
-    fn all(&self) -> impl Iterator<Item = (&Keyspace, u64)> {
+    pub(super) fn all(&self) -> impl Iterator<Item = (&Keyspace, u64)> {
         let spaces = Space::ALL
             .iter()
             .map(|space| (self.of(*space), write_buffer_bytes(*space)));

@@ -122,13 +122,29 @@ impl Opened {
     /// there is still something to wait for.
     fn wait_for_room(&self) -> Result<()> {
         while self.keyspaces.is_nearly_full() {
-            let alive = self.db.persist(fjall::PersistMode::Buffer);
-            alive.map_err(|error| {
-                self.diagnosis
-                    .of_write("waiting for full buffers to be written", error)
-            })?;
-            std::thread::sleep(WAIT_FOR_ROOM);
+            self.wait_a_moment()?;
         }
+        Ok(())
+    }
+
+    /// Waits for those who empty buffers, unless they have failed.
+    fn wait_a_moment(&self) -> Result<()> {
+        let alive = self.db.persist(fjall::PersistMode::Buffer);
+        alive.map_err(|error| {
+            self.diagnosis
+                .of_write("waiting for full buffers to be written", error)
+        })?;
+        std::thread::sleep(WAIT_FOR_ROOM);
+        Ok(())
+    }
+
+    /// Writes all buffers to tables, and makes the tables of each keyspace one run.
+    pub(super) fn merge_all(&self) -> Result<()> {
+        self.keyspaces.seal_buffers();
+        while self.keyspaces.has_sealed_buffers() {
+            self.wait_a_moment()?;
+        }
+        self.merge(self.keyspaces.all().map(|(keyspace, _)| keyspace));
         Ok(())
     }
 

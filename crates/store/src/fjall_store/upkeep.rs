@@ -171,6 +171,17 @@ mod tests {
     }
 
     #[test]
+    fn a_merge_that_is_asked_for_makes_tables_and_what_is_in_memory_one_run() {
+        let dir = TempDir::new().unwrap();
+        let store = two_runs(&dir);
+        put(&store, 2_000..2_001);
+        store.merge().unwrap();
+        assert_eq!(runs(&store), 1);
+        let opened = store.inner.opened_if_well().unwrap();
+        assert_eq!(opened.keyspaces.of(Space::Items).tree.active_memtable().size(), 0);
+    }
+
+    #[test]
     fn tables_are_merged_when_the_store_comes_to_rest_and_not_again_without_a_write() {
         let dir = TempDir::new().unwrap();
         let store = two_runs(&dir);
