@@ -4,6 +4,7 @@ use crate::call::{AdminAnswer, AdminCall};
 use crate::error::{AdminError, AdminErrorCode};
 use crate::http::{BACKUP, HEADER, PREFIX};
 use bytes::Bytes;
+use std::sync::Arc;
 use trestle_http_client::{Client, Download, Failure, Outgoing, Prepared, Repeat, request};
 use trestle_remote::{BadSettings, Identity, NoAnswer, Settings, SignatureRefusal, Signer};
 
@@ -45,7 +46,7 @@ impl AdminClient {
                 return Ok(self.read(call, &answer.body));
             }
             match self
-                .refusal((status, &answer.body), signer.as_ref(), may_repeat)
+                .refusal((status, &answer.body), signer.as_deref(), may_repeat)
                 .await
             {
                 Some(error) => return Ok(Err(error)),
@@ -84,7 +85,7 @@ impl AdminClient {
                     break;
                 }
             }
-            match self.refusal((status, &said), signer.as_ref(), may_repeat).await {
+            match self.refusal((status, &said), signer.as_deref(), may_repeat).await {
                 Some(error) => return Ok(Err(error)),
                 None => may_repeat = false,
             }
@@ -92,7 +93,7 @@ impl AdminClient {
     }
 
     /// A request that is ready to be sent, and what signed it.
-    async fn request(&self, name: &str, body: &Bytes) -> Result<(Prepared, Option<Signer>), AdminError> {
+    async fn request(&self, name: &str, body: &Bytes) -> Result<(Prepared, Option<Arc<Signer>>), AdminError> {
         let outgoing = Outgoing {
             method: "POST",
             path: &format!("{PREFIX}{name}"),
@@ -102,7 +103,7 @@ impl AdminClient {
         let now = self.settings.clock.now();
         let signer = self.identity.signer(now).await;
         let signer = signer.map_err(|error| AdminError::failed(error.message()))?;
-        let prepared = request(self.client.endpoint(), outgoing, signer.as_ref(), now);
+        let prepared = request(self.client.endpoint(), outgoing, signer.as_deref(), now);
         Ok((prepared.map_err(AdminError::invalid)?, signer))
     }
 

@@ -39,7 +39,7 @@ mod wait;
 pub use access::Access;
 pub use backups::*;
 pub use capacity::*;
-pub use database::{Database, DatabaseExt, ResponseFuture};
+pub use database::{Database, DatabaseExt, ForwardFuture, ResponseFuture};
 pub use endpoints::*;
 pub use epoch_seconds::EpochSeconds;
 pub use error::{CancellationCode, CancellationReason, Error, ErrorKind, Taken};

@@ -41,12 +41,7 @@ impl Sts<'_> {
         with: &Credentials,
         now: Timestamp,
     ) -> Result<Credentials, String> {
-        let signer = Signer {
-            key: with.key.clone(),
-            session_token: with.session_token.clone(),
-            region: self.region.to_owned(),
-            service: "sts".to_owned(),
-        };
+        let signer = Signer::new(with.key.clone(), with.session_token.clone(), self.region, "sts");
         let external_id = role.external_id.as_deref().map(|id| ("ExternalId", id));
         let form = role.form("AssumeRole", external_id, now);
         self.call(role, form, Some(&signer), now).await

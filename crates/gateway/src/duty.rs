@@ -20,6 +20,7 @@ use trestle_item::{AttributeValue, Item, Map, Number};
 use crate::endpoint::Endpoint;
 use crate::fence::Fence;
 use crate::fleet::{GATEWAYS, Sightings};
+use crate::transactions::refusal;
 
 /// The keys of the rows. No gateway has such an id.
 const ROUTES: &str = "/routes";
@@ -88,6 +89,17 @@ impl Duty {
             name,
             sightings: Mutex::default(),
             seen: Mutex::default(),
+        }
+    }
+
+    /// Refuses an endpoint without transactions, where the holder could not write through a [`Fence`]. It is asked once.
+    pub async fn check_endpoint(&self) -> Result<(), Error> {
+        match self.endpoint.has_transactions().await? {
+            true => Ok(()),
+            false => Err(refusal(
+                "a gateway runs no routes there",
+                "run them with `trestle routes run FILE --endpoint URL --state DIR`, which keeps its state in a directory",
+            )),
         }
     }
 

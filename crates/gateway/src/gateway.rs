@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use trestle_api::{
     Access, BatchGetItem, BatchWriteItem, BatchWriteItemOutput, Database, DatabaseExt, DeleteItem,
-    DeleteItemOutput, DescribeTable, Error, ErrorKind, GetItem, PutItem, PutItemOutput, Request, Response,
-    ResponseFuture, ReturnConsumedCapacity, ReturnValue, TransactGetItems, TransactWriteItems,
-    TransactWriteItemsOutput, UpdateItem, UpdateItemOutput, table_name,
+    DeleteItemOutput, DescribeTable, Error, ErrorKind, ForwardFuture, GetItem, OperationName, PutItem,
+    PutItemOutput, Request, Response, ResponseFuture, ReturnConsumedCapacity, ReturnValue, TransactGetItems,
+    TransactWriteItems, TransactWriteItemsOutput, UpdateItem, UpdateItemOutput, table_name,
 };
 use trestle_binding::BindError;
 use trestle_env::{Clock, SystemClock};
@@ -117,6 +118,25 @@ impl Gateway {
 
     pub(crate) fn endpoint(&self) -> &Endpoint {
         &self.inner.endpoint
+    }
+
+    /// Whether a stored model has the table.
+    fn covers(&self, table: &str) -> bool {
+        let hook = self.endpoint().hook();
+        hook.is_some_and(|hook| hook.covers(table_name(table)))
+    }
+
+    /// Whether the endpoint alone answers: one item of a table without a model is read or written. This is common, and has to be quick.
+    fn passes(&self, request: &Request) -> bool {
+        let table = match request {
+            Request::GetItem(get) => &get.table_name,
+            Request::Query(query) => &query.table_name,
+            Request::PutItem(put) => &put.table_name,
+            Request::UpdateItem(update) => &update.table_name,
+            Request::DeleteItem(delete) => &delete.table_name,
+            _ => return false,
+        };
+        !self.covers(table) && self.inner.models.admit(request).is_ok()
     }
 
     async fn answer(&self, request: Request) -> Result<Response, Error> {
@@ -384,7 +404,18 @@ impl Gateway {
 
 impl Database for Gateway {
     fn execute(&self, request: Request) -> ResponseFuture<'_> {
-        Box::pin(self.answer(request))
+        match self.passes(&request) {
+            true => self.endpoint().database.execute(request),
+            false => Box::pin(self.answer(request)),
+        }
+    }
+
+    fn forward(&self, operation: OperationName, body: &Bytes) -> Option<ForwardFuture<'_>> {
+        let table = trestle_wire::table_of_plain_read(operation, body)?;
+        match self.covers(table) {
+            true => None,
+            false => self.endpoint().database.forward(operation, body),
+        }
     }
 }
 

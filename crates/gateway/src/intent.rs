@@ -18,8 +18,7 @@ use std::sync::Arc;
 
 use futures_util::future::{join_all, try_join_all};
 use trestle_api::{
-    DatabaseExt, DeleteItem, Error, ErrorKind, GetItem, PutItem, Scan, TransactWriteItem, TransactWriteItems,
-    UpdateItem,
+    DatabaseExt, DeleteItem, Error, ErrorKind, GetItem, PutItem, Scan, TransactWriteItem, UpdateItem,
 };
 use trestle_env::ids;
 use trestle_item::{AttributeValue, Item, Map, codec, size};
@@ -31,6 +30,7 @@ use crate::moment::ImageName;
 use crate::own_table::OwnTable;
 use crate::part::{Becomes, Part};
 use crate::table_shape::RowId;
+use crate::transactions::{has_transactions, refusal};
 
 /// Writes that are under way.
 const INTENTS: OwnTable = OwnTable {
@@ -181,18 +181,12 @@ impl Endpoint {
     /// Whether the endpoint has transactions; asked once.
     pub(crate) async fn has_transactions(&self) -> Result<bool, Error> {
         let asked = self.transactions.get_or_try_init(|| async {
-            // It has no items, and is refused either way.
-            let nothing = TransactWriteItems::default();
-            match self.database.transact_write_items(nothing).await {
-                Err(error) if error.kind() == ErrorKind::UnknownOperation => {
-                    INTENTS.ensure(&*self.database).await?;
-                    LOCKS.ensure(&*self.database).await?;
-                    Ok(false)
-                }
-                Ok(_) => Ok(true),
-                Err(error) if error.kind() == ErrorKind::Validation => Ok(true),
-                Err(error) => Err(error),
+            let has_transactions = has_transactions(&*self.database).await?;
+            if !has_transactions {
+                INTENTS.ensure(&*self.database).await?;
+                LOCKS.ensure(&*self.database).await?;
             }
+            Ok(has_transactions)
         });
         asked.await.copied()
     }
@@ -200,9 +194,9 @@ impl Endpoint {
     /// Makes a write without a transaction.
     pub(crate) async fn send_by_intent(&self, commit: Commit) -> Result<Sent, Error> {
         if commit.items.is_some() {
-            return Err(Error::validation(
-                "The endpoint has no transactions (`trestle endpoint probe` says what it has), so a gateway refuses transactions of \
-                 clients there: write each item with a separate request",
+            return Err(refusal(
+                "a gateway refuses transactions of clients there",
+                "write each item with a separate request",
             ));
         }
         let intent = Intent {

@@ -43,6 +43,7 @@ mod stored_probe;
 mod sweep;
 mod table_shape;
 mod token;
+mod transactions;
 mod write;
 
 pub use duty::{Duty, DutyHolder};

@@ -5,6 +5,7 @@ use trestle_api::{
     KeySchemaElement, KeyType, TableStatus, TimeToLiveSpecification, UpdateTimeToLive, pause_after,
 };
 use trestle_item::ScalarType;
+use trestle_models::isolate;
 
 /// How often a table that is being created is looked at.
 const LOOKS_MAX: usize = 2_000;
@@ -49,8 +50,9 @@ impl OwnTable<'_> {
             ..CreateTable::default()
         };
         match database.create_table(create).await {
-            Err(error) if error.kind() != ErrorKind::ResourceInUse => return Err(error),
-            _ => {}
+            Ok(created) => isolate(database, &created.table_description.table_arn).await?,
+            Err(error) if error.kind() == ErrorKind::ResourceInUse => {}
+            Err(error) => return Err(error),
         }
         self.wait(database).await?;
         let Some(attribute) = self.ttl else { return Ok(()) };

@@ -6,22 +6,20 @@ use serde::{Deserialize, Serialize};
 use trestle_api::{
     AttributeDefinition, BatchWriteItem, BillingMode, CreateTable, Database, DatabaseExt, DeleteItem,
     DeleteTable, DescribeStream, DescribeTable, Error, ErrorKind, GetRecords, GetShardIterator,
-    GlobalSecondaryIndex, KeySchemaElement, KeyType, ListTagsOfResource, OperationType, Projection,
-    ProjectionType, Put, PutItem, PutRequest, Query, ShardIteratorType, StreamSpecification, StreamViewType,
-    TableStatus, TimeToLiveSpecification, TransactWriteItem, TransactWriteItems, Update, UpdateTimeToLive,
-    WriteRequest, pause_after,
+    GlobalSecondaryIndex, KeySchemaElement, KeyType, OperationType, Projection, ProjectionType, Put, PutItem,
+    PutRequest, Query, ShardIteratorType, StreamSpecification, StreamViewType, TableStatus,
+    TimeToLiveSpecification, TransactWriteItem, TransactWriteItems, Update, UpdateTimeToLive, WriteRequest,
+    pause_after,
 };
 use trestle_env::ids;
 use trestle_item::{AttributeValue, Item, Map, Number, ScalarType};
+use trestle_models::{is_exact, write_isolation};
 
 /// How often a table or a stream is looked at that is not ready: about twenty seconds.
 const LOOKS_MAX: usize = 320;
 const PK: &str = "pk";
 const SK: &str = "sk";
 const INDEX: &str = "by_a";
-/// What ARNs of ScyllaDB Alternator begin with.
-const ALTERNATOR: &str = "arn:scylla:";
-const WRITE_ISOLATION: &str = "system:write_isolation";
 
 /// What an endpoint can do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,7 +59,7 @@ impl Capabilities {
             (
                 "transactions",
                 self.transactions,
-                "writes from which other rows follow: heads, inverses, counters, unique values, copies",
+                "routes, transactions of clients, writes that readers see at once",
             ),
             (
                 "transaction tokens",
@@ -401,22 +399,12 @@ impl Probe<'_> {
         }
     }
 
-    /// The tag of the table, at Alternator.
     async fn write_isolation(&self) -> Result<Option<String>, Error> {
         let asked = DescribeTable {
             table_name: self.name.to_owned(),
         };
         let arn = self.database.describe_table(asked).await?.table.table_arn;
-        if !arn.starts_with(ALTERNATOR) {
-            return Ok(None);
-        }
-        let asked = ListTagsOfResource {
-            resource_arn: arn,
-            next_token: None,
-        };
-        let tags = self.database.list_tags_of_resource(asked).await?.tags;
-        let tag = tags.into_iter().find(|tag| tag.key == WRITE_ISOLATION);
-        Ok(Some(tag.map_or_else(|| "not set".to_owned(), |tag| tag.value)))
+        write_isolation(self.database, &arn).await
     }
 
     async fn has_time_to_live(&self) -> Result<bool, Error> {
@@ -479,11 +467,6 @@ fn index(hash: &[&str], projection: ProjectionType) -> GlobalSecondaryIndex {
 /// Whether the endpoint says that it does not do such a thing.
 fn is_refusal(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Validation | ErrorKind::UnknownOperation)
-}
-
-/// Whether conditional writes are exact under an isolation of Alternator; elsewhere they are.
-fn is_exact(isolation: Option<&str>) -> bool {
-    matches!(isolation, None | Some("a" | "always" | "always_use_lwt"))
 }
 
 /// Whether something was refused as it must be.

@@ -23,6 +23,7 @@ use trestle_item::{AttributeValue, Item, Map};
 use crate::duty::{names, number};
 use crate::fence::Fence;
 use crate::own_table::OwnTable;
+use crate::transactions::{has_transactions, refusal};
 
 /// A holder of which nothing new was seen for so long is over.
 const LEASE: Duration = Duration::from_secs(10);
@@ -68,8 +69,14 @@ struct OwnerRow {
 
 impl ProgramLease {
     /// Takes the lease of a program, whose rows are in the table `PROGRAM.trestle-lease`. Refused while another process renews it; where one
-    /// ended without saying so, this takes some seconds.
+    /// ended without saying so, this takes some seconds. An endpoint without transactions is refused.
     pub async fn take(database: Arc<dyn Database>, program: &str) -> Result<Self, Error> {
+        if !has_transactions(&*database).await? {
+            return Err(refusal(
+                "a program keeps no queues there, and runs no routes",
+                "open a data directory or a Trestle server for them",
+            ));
+        }
         let mut held = Held {
             database,
             program: program.to_owned(),

@@ -13,6 +13,7 @@ use http::{HeaderMap, Response, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use parking_lot::Mutex;
+use std::collections::VecDeque;
 use std::future::Future;
 use std::time::Duration;
 use tokio::runtime::{Handle, Id};
@@ -53,7 +54,8 @@ pub struct Client {
     limits: Limits,
     reach: Reach,
     tunnel: Option<Tunnel>,
-    idle: Mutex<Vec<Kept>>,
+    /// Those that were used last are at the back, and used first.
+    idle: Mutex<VecDeque<Kept>>,
 }
 
 /// A connection that waits for its next request.
@@ -62,6 +64,12 @@ struct Kept {
     since: Instant,
     /// Where its task runs. In another runtime it might not run at all while a caller waits.
     runtime: Id,
+}
+
+impl Kept {
+    fn is_usable(&self, now: Instant) -> bool {
+        !self.connection.is_closed() && now.duration_since(self.since) < IDLE_TIME_MAX
+    }
 }
 
 /// What came back.
@@ -76,8 +84,8 @@ pub struct HttpResponse {
 }
 
 /// What came of using a connection that was kept.
-enum Attempt<T> {
-    Done(Result<T, Failure>),
+enum Again {
+    Answered(HttpResponse),
     /// Nothing was sent on it, or it may be sent again; or there was no such connection.
     New(Prepared),
 }
@@ -92,7 +100,7 @@ impl Client {
             limits,
             reach: Reach::Anywhere,
             tunnel: None,
-            idle: Mutex::new(Vec::new()),
+            idle: Mutex::default(),
         })
     }
 
@@ -119,17 +127,20 @@ impl Client {
     /// Sends a request and waits for the whole answer.
     pub async fn call(&self, request: Prepared, repeat: Repeat) -> Result<HttpResponse, Failure> {
         // The time is real time: the server at the other end does not follow our clock.
-        let deadline = self.limits.time.map(|time| Instant::now() + time);
-        let request = match self.call_again(request, repeat, deadline).await {
-            Attempt::Done(result) => return result,
-            Attempt::New(request) => request,
+        let now = Instant::now();
+        let deadline = self.limits.time.map(|time| now + time);
+        let here = Handle::current().id();
+        let again = self.call_again(request, repeat, (here, now));
+        let request = match self.in_time(deadline, again).await? {
+            Again::Answered(answer) => return Ok(answer),
+            Again::New(request) => request,
         };
         let mut connection = self.connect(deadline).await?;
         self.in_time(deadline, async {
             let response = connection.send_request(request).await;
             let response = response.map_err(|error| Failure::of_exchange(&self.endpoint, &error))?;
             let answer = self.collect(response).await?;
-            self.keep(connection);
+            self.keep(connection, here);
             Ok(answer)
         })
         .await
@@ -140,37 +151,33 @@ impl Client {
         &self,
         mut request: Prepared,
         repeat: Repeat,
-        deadline: Option<Instant>,
-    ) -> Attempt<HttpResponse> {
-        while let Some(mut connection) = self.kept() {
+        (here, now): (Id, Instant),
+    ) -> Result<Again, Failure> {
+        while let Some(mut connection) = self.kept(here, now) {
             if connection.ready().await.is_err() {
                 continue;
             }
-            let again = (repeat == Repeat::Allowed).then(|| request.clone());
-            let sent = async { Ok(connection.try_send_request(request).await) };
-            let response = match self.in_time(deadline, sent).await {
-                Err(late) => return Attempt::Done(Err(late)),
-                Ok(Ok(response)) => response,
-                Ok(Err(mut error)) => match (error.take_message(), again) {
+            let copy = (repeat == Repeat::Allowed).then(|| request.clone());
+            let response = match connection.try_send_request(request).await {
+                Ok(response) => response,
+                Err(mut error) => match (error.take_message(), copy) {
                     // It never left.
                     (Some(unsent), _) => {
                         request = unsent;
                         continue;
                     }
-                    (None, Some(again)) => return Attempt::New(again),
+                    (None, Some(copy)) => return Ok(Again::New(copy)),
                     (None, None) => {
                         let error = error.into_error();
-                        return Attempt::Done(Err(Failure::of_exchange(&self.endpoint, &error)));
+                        return Err(Failure::of_exchange(&self.endpoint, &error));
                     }
                 },
             };
-            let answer = self.in_time(deadline, self.collect(response)).await;
-            if answer.is_ok() {
-                self.keep(connection);
-            }
-            return Attempt::Done(answer);
+            let answer = self.collect(response).await?;
+            self.keep(connection, here);
+            return Ok(Again::Answered(answer));
         }
-        Attempt::New(request)
+        Ok(Again::New(request))
     }
 
     /// Sends a request on a connection of its own; its answer, of any length, is read piece by piece. The limit of
@@ -240,21 +247,26 @@ impl Client {
         })
     }
 
-    fn kept(&self) -> Option<Connection> {
+    fn kept(&self, here: Id, now: Instant) -> Option<Connection> {
         let mut idle = self.idle.lock();
-        idle.retain(|kept| !kept.connection.is_closed() && kept.since.elapsed() < IDLE_TIME_MAX);
-        let here = Handle::current().id();
-        let at = idle.iter().rposition(|kept| kept.runtime == here)?;
-        Some(idle.remove(at).connection)
+        let at = idle
+            .iter()
+            .rposition(|kept| kept.runtime == here && kept.is_usable(now))?;
+        idle.remove(at).map(|kept| kept.connection)
     }
 
-    fn keep(&self, connection: Connection) {
+    fn keep(&self, connection: Connection, here: Id) {
+        let now = Instant::now();
         let mut idle = self.idle.lock();
+        // The oldest are in front.
+        while idle.front().is_some_and(|kept| !kept.is_usable(now)) {
+            idle.pop_front();
+        }
         if idle.len() < IDLE_MAX && !connection.is_closed() {
-            idle.push(Kept {
+            idle.push_back(Kept {
                 connection,
-                since: Instant::now(),
-                runtime: Handle::current().id(),
+                since: now,
+                runtime: here,
             });
         }
     }

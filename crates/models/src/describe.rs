@@ -2,17 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use trestle_api::{Database, DescribeTable, DescribeTimeToLive, Error, ErrorKind, TableDescription};
+use trestle_api::{Database, DescribeTable, DescribeTimeToLive, Error, ErrorKind, TableDescription, Wait};
 use trestle_binding::plan::TableThere;
 use trestle_model::Model;
 
 use crate::call::call;
+use crate::write_isolation::{check, write_isolation};
 
 /// The tables of a model that are there, by name.
 pub(super) fn tables(database: &dyn Database, model: &Model) -> Result<BTreeMap<String, TableThere>, Error> {
     let mut there = BTreeMap::new();
     for name in model.tables().iter().map(|table| table.table_name()) {
         if let Some(description) = describe(database, name)? {
+            let arn = &description.table_arn;
+            let isolation = write_isolation(database, arn).wait()?;
+            check(name, arn, isolation.as_deref())?;
             let asked = DescribeTimeToLive {
                 table_name: name.to_owned(),
             };

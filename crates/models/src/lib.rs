@@ -27,6 +27,7 @@ mod versions;
 mod versions_in_force;
 mod watcher;
 mod work;
+mod write_isolation;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -54,6 +55,7 @@ pub use repair::RepairOptions;
 pub use sweeper::Sweeper;
 pub use versions::Standing;
 pub use watcher::{Nobody, Watcher};
+pub use write_isolation::{is_exact, isolate, write_isolation};
 
 /// The models of one database. Shared by reference; one model is applied at a time.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use trestle_api::{
     BillingMode, Database, DeleteGlobalSecondaryIndexAction, Error, ErrorKind, GlobalSecondaryIndexUpdate,
     IndexStatus, ProvisionedThroughput, TableDescription, TableStatus, TimeToLiveSpecification, UpdateTable,
-    UpdateTimeToLive,
+    UpdateTimeToLive, Wait,
 };
 use trestle_binding::Step;
 use trestle_binding::schema;
@@ -15,6 +15,7 @@ use crate::call::call;
 use crate::describe::describe;
 use crate::watcher::{Nobody, Watcher, go_on};
 use crate::work::planned_table;
+use crate::write_isolation::isolate;
 
 const FIRST_WAIT: Duration = Duration::from_millis(2);
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
@@ -27,7 +28,8 @@ pub(crate) fn take(database: &dyn Database, model: &Model, step: &Step) -> Resul
         Step::StoreModel { .. } | Step::FillIn { .. } | Step::MoveRows { .. } => return Ok(()),
         Step::CreateTable { table } => {
             let wanted = planned_table(model, table)?;
-            call(database, schema::create_table(wanted))?;
+            let created = call(database, schema::create_table(wanted))?;
+            isolate(database, &created.table_description.table_arn).wait()?;
             return wait(database, table);
         }
         Step::EnableTimeToLive { table, attribute } => {

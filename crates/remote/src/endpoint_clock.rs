@@ -1,15 +1,20 @@
 //! The clock of an endpoint, as far as the dates of its answers tell.
 
 use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 use trestle_env::Timestamp;
 
 /// Dates of answers are in whole seconds, rounded down.
 const DATE_UNIT_MILLIS: i64 = 1_000;
 
-/// What the last answer with a date told.
+/// What an answer with a date told. One within each unit of a date is read: the others tell the same.
 #[derive(Debug, Default)]
-pub(crate) struct EndpointClock(Mutex<Option<Ahead>>);
+pub(crate) struct EndpointClock {
+    ahead: Mutex<Option<Ahead>>,
+    /// When the answer was received, in milliseconds; 0 before there was one.
+    received: AtomicU64,
+}
 
 /// How far the endpoint's clock is ahead of ours, in milliseconds: at least and at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,9 +26,14 @@ struct Ahead {
 impl EndpointClock {
     /// An answer had this date. It was made between the times at which it was asked for and received.
     pub(crate) fn told(&self, date: &str, asked: Timestamp, received: Timestamp) {
+        let last = self.received.load(Ordering::Relaxed);
+        if received.as_millis().abs_diff(last) < DATE_UNIT_MILLIS.unsigned_abs() {
+            return;
+        }
         let Some(date) = millis(date) else { return };
+        self.received.store(received.as_millis(), Ordering::Relaxed);
         let ahead_of = |at: Timestamp| date - i64::try_from(at.as_millis()).unwrap_or(i64::MAX);
-        *self.0.lock() = Some(Ahead {
+        *self.ahead.lock() = Some(Ahead {
             least: ahead_of(received),
             most: ahead_of(asked) + DATE_UNIT_MILLIS,
         });
@@ -31,7 +41,7 @@ impl EndpointClock {
 
     /// The earliest and the latest time that it may have shown when ours showed `at`.
     pub(crate) fn span(&self, at: Timestamp) -> Option<(Timestamp, Timestamp)> {
-        let Ahead { least, most } = (*self.0.lock())?;
+        let Ahead { least, most } = (*self.ahead.lock())?;
         let shifted = |by: i64| Timestamp::from_millis(at.as_millis().saturating_add_signed(by));
         Some((shifted(least), shifted(most)))
     }
@@ -57,7 +67,15 @@ mod tests {
         clock.told("Fri, 15 Jan 2027 08:01:00 GMT", at(100), at(350));
         assert_eq!(clock.span(at(350)), Some((at(60_000), at(61_250))));
         assert_eq!(clock.span(at(10_000)), Some((at(69_650), at(70_900))));
-        clock.told("yesterday", at(500), at(500));
+        clock.told("yesterday", at(1_500), at(1_500));
         assert_eq!(clock.span(at(350)), Some((at(60_000), at(61_250))));
+        clock.told("Fri, 15 Jan 2027 08:02:00 GMT", at(1_300), at(1_349));
+        assert_eq!(
+            clock.span(at(350)),
+            Some((at(60_000), at(61_250))),
+            "within the same second"
+        );
+        clock.told("Fri, 15 Jan 2027 08:02:00 GMT", at(1_300), at(1_350));
+        assert_eq!(clock.span(at(1_350)), Some((at(120_000), at(121_050))));
     }
 }

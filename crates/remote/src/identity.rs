@@ -1,8 +1,10 @@
 //! As whom an endpoint is asked.
 
 use crate::settings::Settings;
+use parking_lot::Mutex;
+use std::sync::Arc;
 use trestle_api::{Error, ErrorKind};
-use trestle_credentials::CredentialSource;
+use trestle_credentials::{CredentialSource, Credentials};
 use trestle_env::Timestamp;
 use trestle_sigv4::Signer;
 
@@ -12,6 +14,8 @@ pub struct Identity {
     endpoint: String,
     credentials: CredentialSource,
     region: String,
+    /// Of the last credentials: it has computed what they sign with today.
+    signer: Mutex<Option<(Arc<Credentials>, Arc<Signer>)>>,
 }
 
 /// What to do when an endpoint does not take a signature, or wants one. The request was not carried out.
@@ -31,20 +35,33 @@ impl Identity {
             endpoint: settings.endpoint.clone(),
             credentials: settings.credentials.clone(),
             region: settings.signed_region(),
+            signer: Mutex::default(),
         }
     }
 
     /// Signs the next request; `None`: it is sent without a signature. In a Tokio runtime only.
-    pub async fn signer(&self, now: Timestamp) -> Result<Option<Signer>, Error> {
+    pub async fn signer(&self, now: Timestamp) -> Result<Option<Arc<Signer>>, Error> {
         let credentials = self.credentials.current(now).await;
         let credentials = credentials
             .map_err(|why| Error::internal(format!("cannot sign requests to {}: {why}", self.endpoint)))?;
-        Ok(credentials.map(|credentials| Signer {
-            key: credentials.key.clone(),
-            session_token: credentials.session_token.clone(),
-            region: self.region.clone(),
-            service: "dynamodb".to_owned(),
-        }))
+        Ok(credentials.map(|credentials| self.signer_with(credentials)))
+    }
+
+    fn signer_with(&self, credentials: Arc<Credentials>) -> Arc<Signer> {
+        let mut last = self.signer.lock();
+        match &*last {
+            Some((of, signer)) if Arc::ptr_eq(of, &credentials) => Arc::clone(signer),
+            _ => {
+                let signer = Arc::new(Signer::new(
+                    credentials.key.clone(),
+                    credentials.session_token.clone(),
+                    self.region.clone(),
+                    "dynamodb",
+                ));
+                *last = Some((credentials, Arc::clone(&signer)));
+                signer
+            }
+        }
     }
 
     /// What to make of an error, if it is about the signature.
@@ -62,11 +79,7 @@ impl Identity {
             _ => return None,
         };
         let replaced = match may_be_replaced && may_repeat {
-            true => {
-                self.credentials
-                    .replace(signer.map(|signer| &signer.key), now)
-                    .await
-            }
+            true => self.credentials.replace(signer.map(Signer::key), now).await,
             false => Ok(false),
         };
         Some(match replaced {
@@ -88,7 +101,8 @@ fn way_out(signer: Option<&Signer>) -> String {
             .to_owned(),
         Some(signer) => format!(
             "check the access key {} and its secret, the region {}, and this machine's clock",
-            signer.key.id, signer.region
+            signer.key().id,
+            signer.region()
         ),
     }
 }

@@ -11,7 +11,7 @@ use crate::settings::{BadSettings, Settings};
 use bytes::Bytes;
 use std::sync::Arc;
 use tokio::runtime::Handle;
-use trestle_api::{Database, Error, Family, OperationName, Request, Response, note_repeat};
+use trestle_api::{Database, Error, Family, ForwardFuture, OperationName, Request, Response, note_repeat};
 use trestle_env::Timestamp;
 use trestle_http_client::{Client, Failure, HttpResponse, Outgoing, Repeat, request};
 use trestle_sigv4::Signer;
@@ -137,6 +137,17 @@ impl Database for Remote {
             asked.unwrap_or_else(|lost| Err(lost.into()))
         })
     }
+
+    /// One try. What fails, for whatever reason, comes again as a request, and is repeated or refused then.
+    fn forward(&self, operation: OperationName, body: &Bytes) -> Option<ForwardFuture<'_>> {
+        trestle_wire::table_of_plain_read(operation, body)?;
+        // In adaptive mode every try counts.
+        if self.inner.rate.is_some() || Handle::try_current().is_err() {
+            return None;
+        }
+        let call = self.inner.call(operation, body.clone(), Repeat::Allowed);
+        Some(Box::pin(async move { self.inner.forward(&call).await }))
+    }
 }
 
 impl Call<'_> {
@@ -158,16 +169,32 @@ impl Call<'_> {
 impl Inner {
     fn prepare(&self, request: Request) -> Call<'_> {
         let request = recognisable(request);
+        let body = trestle_wire::encode_request(&request).into();
+        self.call(request.operation(), body, repeat(&request))
+    }
+
+    fn call(&self, operation: OperationName, body: Bytes, repeat: Repeat) -> Call<'_> {
         Call {
-            operation: request.operation(),
-            client: match (request.operation().family(), &self.streams) {
+            operation,
+            client: match (operation.family(), &self.streams) {
                 (Family::Streams, Some(streams)) => streams,
                 _ => &self.client,
             },
-            target: trestle_wire::target_of(&request),
-            body: trestle_wire::encode_request(&request).into(),
-            repeat: repeat(&request),
+            target: trestle_wire::target_of(operation),
+            body,
+            repeat,
         }
+    }
+
+    /// The body of an answer of success that arrived whole.
+    async fn forward(&self, call: &Call<'_>) -> Option<Bytes> {
+        let signer = self.identity.signer(self.settings.clock.now()).await.ok()?;
+        let answer = self.exchange(call, signer.as_deref()).await.ok()?.ok()?;
+        if !answer.status.is_success() || !is_whole(&answer) {
+            return None;
+        }
+        self.retries.give_back(None);
+        Some(answer.body)
     }
 
     /// A try with the credentials of this moment; and another with new ones, if the endpoint does not take them.
@@ -179,13 +206,21 @@ impl Inner {
                 Ok(signer) => signer,
                 Err(error) => return answered(Err(error)),
             };
-            let tried = self.attempt(call, signer.as_ref()).await;
+            let tried = match self.exchange(call, signer.as_deref()).await {
+                Ok(Ok(answer)) => read(call.operation, &answer),
+                Ok(Err(failure)) => Tried::Lost(failure),
+                Err(error) => answered(Err(error)),
+            };
             let error = match &tried {
                 Tried::Answered(answer) => answer.as_ref().as_ref().err(),
                 _ => None,
             };
             let Some(error) = error else { return tried };
-            match self.identity.after(error, signer.as_ref(), may_repeat, now).await {
+            match self
+                .identity
+                .after(error, signer.as_deref(), may_repeat, now)
+                .await
+            {
                 None => return tried,
                 Some(SignatureRefusal::Repeat) => may_repeat = false,
                 Some(SignatureRefusal::Tell(error)) => return answered(Err(error)),
@@ -193,7 +228,12 @@ impl Inner {
         }
     }
 
-    async fn attempt(&self, call: &Call<'_>, signer: Option<&Signer>) -> Tried {
+    /// Sends the request once. The outer error says why it cannot be sent.
+    async fn exchange(
+        &self,
+        call: &Call<'_>,
+        signer: Option<&Signer>,
+    ) -> Result<Result<HttpResponse, Failure>, Error> {
         let endpoint = call.client.endpoint();
         let headers = [
             ("x-amz-target", call.target.as_str()),
@@ -206,20 +246,14 @@ impl Inner {
             body: &call.body,
         };
         let now = self.settings.clock.now();
-        let request = match request(endpoint, outgoing, signer, now) {
-            Ok(request) => request,
-            Err(why) => return answered(Err(Error::validation(why))),
-        };
-        match call.client.call(request, call.repeat).await {
-            Ok(answer) => {
-                let date = answer.headers.get("date").and_then(|date| date.to_str().ok());
-                if let Some(date) = date {
-                    self.clock.told(date, now, self.settings.clock.now());
-                }
-                read(call.operation, &answer)
-            }
-            Err(failure) => Tried::Lost(failure),
+        let request = request(endpoint, outgoing, signer, now).map_err(Error::validation)?;
+        let answer = call.client.call(request, call.repeat).await;
+        if let Ok(answer) = &answer
+            && let Some(date) = answer.headers.get("date").and_then(|date| date.to_str().ok())
+        {
+            self.clock.told(date, now, self.settings.clock.now());
         }
+        Ok(answer)
     }
 
     /// What the caller is told.

@@ -5,6 +5,7 @@ use crate::http::Service;
 use crate::metrics::Usage;
 use crate::receive::ReceivedRequest;
 use crate::reply::Reply;
+use bytes::Bytes;
 use hyper::StatusCode;
 use std::sync::Arc;
 use std::time::Instant;
@@ -44,7 +45,7 @@ pub(crate) async fn execute(
 /// An operation that succeeded.
 struct EncodedResponse {
     usage: Usage,
-    body: Vec<u8>,
+    body: Bytes,
 }
 
 impl EncodedResponse {
@@ -55,7 +56,10 @@ impl EncodedResponse {
         if body.capacity() > 2 * LARGE_ANSWER_BYTES {
             body.shrink_to_fit();
         }
-        EncodedResponse { usage, body }
+        EncodedResponse {
+            usage,
+            body: body.into(),
+        }
     }
 }
 
@@ -71,6 +75,12 @@ async fn run(
         let answer = Box::pin(run_apart(database, operation, asked, processor)).await;
         drop(work);
         return answer;
+    }
+    if let Some(forwarded) = database.forward(operation, &asked.body)
+        && let Some(body) = forwarded.await
+        && let Some(usage) = Usage::of_forwarded(&body)
+    {
+        return Ok(EncodedResponse { usage, body });
     }
     // Nothing is waited for until a read is answered, so that there is still room for the answer.
     let request = trestle_wire::decode(operation, &asked.body).map_err(Error::of_request)?;

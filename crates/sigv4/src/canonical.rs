@@ -1,6 +1,7 @@
 //! The one text that client and server must agree on before they sign it.
 
 use crate::{ALGORITHM, Moment, Scope, sha256};
+use http::Uri;
 use http::request::Parts;
 
 /// What the signature is computed over: the request's head, the names of its signed headers, and the hash of its body.
@@ -11,17 +12,41 @@ pub fn string_to_sign(
     signed_at: Moment,
     scope: &Scope,
 ) -> String {
-    let request = [
-        head.method.as_str(),
-        &canonical_path(head.uri.path()),
-        &canonical_query(head.uri.query().unwrap_or_default()),
-        &canonical_headers(signed_headers, head),
-        &signed_headers.join(";"),
+    let request = CanonicalRequest {
+        method: head.method.as_str(),
+        uri: &head.uri,
+        header_lines: &canonical_headers(signed_headers, head),
+        signed_headers: &signed_headers.join(";"),
         payload_hash,
-    ]
-    .join("\n");
-    let request_hash = sha256(request.as_bytes());
-    format!("{ALGORITHM}\n{signed_at}\n{}\n{request_hash}", scope.text())
+    };
+    request.string_to_sign(signed_at, &scope.text())
+}
+
+/// A request as it is signed.
+pub(crate) struct CanonicalRequest<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) uri: &'a Uri,
+    /// A line for each signed header.
+    pub(crate) header_lines: &'a str,
+    /// Their names, separated by semicolons.
+    pub(crate) signed_headers: &'a str,
+    pub(crate) payload_hash: &'a str,
+}
+
+impl CanonicalRequest<'_> {
+    pub(crate) fn string_to_sign(&self, signed_at: Moment, scope: &str) -> String {
+        let request = [
+            self.method,
+            &canonical_path(self.uri.path()),
+            &canonical_query(self.uri.query().unwrap_or_default()),
+            self.header_lines,
+            self.signed_headers,
+            self.payload_hash,
+        ]
+        .join("\n");
+        let request_hash = sha256(request.as_bytes());
+        format!("{ALGORITHM}\n{signed_at}\n{scope}\n{request_hash}")
+    }
 }
 
 /// Name and value of each parameter, percent-decoded, in the order of the request.
@@ -88,7 +113,7 @@ fn authority(head: &Parts) -> String {
 }
 
 /// Without spaces at the ends, and with one space where there were several.
-fn squeeze(value: &[u8]) -> String {
+pub(crate) fn squeeze(value: &[u8]) -> String {
     let text = String::from_utf8_lossy(value);
     text.split(' ')
         .filter(|word| !word.is_empty())

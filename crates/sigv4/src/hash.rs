@@ -7,11 +7,15 @@ use subtle::ConstantTimeEq;
 
 /// The signature of `text` as lower-case hexadecimal digits.
 pub fn signature(secret: &str, scope: &Scope, text: &str) -> String {
+    hex(&keyed_hash(&signing_key(secret, scope), text.as_bytes()))
+}
+
+/// What a secret signs with in a scope: the same all day.
+pub(crate) fn signing_key(secret: &str, scope: &Scope) -> Vec<u8> {
     let key = keyed_hash(format!("AWS4{secret}").as_bytes(), scope.date.as_bytes());
     let key = keyed_hash(&key, scope.region.as_bytes());
     let key = keyed_hash(&key, scope.service.as_bytes());
-    let key = keyed_hash(&key, scope.terminator.as_bytes());
-    hex(&keyed_hash(&key, text.as_bytes()))
+    keyed_hash(&key, scope.terminator.as_bytes())
 }
 
 /// Compares in a time that does not tell how much of the guess was right.

@@ -14,10 +14,9 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
     to_json(request)
 }
 
-/// The header `X-Amz-Target` of a request.
+/// The header `X-Amz-Target` of requests to an operation.
 #[must_use]
-pub fn target_of(request: &Request) -> String {
-    let operation = request.operation();
+pub fn target_of(operation: OperationName) -> String {
     format!("{}.{operation}", service(operation.family()))
 }
 

@@ -178,7 +178,10 @@ fn not_here(call: &AdminCall) -> AdminError {
     let instead = match call {
         AdminCall::TryRoute(_) => "`trestle tail` shows the changes of an endpoint",
         AdminCall::InferModel(_) => "`trestle model infer` reads an endpoint with --endpoint",
-        _ => "reindexes of an endpoint are run by `trestle reindex` with --endpoint",
+        _ => {
+            "`trestle reindex` with --endpoint URL runs it, for rows whose model declares no reindex_version; a program that opens the endpoint \
+             with the crate trestle touches the others"
+        }
     };
     AdminError::not_found(format!("a gateway has no {}: {instead}", call.info().name))
 }
@@ -217,6 +220,9 @@ impl GatewayAdministration {
         };
         if let Some(problems) = text.and_then(|text| self.routes.sources().unsound(text)) {
             return Err(AdminError::unsound("the routes of the model", problems));
+        }
+        if let Some(why) = text.and_then(|text| self.routes.objection_to(text)) {
+            return Err(AdminError::invalid(why));
         }
         let may_change = matches!(
             call,

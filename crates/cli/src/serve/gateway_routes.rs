@@ -19,6 +19,7 @@ use trestle_api::Database;
 use trestle_env::Clock;
 use trestle_events::{Guard, GuardedDoors, Router, RowReading, Setup, StoredRoute, read_routes};
 use trestle_gateway::{Duty, DutyHolder, Fence};
+use trestle_model::Model;
 use trestle_remote::Remote;
 
 /// Between two looks at who has the duty.
@@ -50,6 +51,8 @@ pub(super) struct GatewayRoutes {
     /// There are routes, or a call needs them.
     is_needed: AtomicBool,
     is_over: AtomicBool,
+    /// The log says why no routes run.
+    has_said_why: AtomicBool,
 }
 
 /// What routers are made of.
@@ -95,6 +98,7 @@ impl GatewayRoutes {
             view: Mutex::default(),
             is_needed: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
+            has_said_why: AtomicBool::new(false),
         });
         workers.spawn(Arc::clone(&routes).keep());
         routes
@@ -122,6 +126,17 @@ impl GatewayRoutes {
             },
             other => Err(Box::new(other)),
         }
+    }
+
+    /// Why the endpoint cannot have the routes of a model's text. Not for tasks.
+    pub(super) fn objection_to(&self, text: &str) -> Option<String> {
+        let model = trestle_model::load(text).model.map(Arc::new)?;
+        if !has_routes(text, model) {
+            return None;
+        }
+        let checked = self.materials.duty.check_endpoint();
+        let refused = self.materials.workers.block_on(checked).err()?;
+        Some(refused.to_string())
     }
 
     /// The routes, while this gateway runs them.
@@ -155,9 +170,11 @@ impl GatewayRoutes {
 
     /// Asks the gateway that runs the routes for them, and waits until they run here. Not for tasks.
     fn take_over(&self) -> Result<Arc<Routes>, String> {
-        self.is_needed.store(true, Ordering::Release);
         let began = Instant::now();
         let taking = async {
+            let checked = self.materials.duty.check_endpoint().await;
+            checked.map_err(|error| error.to_string())?;
+            self.is_needed.store(true, Ordering::Release);
             loop {
                 self.step().await;
                 if let Some(routes) = self.at_work() {
@@ -200,7 +217,7 @@ impl GatewayRoutes {
             let (Ok(text), Ok(model)) = (models.text(&name), models.model(&name)) else {
                 return false;
             };
-            !read_routes(&text, &[model], &|_| Vec::new()).routes.is_empty()
+            has_routes(&text, model)
         };
         let is_needed = models.list().into_iter().any(|model| has_routes(model.name))
             || matches!(self.stored.router().file().await, Ok(Some(_)))
@@ -212,6 +229,12 @@ impl GatewayRoutes {
     async fn step(&self) {
         let mut work = self.work.lock().await;
         if self.is_over.load(Ordering::Acquire) {
+            return;
+        }
+        if let Err(error) = self.materials.duty.check_endpoint().await {
+            if !self.has_said_why.swap(true, Ordering::AcqRel) {
+                tracing::error!("the routes do not run: {error}");
+            }
             return;
         }
         let (epoch, wanted_by) = match self.materials.duty.look().await {
@@ -301,6 +324,10 @@ impl GatewayRoutes {
         let models = self.materials.sources.models().list().into_iter();
         models.map(|model| (model.name, model.version)).collect()
     }
+}
+
+fn has_routes(text: &str, model: Arc<Model>) -> bool {
+    !read_routes(text, &[model], &|_| Vec::new()).routes.is_empty()
 }
 
 impl Materials {

@@ -7,8 +7,10 @@
     reason = "a helper of a test may stop it"
 )]
 
+mod capabilities_off;
 mod duty;
 mod dynalite;
+mod forwarding;
 mod histories;
 mod leases;
 mod migrations;

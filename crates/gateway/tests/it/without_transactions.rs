@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use trestle_api::{
-    Database, DatabaseExt, Error, ErrorKind, Request, ResponseFuture, TransactWriteItems, Wait,
+    Database, DatabaseExt, Error, ErrorKind, ListTables, Request, ResponseFuture, TransactWriteItems, Wait,
 };
 use trestle_env::SystemClock;
-use trestle_gateway::Gateway;
+use trestle_gateway::{Gateway, ProgramLease};
 
 use crate::requests::request;
 use crate::same_as_embedded::compare_with;
@@ -117,6 +117,34 @@ fn a_clients_transaction_is_refused_with_the_reason() {
     });
     let refused = refused.wait().unwrap_err();
     assert!(refused.message().contains("has no transactions"), "{refused}");
+}
+
+#[test]
+fn routes_and_queues_are_refused_with_the_reason_and_leave_nothing() {
+    let there = remote();
+    let first = Gateway::open(Arc::clone(&there)).unwrap();
+    let routes = first.duty().check_endpoint().wait().unwrap_err();
+    assert!(routes.message().contains("has no transactions"), "{routes}");
+    assert!(
+        routes
+            .message()
+            .contains("trestle routes run FILE --endpoint URL --state DIR"),
+        "{routes}"
+    );
+    let queues = ProgramLease::take(Arc::clone(&there), "shop").wait().unwrap_err();
+    assert!(queues.message().contains("has no transactions"), "{queues}");
+    let tables = there.list_tables(ListTables::default()).wait().unwrap();
+    assert!(
+        !tables.table_names.iter().any(|name| name.starts_with("shop.")),
+        "{tables:?}"
+    );
+    let full: Arc<dyn Database> = endpoint(Arc::new(SystemClock::new()));
+    Gateway::open(full)
+        .unwrap()
+        .duty()
+        .check_endpoint()
+        .wait()
+        .unwrap();
 }
 
 #[test]

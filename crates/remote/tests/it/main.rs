@@ -4,6 +4,7 @@
 
 mod credentials;
 mod faults;
+mod forwarding;
 mod operations;
 mod own_server;
 mod proxy;

@@ -37,6 +37,15 @@ impl Usage {
         }
     }
 
+    /// Of an answer that was not decoded, to a request that did not ask for its capacity; `None` if it is no answer to a read.
+    pub(crate) fn of_forwarded(answer: &[u8]) -> Option<Usage> {
+        let returned_items = trestle_wire::items_of_plain_read(answer)?;
+        Some(Usage {
+            returned_items,
+            ..Usage::default()
+        })
+    }
+
     fn returning(self, items: usize) -> Usage {
         Usage {
             returned_items: items as u64,

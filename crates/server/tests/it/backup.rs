@@ -48,12 +48,7 @@ impl BackupSource for Pieces {
 }
 
 fn sign(key: AccessKey, now: Timestamp) -> Vec<(&'static str, String)> {
-    let signer = Signer {
-        key,
-        session_token: None,
-        region: "us-east-1".to_owned(),
-        service: "dynamodb".to_owned(),
-    };
+    let signer = Signer::new(key, None, "us-east-1", "dynamodb");
     signer
         .sign(("POST", PATH), "localhost:8000", &[], b"", now)
         .unwrap()

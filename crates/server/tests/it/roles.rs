@@ -33,12 +33,7 @@ fn send(server: &TestServer, role: Role, path: &str, header: (&str, &str), body:
     } else {
         "dynamodb"
     };
-    let signer = Signer {
-        key: key(role),
-        session_token: None,
-        region: "us-east-1".to_owned(),
-        service: service.to_owned(),
-    };
+    let signer = Signer::new(key(role), None, "us-east-1", service);
     let headers = [("content-type", "application/x-amz-json-1.0"), header];
     let now = Timestamp::from_secs(NOW_S);
     let signed = signer

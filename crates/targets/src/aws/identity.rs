@@ -28,12 +28,12 @@ pub(crate) fn identity(
         }
         return None;
     };
-    Some(Signer {
-        key: AccessKey { id, secret },
-        session_token: surroundings.variable("AWS_SESSION_TOKEN"),
+    Some(Signer::new(
+        AccessKey { id, secret },
+        surroundings.variable("AWS_SESSION_TOKEN"),
         region,
-        service: service.to_owned(),
-    })
+        service,
+    ))
 }
 
 /// The region that the settings name, or the host, or the environment.

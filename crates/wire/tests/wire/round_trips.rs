@@ -66,7 +66,10 @@ fn a_request_is_read_as_it_was_written() {
     );
     for request in requests {
         let body = encode_request(&request);
-        assert_eq!(parse_target(&target_of(&request)).unwrap(), request.operation());
+        assert_eq!(
+            parse_target(&target_of(request.operation())).unwrap(),
+            request.operation()
+        );
         assert_eq!(decode(request.operation(), &body).unwrap(), request);
     }
 }

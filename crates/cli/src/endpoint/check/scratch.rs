@@ -91,6 +91,7 @@ impl ScratchTables {
             | Request::GetShardIterator(_)
             | Request::GetRecords(_)
             | Request::ListTagsOfResource(_)
+            | Request::TagResource(_)
             | Request::DescribeLimits(_)
             | Request::DescribeEndpoints(_) => {}
             other => {
@@ -115,6 +116,12 @@ impl ScratchTables {
                 self.take_from_keys(&mut response.unprocessed_keys);
             }
             Response::BatchWriteItem(response) => self.take_from_keys(&mut response.unprocessed_items),
+            Response::DescribeTable(response) => {
+                let name = &mut response.table.table_name;
+                if let Some(own) = name.strip_prefix(&self.prefix) {
+                    *name = own.to_owned();
+                }
+            }
             _ => {}
         }
     }
