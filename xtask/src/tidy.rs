@@ -1,6 +1,7 @@
 //! What must hold of the repository as a whole. Each check returns one sentence per fault.
 
 mod arrows;
+mod blocks;
 mod book;
 mod commands;
 mod glossary;
@@ -18,6 +19,7 @@ use crate::repository::Repository;
 pub(crate) fn faults(repository: &Repository) -> Vec<String> {
     let checks = [
         arrows::faults,
+        blocks::faults,
         book::faults,
         commands::faults,
         glossary::faults,
