@@ -1,4 +1,6 @@
 //! The models of one database: those that are stored with it, enforced by its commits.
+//!
+//! An internal part of Trestle: programs use the crate `trestle`.
 
 mod admit;
 mod apply;
@@ -53,7 +55,7 @@ pub use proof::{ProofWatcher, prove};
 pub use repair::RepairOptions;
 pub use sweeper::Sweeper;
 pub use versions::Standing;
-pub use watcher::{Nobody, Watcher};
+pub use watcher::{Unwatched, Watcher};
 
 /// The models of one database. Shared by reference; one model is applied at a time.
 #[derive(Debug)]
