@@ -5,6 +5,7 @@ mod blocks;
 mod book;
 mod commands;
 mod glossary;
+mod heads;
 pub(crate) mod links;
 mod manifests;
 mod metrics;
@@ -23,6 +24,7 @@ pub(crate) fn faults(repository: &Repository) -> Vec<String> {
         book::faults,
         commands::faults,
         glossary::faults,
+        heads::faults,
         links::faults,
         manifests::faults,
         metrics::faults,

@@ -12,12 +12,15 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use trestle_embedded::{ApplyOptions, Embedded, Options, Unwatched};
+//! use trestle_embedded::{ApplyOptions, Unwatched};
+//! use trestle_engine::{Engine, Options};
+//! use trestle_env::SystemClock;
 //! use trestle_gateway::Gateway;
+//! use trestle_store::MemoryStore;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // Any database can be the endpoint. Most are a `Remote`.
-//! let endpoint = Embedded::in_memory(Options::default())?;
+//! // Any database without models can be the endpoint. Most are a `Remote`.
+//! let endpoint = Engine::load(Arc::new(MemoryStore::new()), Arc::new(SystemClock::new()), Options::default())?;
 //! let gateway = Gateway::open(Arc::new(endpoint))?;
 //! let model = r#"
 //! model = "shop"
