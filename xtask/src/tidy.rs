@@ -1,9 +1,11 @@
 //! What must hold of the repository as a whole. Each check returns one sentence per fault.
 
 mod arrows;
+mod blocks;
 mod book;
 mod commands;
 mod glossary;
+mod heads;
 pub(crate) mod links;
 mod manifests;
 mod metrics;
@@ -18,9 +20,11 @@ use crate::repository::Repository;
 pub(crate) fn faults(repository: &Repository) -> Vec<String> {
     let checks = [
         arrows::faults,
+        blocks::faults,
         book::faults,
         commands::faults,
         glossary::faults,
+        heads::faults,
         links::faults,
         manifests::faults,
         metrics::faults,

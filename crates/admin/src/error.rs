@@ -130,7 +130,7 @@ impl From<ReindexError> for AdminError {
             ReindexError::Unknown(_) => AdminErrorCode::NotFound,
             ReindexError::NothingListens(_) => AdminErrorCode::Refused,
             ReindexError::Database(error) if error.kind() == ErrorKind::Validation => AdminErrorCode::Invalid,
-            ReindexError::Database(_) => AdminErrorCode::Failed,
+            _ => AdminErrorCode::Failed,
         };
         AdminError::new(code, error.to_string())
     }

@@ -5,6 +5,8 @@
 //! `POST /_trestle/apply-model` with the struct as a JSON object and the header [`HEADER`]; the answer is JSON, and so is an
 //! [`AdminError`]. [`Administration`] answers calls in a process: a server does for its callers, a command for a directory, and
 //! [`AdminClient`] by asking a server.
+//!
+//! An internal part of Trestle: programs use the crate `trestle`.
 
 mod administration;
 mod call;

@@ -8,6 +8,20 @@
 //! engine the meaning.
 //!
 //! Start reading at the list of operations in `operation.rs`.
+//!
+//! ```
+//! use trestle_api::PutItem;
+//! use trestle_item::Item;
+//!
+//! let request = PutItem {
+//!     table_name: "music".into(),
+//!     item: Item::from([("artist", "Miles")]),
+//!     ..PutItem::default()
+//! };
+//! let json = serde_json::to_value(&request).unwrap();
+//! assert_eq!(json["TableName"], "music");
+//! assert_eq!(json["Item"]["artist"]["S"], "Miles");
+//! ```
 
 #[macro_use]
 mod wire_enum;

@@ -2,6 +2,8 @@
 //!
 //! [`run`] starts each server on a fresh directory, loads the same rows, sends the same bytes from the same load
 //! generator to one after the other, and returns a [`Report`]. `docs/operate/benchmarks.md` describes the method.
+//!
+//! An internal part of Trestle: programs use the crate `trestle`.
 
 mod alone;
 mod client;

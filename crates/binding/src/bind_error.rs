@@ -7,6 +7,7 @@ use crate::migration::MigrationState;
 
 /// Why models cannot be bound to a database.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BindError {
     /// The model file has errors.
     #[error("the model is not sound: {}", first_error(.0))]

@@ -4,6 +4,8 @@
 //! [`stored`] the documents that are kept beside the data, [`held`] what they say together. [`plan`] compares tables with a
 //! model, [`rows`] holds rows against it. `crates/embedded` drives an engine with all of this; what it did, would do or could
 //! not do is a [`Report`].
+//!
+//! An internal part of Trestle: programs use the crate `trestle`.
 
 pub mod clearing;
 pub mod held;

@@ -204,9 +204,9 @@ pub fn reason(refusal: &Refusal) -> String {
             attribute,
             only,
             ..
-        } => format!(
-            "entity {entity}: the version before has no place for rows whose {attribute} is not {only}"
-        ),
+        } => {
+            format!("entity {entity}: the previous version cannot store rows whose {attribute} is not {only}")
+        }
         other => other.to_string(),
     }
 }

@@ -4,6 +4,18 @@
 //! with the model are a [`Plan`]: for each file, how a record becomes a row. The model makes the keys. [`check`](Plan::check) looks at every
 //! row and writes nothing, [`Import`] writes, [`verify`](Plan::verify) compares the database with the files. [`propose`]
 //! makes a model file and a mapping file of a schema.
+//!
+//! ```
+//! use trestle_cassandra::{Schema, SchemaError, propose};
+//!
+//! # fn main() -> Result<(), SchemaError> {
+//! let schema = Schema::read("CREATE TABLE shop.orders (customer text, number int, cents bigint, PRIMARY KEY (customer, number));")?;
+//! let proposed = propose(&schema, "shop", Some("schema.cql"));
+//! assert!(proposed.model.contains("model = \"shop\""));
+//! assert!(trestle_model::load(&proposed.model).model.is_some());
+//! # Ok(())
+//! # }
+//! ```
 
 mod export;
 #[cfg(feature = "live")]

@@ -34,6 +34,7 @@ pub trait Observer {
 
 /// Why the work ended early.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RunError {
     /// A file cannot be read, or has other columns.
     #[error("{file}: {reason}")]

@@ -215,10 +215,7 @@ impl From<CopyError> for Failure {
         let code = match &error {
             CopyError::Refused(_) => Code::ModelRefused,
             CopyError::Differs(_) => Code::Disagreements,
-            CopyError::Administration { .. }
-            | CopyError::Database { .. }
-            | CopyError::State(_)
-            | CopyError::Defect(_) => Code::Failed,
+            _ => Code::Failed,
         };
         Failure::new(code, error)
     }

@@ -45,6 +45,7 @@ fn check_with(
     let verified = verified.map_err(|error| match error {
         VerifyError::Store(error) => cannot_open(directory, &error),
         VerifyError::Read(error) => cannot_read(directory, &error),
+        other => Failure::failed(other),
     })?;
     printer.finish(&verified);
     if verified.disagreements() == 0 {

@@ -2,6 +2,8 @@
 //!
 //! The page is plain ES modules under `files/`, served as they are; `main.js` is the first. Nothing is built or bundled. The crate
 //! knows no HTTP: `trestle-server` asks for a file by its path and sends it.
+//!
+//! An internal part of Trestle: programs use the crate `trestle`.
 
 mod book;
 

@@ -5,6 +5,7 @@ use trestle_api::Error;
 
 /// Why a copy does not go on. The message names the way out.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CopyError {
     /// Something in one of the databases is in the way. Nothing was changed.
     #[error("{0}")]

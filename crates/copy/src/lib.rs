@@ -12,6 +12,43 @@
 //!
 //! *Invariant*: rows are written as they are, derived ones included, where no model is in force. Models take effect at the target in
 //! the cut-over, when it has everything (`cut_over`): nothing is derived twice.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use trestle_copy::{CopyJob, CopyProgress, CopySettings, CopySide, SideKind};
+//! use trestle_embedded::{Embedded, Options};
+//! # use trestle_api::{AttributeDefinition, BillingMode, CreateTable, KeySchemaElement, KeyType};
+//! # use trestle_item::ScalarType;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (old, new) = (Embedded::in_memory(Options::default())?, Embedded::in_memory(Options::default())?);
+//! # old.run(CreateTable {
+//! #     table_name: "music".into(),
+//! #     attribute_definitions: vec![AttributeDefinition { attribute_name: "artist".into(), attribute_type: ScalarType::S }],
+//! #     key_schema: vec![KeySchemaElement { attribute_name: "artist".into(), key_type: KeyType::Hash }],
+//! #     billing_mode: Some(BillingMode::PayPerRequest),
+//! #     ..CreateTable::default()
+//! # })?;
+//! let side = |name: &str, database: &Embedded| CopySide {
+//!     name: name.to_owned(),
+//!     kind: SideKind::Directory,
+//!     database: database.for_copy(),
+//!     administration: None,
+//! };
+//! let job = CopyJob {
+//!     from: side("old", &old),
+//!     to: side("new", &new),
+//!     settings: CopySettings::default(),
+//!     progress: Arc::new(CopyProgress::default()),
+//! };
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let plan = job.plan(None).await?;
+//! assert_eq!(plan.tables[0].table, "music");
+//! # Ok::<_, trestle_copy::CopyError>(())
+//! # })?;
+//! # Ok(())
+//! # }
+//! ```
 
 mod cut_over;
 mod error;

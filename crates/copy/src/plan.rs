@@ -75,7 +75,7 @@ impl CopyJob {
         }
         if self.to.kind == SideKind::Endpoint && !models.is_empty() {
             notes.push(format!(
-                "{} stores no models: rows are copied as they are, derived ones included, and no model is in force there",
+                "{} stores no models: rows are copied unchanged, derived rows included, and no model is in effect there",
                 self.to.name
             ));
         }
@@ -122,7 +122,7 @@ impl CopyJob {
     ) -> Result<Vec<SourceModel>, CopyError> {
         if self.from.administration.is_none() {
             notes.push(format!(
-                "{} says nothing of models: rows are copied as they are; `trestle model apply` puts one in force at the target",
+                "{} does not report its models: rows are copied unchanged; apply a model at the target with `trestle model apply`",
                 self.from.name
             ));
             return Ok(Vec::new());
@@ -211,7 +211,7 @@ impl CopyJob {
         Ok(there)
     }
 
-    /// A row that is written while a model is in force is derived anew: the copy writes before.
+    /// A row that is written while a model is in effect is derived again, so the copy writes before that.
     async fn refuse_models_at_target(&self, names: &[String]) -> Result<(), CopyError> {
         if self.to.administration.is_none() {
             return Ok(());
@@ -235,8 +235,8 @@ impl CopyJob {
                 .find(|table| names.contains(table));
             if let Some(table) = touched {
                 return Err(CopyError::refused(format!(
-                    "model {} is in force at {} and has table {table}: rows that are copied would be derived twice. Remove it there \
-                     (`trestle model remove {}`); the copy puts the models of the source in force in the cut-over",
+                    "model {} is in effect at {} and has table {table}: copied rows would be derived twice. Remove it there \
+                     (`trestle model remove {}`); the cut-over applies the models of the source",
                     model.name, self.to.name, model.name
                 )));
             }

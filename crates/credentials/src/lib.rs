@@ -12,6 +12,20 @@
 //! expires. *Invariants*: a source that is set up and fails ends the search, so that no request is made as another
 //! identity than the one that was meant. An error names every source that was asked, and what it said; no secret is in an
 //! error or in debug output.
+//!
+//! ```no_run
+//! use trestle_credentials::{CredentialSource, SourceChain};
+//! use trestle_env::{Clock, SystemClock};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let variable = |name: &str| std::env::var(name).ok();
+//! let source = CredentialSource::searched(SourceChain::new("https://dynamodb.eu-west-1.amazonaws.com", &variable));
+//! if let Some(credentials) = source.current(SystemClock::new().now()).await? {
+//!     println!("requests are signed as {}", credentials.key.id);
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
 mod chain;
 mod container;

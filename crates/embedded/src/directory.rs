@@ -15,6 +15,7 @@ pub use trestle_store::archive::check as check_backup;
 
 /// Why a directory could not be verified.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum VerifyError {
     /// It cannot be opened.
     #[error(transparent)]

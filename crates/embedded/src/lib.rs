@@ -52,7 +52,7 @@ pub use trestle_engine::{
 };
 pub use trestle_events::{RemoteStreams, RouteSetup, RoutesAtWork};
 pub use trestle_models::{
-    ApplyOptions, Models, Nobody, PlanOptions, RepairOptions, Standing, StartOptions, Watcher,
+    ApplyOptions, Models, PlanOptions, RepairOptions, Standing, StartOptions, Unwatched, Watcher,
 };
 pub use trestle_store::{DirectoryAccess, ErrorKind as StoreErrorKind, MemoryStore, StoreError};
 pub use verify::{Verified, VerifyOptions, VerifyWatcher, verify};

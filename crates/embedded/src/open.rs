@@ -15,6 +15,7 @@ use trestle_models::Models;
 
 /// Why a database could not be opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// The data cannot be read; the message says what to do.
     #[error(transparent)]

@@ -20,6 +20,7 @@ use crate::shared::Shared;
 
 /// Why a database could not be opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// The store refused; its message says what to do.
     #[error(transparent)]

@@ -6,6 +6,8 @@
 //! A request's way: `ops` checks it and finds its table, `commit` runs it in its turn, `transaction` stages the item
 //! with its index rows, change record and expiry entry, and the store makes the group durable in one batch. A
 //! [`Hook`](trestle_hook::Hook) takes part in the commit: it knows what rows mean.
+//!
+//! An internal part of Trestle: programs use the crate `trestle`.
 
 mod amend;
 mod backup;

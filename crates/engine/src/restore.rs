@@ -9,6 +9,7 @@ use trestle_store::{BlockSize, Durability, FjallStore, Settings};
 
 /// Why a directory could not be restored. Nothing is left behind in its place.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RestoreError {
     /// Something is there already.
     #[error("{0} is not empty; restore into a directory that is new or empty")]

@@ -2,6 +2,15 @@
 //!
 //! Everything that follows a clock (expiry, retention, leases, idempotency) takes a [`Clock`], so a test or an
 //! administrator can move time by hand and see the same behaviour as in real life, only sooner.
+//!
+//! ```
+//! use std::time::Duration;
+//! use trestle_env::{Clock, Timestamp, VirtualClock};
+//!
+//! let clock = VirtualClock::starting_at(Timestamp::from_secs(1_800_000_000));
+//! clock.advance(Duration::from_secs(86_400));
+//! assert_eq!(clock.now(), Timestamp::from_secs(1_800_086_400));
+//! ```
 
 mod alarm;
 mod clock;

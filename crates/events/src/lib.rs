@@ -6,6 +6,26 @@
 //! A change's way: `reader` reads and types it once and hands it to the routes that take it (`matcher`), each of which has
 //! `lane`s to its target (`lanes` says which change takes which). `tracker` knows from what is done how far a route has come, and `checkpoints` stores it. What
 //! is refused alone is `parked` and tried again (`retry`); what is given up becomes a `dead_letter`.
+//!
+//! Routes are written in Rust or read from a file:
+//!
+//! ```
+//! use trestle_events::{Destination, Route, read_routes};
+//!
+//! let file = read_routes(
+//!     r#"
+//! [route.hook]
+//! table = "orders"
+//! event = ["insert"]
+//! target = { webhook = "https://example.com/hook" }
+//! "#,
+//!     &[],
+//!     &|_| Vec::new(),
+//! );
+//! assert!(file.problems.is_empty(), "{:?}", file.problems);
+//! let route = Route::new("hook", "orders", Destination::new("webhook", "https://example.com/hook"));
+//! assert_eq!(file.routes[0].target, route.target);
+//! ```
 
 mod attempt;
 mod backfill;

@@ -78,6 +78,7 @@ pub trait HeldSpace: Send + Sync {
 
 /// Why routes could not be applied.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ApplyError {
     /// Some routes cannot work; nothing was changed.
     #[error("{}", .0.join("\n"))]

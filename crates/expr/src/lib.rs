@@ -10,6 +10,22 @@
 //! What comes out holds no placeholder and cannot be ill-formed, so evaluation has no errors of its own, except in
 //! an update, which meets the item's types. The crate is pure: no table, no clock, no I/O. Error texts are
 //! DynamoDB's.
+//!
+//! ```
+//! use trestle_expr::{Condition, Kind, Placeholders};
+//! use trestle_item::{AttributeValue, Item, Map};
+//!
+//! # fn main() -> Result<(), trestle_expr::ExprError> {
+//! let values = Map::from([(":year".to_owned(), AttributeValue::from(1900_i64))]);
+//! let mut placeholders = Placeholders::new(None, Some(&values));
+//! let condition = Condition::parse(Kind::Filter, "born > :year AND attribute_exists(artist)", &mut placeholders)?;
+//! placeholders.finish()?;
+//!
+//! let item = Item::from([("artist", AttributeValue::from("Miles")), ("born", AttributeValue::from(1926_i64))]);
+//! assert!(condition.holds(&item));
+//! # Ok(())
+//! # }
+//! ```
 
 mod condition;
 mod cursor;

@@ -9,6 +9,35 @@
 //! Models are kept at the endpoint (`documents.rs`) and driven by `trestle-models`, as those of an engine are (`host.rs`). Any number
 //! of gateways stand before an endpoint; `fleet.rs` changes what is in force for all of them, and `moment.rs` gives audits the rows of
 //! one moment while all of them write. `past_writes.rs` finds rows that changed without a gateway.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use trestle_embedded::{ApplyOptions, Unwatched};
+//! use trestle_engine::{Engine, Options};
+//! use trestle_env::SystemClock;
+//! use trestle_gateway::Gateway;
+//! use trestle_store::MemoryStore;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // Any database without models can be the endpoint. Most are a `Remote`.
+//! let endpoint = Engine::load(Arc::new(MemoryStore::new()), Arc::new(SystemClock::new()), Options::default())?;
+//! let gateway = Gateway::open(Arc::new(endpoint))?;
+//! let model = r#"
+//! model = "shop"
+//!
+//! [table.shop]
+//! key = ["pk", "sk"]
+//!
+//! [entity.customer]
+//! table = "shop"
+//! key = { pk = "customer#{customer}", sk = "customer" }
+//! attributes = { customer = "string" }
+//! "#;
+//! gateway.models().apply(model, ApplyOptions::default(), &mut Unwatched)?;
+//! assert_eq!(gateway.models().list().len(), 1);
+//! # Ok(())
+//! # }
+//! ```
 
 mod amend;
 mod bookmark;
@@ -57,6 +86,7 @@ pub use trestle_binding::PastWritesStatus;
 
 /// Why an endpoint could not be opened with its models.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum GatewayError {
     /// A stored model cannot be enforced, or the endpoint did not answer.
     #[error(transparent)]

@@ -5,6 +5,8 @@
 //! - [`Rows`] is the database at the moment of the commit, and [`RowQuery`] a question to it.
 //! - [`Host`] is a database in which models are in force, for what drives models: an engine or an endpoint.
 //! - [`Former`] tells where rows lie while their keys change.
+//!
+//! An internal part of Trestle: programs use the crate `trestle`.
 
 mod change;
 mod former;

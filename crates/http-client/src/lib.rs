@@ -2,6 +2,8 @@
 //!
 //! [`request`] makes a request, signed as AWS signs if there is a key; [`Client`] sends it. A [`Failure`] tells whether the
 //! request may have arrived, so that the caller knows whether it may be sent again.
+//!
+//! An internal part of Trestle: programs use the crate `trestle`.
 
 mod client;
 mod connection;

@@ -2,6 +2,8 @@
 //!
 //! The model is read and proved by `trestle-model`, here as in the database. What is generated is thin: structs, and
 //! functions that hand names and values to `trestle-typed`, which does the work.
+//!
+//! An internal part of Trestle: programs use the crate `trestle`.
 
 mod access;
 mod client;

@@ -10,6 +10,27 @@
 //!
 //! A file becomes a model in three steps, each in its own folder: `read` (fields, places), `build` (names, templates,
 //! proofs), and what is left is the `Model`, in which nothing has to be checked again.
+//!
+//! ```
+//! use trestle_item::{AttributeValue, Item};
+//!
+//! let loaded = trestle_model::load(r##"
+//! model = "shop"
+//!
+//! [table.shop]
+//! key = ["pk", "sk"]
+//! entity_attribute = "kind"
+//!
+//! [entity.order]
+//! table = "shop"
+//! key = { pk = "customer#{customer}", sk = "order#{number:08}" }
+//! attributes = { customer = "string", number = "integer" }
+//! "##);
+//! let model = loaded.model.expect("the file has no errors");
+//! let order = Item::from([("customer", AttributeValue::from("ada")), ("number", AttributeValue::from(7_i64))]);
+//! let key = model.key_of("shop", &order).unwrap();
+//! assert_eq!(key.get("sk"), Some(&AttributeValue::from("order#00000007")));
+//! ```
 
 mod access;
 mod attribute;

@@ -420,8 +420,7 @@ impl Transition {
         }
         for pattern in &plan.slow_reads {
             self.work.report.notes.push(format!(
-                "access pattern {pattern} looks at the whole table while rows move: its parameters do not say where they \
-                 lay before"
+                "access pattern {pattern} reads the whole table while rows move: its parameters do not determine the old keys"
             ));
         }
         if !plan.hindrances.is_empty() {
@@ -466,7 +465,7 @@ fn way_back(layout_change: &LayoutChange, dropped: &[String]) -> (bool, String) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Nobody;
+    use crate::Unwatched;
     use trestle_engine::{Engine, Options};
 
     #[test]
@@ -474,15 +473,17 @@ mod tests {
         let engine = Engine::in_memory(Options::default()).unwrap();
         let models = Models::read(Arc::new(engine.clone()), Arc::clone(engine.clock())).unwrap();
         let text = "model = \"notes\"\n[table.notes]\nkey = [\"pk\"]\n[entity.note]\ntable = \"notes\"\nkey = { pk = \"n#{id}\" }\nattributes = { id = \"string\" }\n";
-        models.apply(text, ApplyOptions::default(), &mut Nobody).unwrap();
+        models
+            .apply(text, ApplyOptions::default(), &mut Unwatched)
+            .unwrap();
         let moved = text.replace("n#", "note/");
         models
-            .start_migration(&moved, StartOptions::default(), &mut Nobody)
+            .start_migration(&moved, StartOptions::default(), &mut Unwatched)
             .unwrap();
         engine
             .store_documents(vec![("model/notes/00000001".to_owned(), None)])
             .unwrap();
-        let refused = models.roll_back_migration(None, &mut Nobody).unwrap_err();
+        let refused = models.roll_back_migration(None, &mut Unwatched).unwrap_err();
         assert_eq!(
             refused.to_string(),
             "the stored migration of model notes cannot continue: version 1 is not stored"

@@ -1,4 +1,6 @@
 //! The models of one database: those that are stored with it, enforced by its commits.
+//!
+//! An internal part of Trestle: programs use the crate `trestle`.
 
 mod admit;
 mod apply;
@@ -54,7 +56,7 @@ pub use proof::{ProofWatcher, prove};
 pub use repair::RepairOptions;
 pub use sweeper::Sweeper;
 pub use versions::Standing;
-pub use watcher::{Nobody, Watcher};
+pub use watcher::{Unwatched, Watcher};
 pub use write_isolation::{is_exact, isolate, write_isolation};
 
 /// The models of one database. Shared by reference; one model is applied at a time.

@@ -13,7 +13,7 @@ use trestle_model::{Model, Table};
 
 use crate::call::call;
 use crate::describe::describe;
-use crate::watcher::{Nobody, Watcher, go_on};
+use crate::watcher::{Unwatched, Watcher, go_on};
 use crate::work::planned_table;
 use crate::write_isolation::isolate;
 
@@ -108,7 +108,7 @@ fn enable_stream(table: &Table) -> UpdateTable {
 
 /// Waits until the table and all its indexes are ready.
 pub(crate) fn wait(database: &dyn Database, table: &str) -> Result<(), Error> {
-    wait_watched(database, table, &Nobody)
+    wait_watched(database, table, &Unwatched)
 }
 
 /// As [`wait`], unless the watcher stops the work.

@@ -189,7 +189,7 @@ impl Models {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ApplyOptions, Nobody, StartOptions};
+    use crate::{ApplyOptions, StartOptions, Unwatched};
     use std::sync::atomic::AtomicU64;
     use std::sync::mpsc::channel;
     use std::time::Instant;
@@ -261,7 +261,7 @@ mod tests {
         let model = format!("{NOTES}{COPIES}")
             .replace("key = [\"pk\"]", "key = [\"pk\"]\nentity_attribute = \"kind\"");
         models
-            .apply(&model, ApplyOptions::default(), &mut Nobody)
+            .apply(&model, ApplyOptions::default(), &mut Unwatched)
             .unwrap();
         let put = |kind: &str, text: Option<&str>| {
             let mut item = Item::from([("id", "a"), ("kind", kind)]);
@@ -309,7 +309,9 @@ mod tests {
         let engine = Engine::in_memory(Options::default()).unwrap();
         let clock = Arc::clone(engine.clock());
         let models = Arc::new(Models::read(Arc::new(engine.clone()), clock).unwrap());
-        models.apply(NOTES, ApplyOptions::default(), &mut Nobody).unwrap();
+        models
+            .apply(NOTES, ApplyOptions::default(), &mut Unwatched)
+            .unwrap();
         let put = PutItem {
             table_name: "notes".to_owned(),
             item: Item::from([("id", "a")]),
@@ -326,7 +328,7 @@ mod tests {
             ..StartOptions::default()
         };
         let moved = NOTES.replace("n#", "note/");
-        models.start_migration(&moved, options, &mut Nobody).unwrap();
+        models.start_migration(&moved, options, &mut Unwatched).unwrap();
         // One page both moves the only row and ends the pass.
         for state in [MigrationState::Verifying, MigrationState::Verified] {
             assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok(state));

@@ -45,9 +45,9 @@ impl Watcher for Until<'_> {
 
 /// Watches nothing.
 #[derive(Clone, Copy, Debug)]
-pub struct Nobody;
+pub struct Unwatched;
 
-impl Watcher for Nobody {
+impl Watcher for Unwatched {
     fn step(&mut self, _: &Step) {}
 
     fn rows(&mut self, _: &'static str, _: &str, _: u64) {}

@@ -9,6 +9,23 @@
 //!    of the table or index, into what finds items and what filters them.
 //!
 //! The crate is pure: it knows no table beyond the key attributes it is told, and runs nothing.
+//!
+//! ```
+//! use trestle_expr::KeyAttribute;
+//! use trestle_item::ScalarType;
+//! use trestle_partiql::{Access, Keys, Statement, StatementError, parse};
+//!
+//! # fn main() -> Result<(), StatementError> {
+//! let parsed = parse("SELECT * FROM music WHERE artist = ?")?;
+//! let Statement::Select(select) = parsed.bind(&["Miles".into()])? else {
+//!     unreachable!("the statement is a SELECT");
+//! };
+//! let artist = KeyAttribute { name: "artist".into(), kind: ScalarType::S };
+//! let plan = select.plan(Keys::new(&[artist], &[])?)?;
+//! assert!(matches!(plan.access, Access::Partitions(partitions) if partitions.len() == 1));
+//! # Ok(())
+//! # }
+//! ```
 
 mod check;
 mod condition;

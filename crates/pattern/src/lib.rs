@@ -12,6 +12,15 @@
 //! Where the documentation is silent, this crate chose: names with dots are names, not paths; `exists` asks about
 //! values, so that an object, or an array without values, is not there; a path may be given only once, counting what
 //! is beside an `$or`.
+//!
+//! ```
+//! use serde_json::json;
+//! use trestle_pattern::Pattern;
+//!
+//! let pattern = Pattern::parse(&json!({"event": ["insert"], "new": {"cents": [{"numeric": [">", 1000]}]}})).unwrap();
+//! assert!(pattern.matches(&json!({"event": "insert", "new": {"cents": 1250}})));
+//! assert!(!pattern.matches(&json!({"event": "insert", "new": {"cents": 10}})));
+//! ```
 
 mod cidr;
 mod combine;

@@ -20,6 +20,7 @@ pub struct Template {
 
 /// Why a text is no template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TemplateError {
     /// A hole is not closed, empty, or holds what is no path.
     #[error("<{path}: {message}")]

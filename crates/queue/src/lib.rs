@@ -7,6 +7,32 @@
 //! A message is one row, written when it is sent and removed when it is deleted; what happens in between is noted in a
 //! small row behind it (`rows.rs`). Which messages are ready is known in memory (`index.rs`), so receivers never search
 //! and never get in each other's way.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use trestle_api::Wait;
+//! use trestle_queue::{Queues, Receive, Settings};
+//! # use trestle_engine::{Engine, Options};
+//! # use trestle_env::SystemClock;
+//! # use trestle_store::MemoryStore;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let clock = Arc::new(SystemClock::new());
+//! # let database = Arc::new(Engine::on(Arc::new(MemoryStore::new()), clock.clone(), Options::default())?);
+//! // `database` is any `Arc<dyn Database>`, and `clock` any `Arc<dyn Clock>`.
+//! let queues = Queues::new(database, clock, Settings::default());
+//! # let example = async {
+//! queues.create("work", &Default::default(), &Default::default()).await?;
+//! queues.send("work", "hello").await?;
+//! let messages = queues.receive("work", Receive { max: 10, ..Receive::default() }).await?;
+//! assert_eq!(messages[0].body, "hello");
+//! queues.delete("work", &messages[0].receipt_handle).await?;
+//! # Ok::<_, trestle_queue::QueueError>(())
+//! # };
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(example)?;
+//! # Ok(())
+//! # }
+//! ```
 
 mod attempts;
 mod attributes;

@@ -1,9 +1,10 @@
-//! Why a reindex is refused or cannot go on.
+//! Why a reindex is refused or cannot continue.
 
 use trestle_api::Error;
 
-/// Why a reindex is refused or cannot go on.
+/// Why a reindex is refused or cannot continue.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReindexError {
     /// It cannot be done as asked; the message says what to do instead.
     #[error("{0}")]
@@ -11,8 +12,8 @@ pub enum ReindexError {
     /// There is no such reindex.
     #[error("there is no reindex {0}; `trestle reindex list` shows those there are")]
     Unknown(String),
-    /// Nothing listens where the rows would go; `force` goes on.
-    #[error("{0}; start it with --force to go on all the same")]
+    /// Nothing reads what the reindex would write; `force` starts it anyway.
+    #[error("{0}; to start it anyway, give --force")]
     NothingListens(String),
     /// The database refused.
     #[error(transparent)]

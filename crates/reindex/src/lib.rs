@@ -4,6 +4,17 @@
 //! table (`state_table`), cut into work items (`plan`), and worked off by any number of workers in any number of processes
 //! (`worker`), each of which chooses an item (`work_pool`) and has a lease of it while it is at it (`work_item`). Rows that fail are tried again by themselves
 //! (`rows`) and become dead letters in the end (`row_letter`).
+//!
+//! ```no_run
+//! use trestle_reindex::{ReindexError, Reindexer, StartReindex};
+//!
+//! # async fn example(reindexer: Reindexer) -> Result<(), ReindexError> {
+//! let started = reindexer.start(StartReindex::touch("orders")).await?;
+//! let done = reindexer.work(&started.job.name).await?;
+//! println!("{}: {:?}", done.name, done.state);
+//! # Ok(())
+//! # }
+//! ```
 
 mod budget;
 mod counts;

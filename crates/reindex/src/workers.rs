@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use crate::job::ReindexState;
 use crate::{Reindex, ReindexError, Reindexer};
 
-/// Before a reindex is tried again that cannot go on. It is real time: what is missing is a route, or an answer of a disk.
+/// The pause before a reindex that cannot continue is tried again. It is real time: what is missing is a route, or an answer of a disk.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
 
 /// Reindexes listed at once.
@@ -38,7 +38,7 @@ struct WorkersState {
 
 struct Working {
     task: JoinHandle<()>,
-    /// Why it cannot go on, until it does.
+    /// Why it cannot continue, until it does.
     error: Option<String>,
 }
 
@@ -103,13 +103,13 @@ impl ReindexWorkers {
         state.at_work.insert(name.to_owned(), Working { task, error });
     }
 
-    /// Why a reindex cannot go on, if it cannot. It is tried again.
+    /// Why a reindex cannot continue, if it cannot. It is tried again.
     #[must_use]
     pub fn error(&self, name: &str) -> Option<String> {
         self.shared.state.lock().at_work.get(name)?.error.clone()
     }
 
-    /// Stops all work at the pages that it is at, and takes up no more. What is running goes on at the next [`resume`](Self::resume).
+    /// Stops all work after the current pages and starts no more. Running reindexes continue at the next [`resume`](Self::resume).
     pub async fn stop(&self) {
         let ended = {
             let mut state = self.shared.state.lock();
@@ -129,14 +129,14 @@ impl ReindexWorkers {
                 Ok(job) => tracing::info!("reindex {name} is {}", job.state.name()),
                 Err(ReindexError::Unknown(_)) => {}
                 Err(error) => {
-                    tracing::warn!("reindex {name} cannot go on and is tried again: {error}");
+                    tracing::warn!("reindex {name} cannot continue and is tried again: {error}");
                     self.note(name, error.to_string());
                     tokio::time::sleep(TRY_AGAIN).await;
                     continue;
                 }
             }
             self.shared.state.lock().at_work.remove(name);
-            // Rows may have been added after the work had ended, and before this: then no other task goes on with them.
+            // Rows may have been added after the work had ended, and before this: then no other task works on them.
             match self.reindexer().get(name).await {
                 Ok(job) if job.state == ReindexState::Running => self.work_on(name),
                 _ => {}

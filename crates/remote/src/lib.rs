@@ -8,6 +8,17 @@
 //! had too much to do, or if a second time is the same as once. *Invariant*: a write of which that cannot be said is
 //! sent once; if its answer is lost, the error says that it is not known whether it was made. In adaptive mode, requests are also sent more
 //! slowly while the endpoint throttles (`sending_rate.rs`).
+//!
+//! ```no_run
+//! use trestle_api::{DatabaseExt, ListTables};
+//! use trestle_remote::{Remote, Settings};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let remote = Remote::new(Settings::from_environment("http://127.0.0.1:8000"))?;
+//! println!("{:?}", remote.list_tables(ListTables::default()).await?.table_names);
+//! # Ok(())
+//! # }
+//! ```
 
 mod endpoint_clock;
 mod identity;

@@ -29,6 +29,7 @@ const WAITING_MAX: u32 = 4096;
 
 /// Why the server could not start.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// The host is neither an address nor a name that can be resolved.
     #[error("cannot find the address of host `{host}`: {reason}; use an IP address such as 127.0.0.1")]

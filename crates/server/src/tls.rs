@@ -11,6 +11,7 @@ use tokio_rustls::TlsAcceptor;
 
 /// Why the TLS files cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TlsError {
     /// The certificate file cannot be read or holds no certificate.
     #[error("cannot read a certificate from {}: {reason}; it must be a PEM file with the server's certificate first", path.display())]

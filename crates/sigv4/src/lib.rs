@@ -2,6 +2,23 @@
 //!
 //! A verifier reads a request's claim, computes the same signature with [`string_to_sign`] and [`signature`],
 //! and compares with [`equal_in_constant_time`].
+//!
+//! ```
+//! use trestle_env::Timestamp;
+//! use trestle_sigv4::{AccessKey, SignError, Signer};
+//!
+//! # fn main() -> Result<(), SignError> {
+//! let signer = Signer {
+//!     key: AccessKey { id: "AKIDEXAMPLE".into(), secret: "secret".into() },
+//!     session_token: None,
+//!     region: "eu-west-1".into(),
+//!     service: "dynamodb".into(),
+//! };
+//! let headers = signer.sign(("POST", "/"), "localhost:8000", &[], b"{}", Timestamp::from_secs(1_800_000_000))?;
+//! assert!(headers.iter().any(|(name, value)| *name == "authorization" && value.starts_with("AWS4-HMAC-SHA256")));
+//! # Ok(())
+//! # }
+//! ```
 
 mod canonical;
 mod hash;

@@ -8,6 +8,21 @@
 //!
 //! `FjallStore` keeps them in a directory, [`MemoryStore`] in memory. Both pass the same conformance tests.
 //! `docs/internals/format.md` describes the directory. Without the feature `directory` there is no `FjallStore` and no storage engine is compiled.
+//!
+//! ```
+//! use trestle_store::{Batch, MemoryStore, Space, Store, StoreError};
+//!
+//! # fn main() -> Result<(), StoreError> {
+//! let store = MemoryStore::new();
+//! let before = store.snapshot();
+//! let mut batch = Batch::new();
+//! batch.put(Space::Items, b"key", b"value");
+//! store.commit(batch)?;
+//! assert_eq!(store.get(Space::Items, b"key")?.as_deref(), Some(&b"value"[..]));
+//! assert!(before.get(Space::Items, b"key")?.is_none());
+//! # Ok(())
+//! # }
+//! ```
 
 #![cfg_attr(
     not(feature = "directory"),

@@ -12,6 +12,17 @@
 //! *Invariant*: a target never says that a change was taken when it does not know it. Whatever is in doubt is delivered
 //! again, with the same id. A target that cannot be reached is unavailable and refuses nothing; where an answer tells
 //! whose fault it is, the records are refused only if it is theirs. (A webhook's 4xx does not tell: it refuses the records.)
+//!
+//! ```
+//! use std::sync::Arc;
+//! use trestle_env::SystemClock;
+//! use trestle_events::Destination;
+//! use trestle_targets::Surroundings;
+//!
+//! let surroundings = Surroundings::of_process(Arc::new(SystemClock::new()));
+//! let hook = Destination::new("webhook", "https://example.com/hook");
+//! assert!(trestle_targets::open(&hook, &surroundings).is_ok());
+//! ```
 
 mod answer;
 mod aws;

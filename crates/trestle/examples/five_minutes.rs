@@ -9,7 +9,7 @@ use trestle::typed::Timestamp;
 use trestle::{Embedded, Options, Wait};
 
 mod shop {
-    trestle::model!("examples/shop.toml");
+    trestle::model!("./shop.toml");
 }
 use shop::{CustomerWithOrders, NewCustomer, NewOrder, Order, OrderStatus, Shop};
 

@@ -7,6 +7,7 @@ use crate::WithModels;
 
 /// Why a model was not applied.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ApplyError {
     /// It cannot be bound to the database.
     #[error(transparent)]

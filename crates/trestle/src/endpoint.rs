@@ -39,6 +39,7 @@ const POLL: Duration = Duration::from_millis(250);
 
 /// Why a program has no database at an endpoint.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum EndpointError {
     /// It cannot be called like this.
     #[error("{0}")]

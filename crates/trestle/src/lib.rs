@@ -173,7 +173,8 @@
 //! | `remote` | `Remote` and `Gateway`; with `default-features = false` no storage engine is compiled |
 //! | `app`, `objects` | what an application with an HTTP API needs, and files beside its rows; include `embedded` and `remote` |
 //!
-//! The oldest Rust that compiles it is the `rust-version` of its manifest.
+//! The oldest Rust that compiles it is the `rust-version` of its manifest. Only a release that changes the second number of the
+//! version raises it.
 //!
 //! # What does not compile
 //!

@@ -41,7 +41,7 @@
 //! The guide is `docs/migrate/migrations.md`; everything else that can be asked is at [`WithModels::models`].
 
 use trestle_binding::BindError;
-use trestle_models::{Models, Nobody};
+use trestle_models::{Models, Unwatched};
 use trestle_typed::Model;
 
 use crate::{ApplyError, WithModels};
@@ -51,6 +51,7 @@ pub use trestle_models::{PlanOptions, StartOptions};
 
 /// Why a program's version of a model is not in effect.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum MigrateError {
     /// No row has to move, but the model could not be applied.
     #[error(transparent)]
@@ -89,7 +90,7 @@ pub fn plan<M: Model>(db: &impl WithModels) -> Result<MigrationPlan, BindError> 
         dry_run: true,
         ..PlanOptions::default()
     };
-    db.with_models(|models| models.plan_migration(M::definition().text(), options, &mut Nobody))?
+    db.with_models(|models| models.plan_migration(M::definition().text(), options, &mut Unwatched))?
 }
 
 /// The migration of one model. Rows move as long as the database is open, also when this is dropped.
@@ -135,7 +136,7 @@ impl<D: WithModels> Migration<D> {
 
     /// Rolls back to the previous version, which takes effect at once; an error names the rows that it could not hold.
     pub fn roll_back(&self) -> Result<Option<MigrationPlan>, BindError> {
-        let roll_back = |models: &Models| models.roll_back_migration(Some(&self.model), &mut Nobody);
+        let roll_back = |models: &Models| models.roll_back_migration(Some(&self.model), &mut Unwatched);
         self.db.with_models(roll_back)?
     }
 }

@@ -4,14 +4,14 @@
 //! are older than the model, and a list of what is in force.
 //!
 //! ```
-//! use trestle::models::{ApplyOptions, Nobody};
+//! use trestle::models::{ApplyOptions, Unwatched};
 //! use trestle::{Embedded, Options};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let db = Embedded::in_memory(Options::default())?;
 //! let text = include_str!("../examples/shop.toml");
 //! let dry_run = ApplyOptions { dry_run: true, ..ApplyOptions::default() };
-//! println!("{}", db.models().apply(text, dry_run, &mut Nobody)?);
+//! println!("{}", db.models().apply(text, dry_run, &mut Unwatched)?);
 //! assert!(db.models().list().is_empty());
 //! # Ok(())
 //! # }
@@ -21,4 +21,4 @@ pub use trestle_binding::{
     BindError, Misfit, ModelSummary, Obstacle, Outcome, Report, Step, StuckRow, StuckRows, TableProgress,
     TableRows, TableStatus,
 };
-pub use trestle_models::{ApplyOptions, Models, Nobody, Watcher};
+pub use trestle_models::{ApplyOptions, Models, Unwatched, Watcher};

@@ -9,7 +9,7 @@ use trestle_embedded::Embedded;
 use trestle_env::Clock;
 #[cfg(feature = "remote")]
 use trestle_gateway::Gateway;
-use trestle_models::{ApplyOptions, Models, Nobody, StartOptions};
+use trestle_models::{ApplyOptions, Models, StartOptions, Unwatched};
 
 use crate::ApplyError;
 use crate::migrate::MigrateError;
@@ -30,7 +30,7 @@ pub trait WithModels: Database + Clone + 'static {
 
     /// Applies a model: tables, keys, checks and effects. It blocks.
     fn apply_model(&self, text: &str) -> Result<Report, ApplyError> {
-        let applied = self.with_models(|models| models.apply(text, ApplyOptions::default(), &mut Nobody));
+        let applied = self.with_models(|models| models.apply(text, ApplyOptions::default(), &mut Unwatched));
         let report = applied.map_err(BindError::from)??;
         match report.is_refused() {
             true => Err(ApplyError::Refused(Box::new(report))),
@@ -40,7 +40,7 @@ pub trait WithModels: Database + Clone + 'static {
 
     /// The same for rows that may have keys of the previous version: they move in the background. It blocks.
     fn migrate_model(&self, text: &str, options: StartOptions) -> Result<(), MigrateError> {
-        let started = self.with_models(|models| models.start_migration(text, options, &mut Nobody));
+        let started = self.with_models(|models| models.start_migration(text, options, &mut Unwatched));
         match started.map_err(BindError::from)? {
             Ok(plan) if plan.is_refused() => Err(MigrateError::Refused(Box::new(plan))),
             Ok(_) => Ok(()),

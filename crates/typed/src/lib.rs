@@ -6,6 +6,8 @@
 //! same keys as a database that knows the model.
 //!
 //! No runtime is needed: writes and reads are futures of the database, pages are a [`Stream`].
+//!
+//! An internal part of Trestle: programs use the crate `trestle`.
 
 mod access_rows;
 mod attribute;

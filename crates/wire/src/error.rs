@@ -43,19 +43,8 @@ fn form(kind: ErrorKind) -> Form {
         | ErrorKind::IdempotentParameterMismatch => (400, DYNAMODB, Spelling::Upper),
         ErrorKind::InternalServerError => (500, DYNAMODB, Spelling::Lower),
         ErrorKind::RequestEntityTooLarge => (413, SERVICE, Spelling::Lower),
-        ErrorKind::ResourceNotFound
-        | ErrorKind::TableNotFound
-        | ErrorKind::ResourceInUse
-        | ErrorKind::ConditionalCheckFailed
-        | ErrorKind::TransactionConflict
-        | ErrorKind::ItemCollectionSizeLimitExceeded
-        | ErrorKind::LimitExceeded
-        | ErrorKind::ProvisionedThroughputExceeded
-        | ErrorKind::RequestLimitExceeded
-        | ErrorKind::DuplicateItem
-        | ErrorKind::ReplicaNotFound
-        | ErrorKind::ExpiredIterator
-        | ErrorKind::TrimmedDataAccess => (400, DYNAMODB, Spelling::Lower),
+        // Every other kind is an exception of DynamoDB's own model.
+        _ => (400, DYNAMODB, Spelling::Lower),
     };
     Form {
         status,

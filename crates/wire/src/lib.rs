@@ -9,6 +9,18 @@
 //! 3. attribute values that cannot be: `ValidationException` (the item crate, worded in `refusal.rs`).
 //!
 //! What needs the table, an expression or two members together is the engine's to refuse.
+//!
+//! ```
+//! use trestle_api::{Error, Request};
+//! use trestle_wire::{decode, parse_target};
+//!
+//! # fn main() -> Result<(), Error> {
+//! let operation = parse_target("DynamoDB_20120810.ListTables")?;
+//! assert!(matches!(decode(operation, br#"{"Limit": 10}"#)?, Request::ListTables(request) if request.limit == Some(10)));
+//! assert!(decode(operation, br#"{"Limit": "ten"}"#).is_err());
+//! # Ok(())
+//! # }
+//! ```
 
 #[cfg(test)]
 mod agreement;

@@ -4,6 +4,8 @@
 //! same order and in the same words by either. What becomes of the item is decided here, too: [`Write::holds`] is the condition,
 //! [`updated`] the new item, [`shown_of_update`] what the answer shows. PartiQL statements that write an item are such writes, too
 //! (`statement.rs`).
+//!
+//! An internal part of Trestle: programs use the crate `trestle`.
 
 mod cancellation;
 mod condition_parameters;

@@ -1,10 +1,13 @@
-"""The guides in docs/, followed to the letter: every command is run, and what it says it prints is looked for.
+"""The documents, followed to the letter: every command is run, and what it says it prints is looked for.
 
 A fence names what its block is: `sh` is run, in one shell from the first to the last; `sh serve` runs beside it, as does
-`sh serve PORT`, at which the guide expects it (8000 unless given); `sh setup` is what this test has done already; `toml NAME`,
-`python NAME` and `javascript NAME` are files; `text` is what the block before it prints, where `…` stands for anything; `console` is not run.
+`sh serve PORT`, at which the guide expects it (8000 unless given); `sh setup` is what this test has done already; `sh not-run: REASON`
+cannot be run here; `toml NAME`, `python NAME`, `javascript NAME` and `rust NAME` are files; `text` is what the block before it prints,
+where `…` stands for anything; `console` and blocks without a name are only shown. `cargo xtask tidy` finds `sh` blocks that are neither
+followed nor have a reason.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -13,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAM = pathlib.Path(os.environ.get("TRESTLE_PROGRAM", ROOT / "target" / "debug" / "trestle"))
@@ -33,7 +37,7 @@ def pattern(line):
     return re.compile(".*".join(re.escape(part) for part in line.split("…")))
 
 
-class Guide(unittest.TestCase):
+class Followed(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -47,7 +51,7 @@ class Guide(unittest.TestCase):
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "TRESTLE_"))}
         path = f"{bin_folder}:{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
         self.environment = {**kept, "PATH": path, "TRESTLE__SERVER__PORT": "0", "PORT": "0"}
-        # The addresses that the guide has, and those that were free.
+        # Addresses and paths of the guide, and those of this test.
         self.addresses = {}
 
     def serve(self, command, port):
@@ -63,44 +67,22 @@ class Guide(unittest.TestCase):
         announced = server.stdout.readline()
         self.assertRegex(announced, "http://127.0.0.1:[0-9]+")
         self.addresses[f"http://127.0.0.1:{port}"] = re.search("http://127.0.0.1:[0-9]+", announced).group()
+        return server
 
     def at_home(self, text):
-        """The text with the addresses that were free."""
+        """The text with the addresses and paths of this test."""
         for expected, found in self.addresses.items():
             text = text.replace(expected, found)
         return text
 
-    def test_every_command_of_five_minutes_with_python_prints_what_it_says(self):
-        self.follow("start/python.md")
-
-    def test_every_command_of_five_minutes_with_javascript_prints_what_it_says(self):
-        (self.folder / "node_modules").symlink_to(ROOT / ".test-env" / "node" / "node_modules")
-        self.follow("start/javascript.md")
-
-    def test_every_command_of_a_first_migration_prints_what_it_says(self):
-        self.follow("migrate/tutorial.md")
-
-    def test_every_command_of_a_model_in_ten_minutes_prints_what_it_says(self):
-        self.follow("model/ten-minutes.md")
-
-    def test_every_command_of_the_search_by_tags_prints_what_it_says(self):
-        self.follow("model/search-by-tags.md")
-
-    def test_every_command_of_a_gateway_before_dynamodb_prints_what_it_says(self):
-        self.follow("remote/gateway.md")
-
-    def test_every_command_of_a_copy_prints_what_it_says(self):
-        self.follow("remote/copy.md")
-
-    def test_every_command_from_a_write_to_a_webhook_prints_what_the_guide_says(self):
-        self.follow("events/guide.md")
-
-    def follow(self, guide):
+    def follow(self, guide, seconds=120):
         script, promised = [], []
-        for name, text in blocks((ROOT / "docs" / guide).read_text()):
+        for name, text in blocks((ROOT / guide).read_text()):
             match name.split():
-                case ["toml" | "python" | "javascript", file]:
-                    (self.folder / file).write_text(self.at_home(text))
+                case ["toml" | "python" | "javascript" | "rust", file]:
+                    path = self.folder / file
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_text(self.at_home(text))
                 case ["sh"]:
                     script.append(f"echo '{MARK}'\n{text}")
                     promised.append([])
@@ -108,15 +90,15 @@ class Guide(unittest.TestCase):
                     self.serve(self.at_home(text.strip()), *port or ["8000"])
                 case ["text"]:
                     promised[-1] = lines(self.at_home(text))
-                case ["console"]:
+                case ["console"] | ["sh", "not-run:", *_] | ["toml" | "python" | "rust" | "nginx" | "json" | "yaml"]:
                     pass
                 case other:
                     self.assertEqual(["sh", "setup"], other)
         # A command may fail where the guide shows how; where it shows nothing, all is well.
-        checked = [text if said else f"{text}\n[ $? -eq 0 ] || exit 1" for text, said in zip(script, promised)]
+        checked = [text if said else f"set -e\n{text}\nset +e" for text, said in zip(script, promised)]
         whole = "\n".join(["set -u", "exec 2>&1", *checked, "exit 0"])
         done = subprocess.run(
-            ["bash", "-c", self.at_home(whole)], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=120
+            ["bash", "-c", self.at_home(whole)], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=seconds
         )
         self.assertEqual(0, done.returncode, done.stdout)
         printed = [lines(part) for part in done.stdout.split(MARK)[1:]]
@@ -126,6 +108,222 @@ class Guide(unittest.TestCase):
             for line in expected:
                 wanted = pattern(line)
                 self.assertTrue(any(wanted.fullmatch(candidate) for candidate in rest), f"{line}\nis not in\n" + "\n".join(found))
+
+
+class Guide(Followed):
+    """Tutorials: each begins in an empty folder."""
+
+    def test_every_command_of_five_minutes_with_python_prints_what_it_says(self):
+        self.follow("docs/start/python.md")
+
+    def test_every_command_of_five_minutes_with_javascript_prints_what_it_says(self):
+        (self.folder / "node_modules").symlink_to(ROOT / ".test-env" / "node" / "node_modules")
+        self.follow("docs/start/javascript.md")
+
+    def test_every_command_of_five_minutes_with_rust_prints_what_it_says(self):
+        self.addresses["../trestle/"] = f"{ROOT}/"
+        # Packages that the checkout has compiled are not compiled again: the same versions, settings and folder.
+        shutil.copy(ROOT / "Cargo.lock", self.folder)
+        shutil.copytree(ROOT / ".cargo", self.folder / ".cargo")
+        self.environment.update(
+            CARGO_TARGET_DIR=str(ROOT / "target"), CARGO_INCREMENTAL="0", CARGO_PROFILE_DEV_DEBUG="line-tables-only"
+        )
+        self.follow("docs/start/rust.md", seconds=900)
+
+    def test_every_command_of_a_first_migration_prints_what_it_says(self):
+        self.follow("docs/migrate/tutorial.md")
+
+    def test_every_command_of_a_model_in_ten_minutes_prints_what_it_says(self):
+        self.follow("docs/model/ten-minutes.md")
+
+    def test_every_command_of_the_search_by_tags_prints_what_it_says(self):
+        self.follow("docs/model/search-by-tags.md")
+
+    def test_every_command_of_a_gateway_before_dynamodb_prints_what_it_says(self):
+        self.follow("docs/remote/gateway.md")
+
+    def test_every_command_of_a_copy_prints_what_it_says(self):
+        self.follow("docs/remote/copy.md")
+
+    def test_every_command_from_a_write_to_a_webhook_prints_what_the_guide_says(self):
+        self.follow("docs/events/guide.md")
+
+
+class Reference(Followed):
+    """Pages that begin in the middle: each test makes the files, rows and servers that the page takes for granted."""
+
+    def setUp(self):
+        super().setUp()
+        self.environment.update(
+            AWS_REGION="us-east-1", AWS_DEFAULT_REGION="us-east-1", AWS_ACCESS_KEY_ID="any", AWS_SECRET_ACCESS_KEY="any", AWS_PAGER=""
+        )
+
+    def file_of(self, page, name, as_name=None):
+        """Saves a file that another page shows."""
+        found = dict(blocks((ROOT / page).read_text()))
+        (self.folder / (as_name or name)).write_text(found[f"toml {name}"])
+
+    def run_here(self, *command):
+        done = subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=120)
+        self.assertEqual(0, done.returncode, done.stderr)
+
+    def serving(self, *flags):
+        """A server at the address that pages have, in memory; commands find it."""
+        self.serve("trestle serve --in-memory --port 8000 " + " ".join(flags), "8000")
+
+    def serve(self, command, port):
+        server = super().serve(command, port)
+        if port == "8000":
+            self.environment["AWS_ENDPOINT_URL_DYNAMODB"] = self.addresses["http://127.0.0.1:8000"]
+        return server
+
+    def call(self, operation, **body):
+        headers = {"X-Amz-Target": f"DynamoDB_20120810.{operation}", "Content-Type": "application/x-amz-json-1.0"}
+        request = urllib.request.Request(self.environment["AWS_ENDPOINT_URL_DYNAMODB"], json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)
+
+    def table(self, name, *keys, stream=False, items=()):
+        """A table with string keys, and rows of strings."""
+        settings = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"} if stream else {"StreamEnabled": False}
+        self.call(
+            "CreateTable", TableName=name, BillingMode="PAY_PER_REQUEST", StreamSpecification=settings,
+            AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
+            KeySchema=[{"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ["HASH", "RANGE"])],
+        )  # fmt: skip
+        for item in items:
+            self.put(name, **item)
+
+    def put(self, table, **item):
+        self.call("PutItem", TableName=table, Item={name: {"S": value} for name, value in item.items()})
+
+    def directory(self, name, model):
+        """A data directory with a model, which no server has open."""
+        self.run_here("trestle", "model", "apply", model, "--data", name)
+
+    def test_every_command_about_queues_runs(self):
+        self.environment["TRESTLE__CLOCK__VIRTUAL"] = "true"
+        self.follow("docs/events/queues.md")
+
+    def test_every_command_about_migrations_runs(self):
+        self.file_of("docs/migrate/tutorial.md", "shop.toml")
+        self.file_of("docs/migrate/tutorial.md", "shop-2.toml", "new.toml")
+        self.serving("--model shop.toml")
+        for first in range(0, 2000, 25):
+            orders = [{"customer": {"S": f"c{n % 100}"}, "number": {"N": str(n)}} for n in range(first, first + 25)]
+            self.call("BatchWriteItem", RequestItems={"shop": [{"PutRequest": {"Item": order}} for order in orders]})
+        self.follow("docs/migrate/migrations.md")
+
+    def test_every_command_about_reindexes_runs(self):
+        routes = """
+            [route.search-index]
+            table = "works"
+            include_maintenance = true
+            target = { command = ["sh", "-c", "cat > /dev/null"] }
+        """
+        (self.folder / "routes.toml").write_text(routes)
+        (self.folder / "ids-in-the-index.txt").write_text("w1\n")
+        (self.folder / "missing.txt").write_text("w2\n")
+        works = [{"id": f"w{n}"} for n in range(300)]
+        # The route and its table are stored in the directory, which the server then leaves.
+        server = self.serve("trestle serve --data trestle-data --allow-command-routes --port 8000", "8000")
+        self.table("works", "id", stream=True, items=works)
+        self.run_here("trestle", "routes", "apply", "routes.toml")
+        server.terminate()
+        self.assertEqual(0, server.wait(60))
+        self.serving("--allow-command-routes")
+        self.table("works", "id", stream=True, items=works)
+        self.table("works-index", "sourceId", items=[{"sourceId": "w1"}])
+        self.run_here("trestle", "routes", "apply", "routes.toml")
+        self.follow("docs/migrate/reindex.md")
+
+    def test_every_command_about_models_runs(self):
+        self.file_of("docs/model/ten-minutes.md", "layers.toml")
+        self.directory("trestle-data", "layers.toml")
+        self.environment["TRESTLE__STORAGE__IN_MEMORY"] = "true"
+        self.follow("docs/model/apply.md")
+
+    def test_every_command_about_discovery_runs(self):
+        shutil.copy(ROOT / "crates/discover/tests/it/data/lending.json", self.folder / "Shop.json")
+        orders = [{"pk": f"customer#{name}", "sk": "order#1", "customer": name} for name in ["ada", "bob", "eve"]]
+        server = self.serve("trestle serve --data trestle-data --port 8000", "8000")
+        self.table("orders", "pk", "sk", items=orders)
+        server.terminate()
+        self.assertEqual(0, server.wait(60))
+        self.serving()
+        self.table("orders", "pk", "sk", items=orders)
+        self.follow("docs/model/discover.md")
+
+    def test_every_command_about_backups_runs(self):
+        self.file_of("docs/model/ten-minutes.md", "layers.toml")
+        self.directory("trestle-data", "layers.toml")
+        shutil.copytree(self.folder / "trestle-data", self.folder / "copy")
+        (self.folder / "backups").mkdir()
+        self.serving()
+        self.follow("docs/operate/backup.md")
+
+    def test_every_command_about_running_runs(self):
+        shutil.copy(ROOT / "crates/trestle/examples/shop.toml", self.folder)
+        self.serving("--model shop.toml")
+        self.put("shop", kind="customer", customer="ada", name="Ada", email="ada@example.com")
+        self.follow("docs/operate/running.md")
+
+    def test_every_command_about_upgrades_runs(self):
+        self.serving()
+        self.run_here("trestle", "backup", "--to", "before-upgrade.backup")
+        self.follow("docs/operate/upgrade.md")
+
+    def test_every_command_about_the_console_runs(self):
+        self.follow("docs/operate/console.md")
+
+    def test_every_command_about_the_administration_runs(self):
+        self.file_of("docs/migrate/tutorial.md", "shop.toml")
+        self.serving()
+        self.follow("docs/reference/administration.md")
+
+    def test_every_command_about_routes_runs(self):
+        self.serving("--allow-command-routes")
+        self.table("layers", "id", stream=True, items=[{"id": "l1"}])
+        routes = '[route.layer_expired]\ntable = "layers"\ntarget = { command = ["sh", "-c", "cat > /dev/null"] }\n'
+        (self.folder / "routes.toml").write_text(routes)
+        self.run_here("trestle", "routes", "apply", "routes.toml")
+        self.follow("docs/reference/routes.md")
+
+    def test_every_command_about_the_model_file_runs(self):
+        page = (ROOT / "docs/reference/model-file.md").read_text()
+        releases = next(text for name, text in blocks(page) if name == "toml" and 'model = "releases"' in text)
+        (self.folder / "releases.toml").write_text(releases)
+        self.serving("--model releases.toml")
+        for version in ["1.9.0", "1.10.0"]:
+            self.put("releases", kind="build", name="shop", env="prod", version=version, locale="de", url=f"{version}.js")
+        self.put("releases", kind="release", name="shop", env="prod", version="1.9.0")
+        self.follow("docs/reference/model-file.md")
+
+    def test_every_command_about_the_import_from_cassandra_runs(self):
+        self.run_here(sys.executable, str(ROOT / "scripts/make_cassandra_export.py"), "200", ".")
+        self.follow("docs/remote/import-cassandra.md")
+
+    def test_every_command_of_manhunt_runs(self):
+        self.application("manhunt")
+        self.follow("apps/manhunt/README.md")
+
+    def test_every_command_of_littlehorse_runs(self):
+        self.application("littlehorse")
+        self.follow("apps/littlehorse/README.md")
+
+    def test_every_command_of_reindexer_runs(self):
+        self.application("reindexer")
+        self.follow("apps/reindexer/README.md")
+
+    def application(self, name):
+        """An application of the checkout, as it was built, on a free port."""
+        program = PROGRAM.parent / name
+        self.addresses[f"cargo run -p trestle-app-{name} -- serve"] = f"{program} serve --port 0"
+        (self.folder / "bin" / name).symlink_to(program)
+
+    def test_every_command_of_the_readme_runs(self):
+        self.serving()
+        self.follow("README.md")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ use klayers::{App, LayerArn, LayerStore as _};
 use testing::TestPlace;
 use trestle::api::Scan;
 use trestle::migrate::{MigrationState, MigrationStatus, Rate, StartOptions};
-use trestle::models::{Models, Nobody};
+use trestle::models::{Models, Unwatched};
 use trestle::typed::Model as _;
 use trestle::{
     Background, Clock as _, Durability, Embedded, FjallStore, Item, MemoryStore, Options, Store,
@@ -151,7 +151,7 @@ impl First {
             ..StartOptions::default()
         };
         let models = self.embedded.models();
-        let plan = models.start_migration(KlayersModel::definition().text(), options, &mut Nobody);
+        let plan = models.start_migration(KlayersModel::definition().text(), options, &mut Unwatched);
         let plan = plan.unwrap();
         assert!(!plan.is_refused(), "{plan}");
         Migrating::on(self.embedded, self.clock, self.layers)

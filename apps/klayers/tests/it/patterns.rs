@@ -7,7 +7,7 @@ use klayers::model::*;
 use serde_json::Value;
 use testing::TestPlace;
 use trestle::api::{PutItem, Scan};
-use trestle::models::{ApplyOptions, Nobody};
+use trestle::models::{ApplyOptions, Unwatched};
 use trestle::{
     AnyDatabase, AttributeValue, DatabaseExt as _, Item, SystemClock, Wait as _, WithModels as _, typed,
 };
@@ -45,7 +45,7 @@ fn import_here<M: typed::Model>(stored: &AnyDatabase, is_ours: impl Fn(&str) -> 
         ..ApplyOptions::default()
     };
     let report = models
-        .apply(M::definition().text(), options, &mut Nobody)
+        .apply(M::definition().text(), options, &mut Unwatched)
         .unwrap();
     assert!(!report.is_refused(), "{report}");
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use trestle::migrate::StartOptions;
-use trestle::models::{ApplyOptions, Nobody};
+use trestle::models::{ApplyOptions, Unwatched};
 
 use crate::support::{World, canary, order};
 
@@ -413,10 +413,10 @@ async fn the_migration_is_the_applications_own_and_a_refusal_is_json() {
     };
     let models = world.models();
     models
-        .apply(&other("a"), ApplyOptions::default(), &mut Nobody)
+        .apply(&other("a"), ApplyOptions::default(), &mut Unwatched)
         .unwrap();
     models
-        .start_migration(&other("b"), StartOptions::default(), &mut Nobody)
+        .start_migration(&other("b"), StartOptions::default(), &mut Unwatched)
         .unwrap();
     assert_eq!(world.get("/migration").await, Value::Null);
     let (status, refused) = world.ask("POST", "/migration", Some(json!({}))).await;

@@ -178,7 +178,7 @@ async fn point_01_the_same_rows_have_upstreams_keys_in_each_layout_and_move_betw
     assert_golden(moving.embedded(), GROUPED, &names);
     moving
         .models()
-        .roll_back_migration(MODEL, &mut trestle::models::Nobody)
+        .roll_back_migration(MODEL, &mut trestle::models::Unwatched)
         .unwrap();
     let old = moving.downgrade().await;
     assert_eq!(sweep_all(&old).state, MigrationState::RolledBack);

@@ -290,7 +290,7 @@ async fn there_and_back(data: &Path, port: u16, client: &Client) {
     let embedded = Embedded::open(data, Options::default()).unwrap();
     let rolled_back = embedded
         .models()
-        .roll_back_migration(MODEL, &mut trestle::models::Nobody);
+        .roll_back_migration(MODEL, &mut trestle::models::Unwatched);
     assert!(rolled_back.unwrap().is_none_or(|plan| !plan.is_refused()));
     let status = embedded.models().sweep(MODEL, &mut |_| true).unwrap();
     assert_eq!(status.state, MigrationState::RolledBack);

@@ -484,7 +484,7 @@ async fn point_14_a_rollback_at_any_moment_brings_every_answer_back_and_a_second
         }
         let plan = moving
             .models()
-            .roll_back_migration(MODEL, &mut trestle::models::Nobody)
+            .roll_back_migration(MODEL, &mut trestle::models::Unwatched)
             .unwrap();
         assert!(plan.is_none_or(|plan| !plan.is_refused()));
         moving = moving.downgrade().await;

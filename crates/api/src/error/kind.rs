@@ -2,6 +2,7 @@
 
 wire_enum! {
     /// What kind of failure an [`Error`](crate::Error) is.
+    #[non_exhaustive]
     pub enum ErrorKind {
         /// A fault of ours; trying again may help.
         InternalServerError = "InternalServerError",

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trestle_api::Scan;
 use trestle_binding::{MigrationState, MigrationStatus, Rate};
-use trestle_embedded::{ApplyOptions, Nobody, StartOptions};
+use trestle_embedded::{ApplyOptions, StartOptions, Unwatched};
 use trestle_embedded::{Background, Durability, Embedded, Options};
 
 /// Time to merge what was written, before the next measurement.
@@ -50,7 +50,7 @@ pub(super) fn measure(
 fn fill(data: &Path, rows: u64) -> Result<(), BenchError> {
     let db = open(data, Durability::Buffered)?;
     db.models()
-        .apply(&Layout::Former.text(), ApplyOptions::default(), &mut Nobody)
+        .apply(&Layout::Former.text(), ApplyOptions::default(), &mut Unwatched)
         .doing("cannot apply a model")?;
     embedded::load(&db, orders::batches(rows).map(Ok))
 }
@@ -120,7 +120,7 @@ impl Course<'_> {
         let plan = self
             .db
             .models()
-            .start_migration(&Layout::Present.text(), options, &mut Nobody)
+            .start_migration(&Layout::Present.text(), options, &mut Unwatched)
             .doing("cannot start a migration")?;
         if plan.is_refused() {
             return Err(BenchError::new(format!("the migration is refused: {plan}")));

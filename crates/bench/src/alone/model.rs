@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trestle_api::{Put, PutItem, Request, TransactWriteItem, TransactWriteItems, Update, UpdateItem};
-use trestle_embedded::{ApplyOptions, Nobody};
+use trestle_embedded::{ApplyOptions, Unwatched};
 use trestle_embedded::{Embedded, Options};
 use trestle_item::{AttributeValue, Item};
 
@@ -153,7 +153,7 @@ impl Duel {
         let db = Embedded::open(data, Options::default()).doing("cannot open a database")?;
         let report = db
             .models()
-            .apply(self.model, ApplyOptions::default(), &mut Nobody)
+            .apply(self.model, ApplyOptions::default(), &mut Unwatched)
             .doing("cannot apply a model")?;
         for row in (0..WRITERS * ROWS).filter_map(self.before) {
             db.start(row).wait().doing("cannot load rows")?;

@@ -19,7 +19,7 @@ pub struct MigrationStatus {
     pub state: MigrationState,
     /// Whether the sweep is paused.
     pub paused: bool,
-    /// Whether rows are left that cannot move: nothing goes on until they can.
+    /// Whether rows are left that cannot move. The migration continues when they can.
     pub held_up: bool,
     /// The version that rows come from.
     pub from_version: u64,
@@ -177,17 +177,17 @@ fn next(document: &Document) -> String {
              migrate rollback {model}` rolls back"
         ),
         MigrationState::Dual | MigrationState::Sweeping | MigrationState::Verifying => {
-            format!("rows move by themselves; `trestle migrate pause {model}` lets them stand still")
+            format!("rows move in the background; `trestle migrate pause {model}` stops the sweep")
         }
         MigrationState::RollingBack => {
-            format!("rows move back by themselves; `trestle migrate pause {model}` lets them stand still")
+            format!("rows move back in the background; `trestle migrate pause {model}` stops the sweep")
         }
         MigrationState::Verified => format!(
             "`trestle migrate finish {model}` when no client uses keys of version {} any more; `trestle migrate rollback \
              {model}` goes back",
             document.from
         ),
-        MigrationState::Done | MigrationState::RolledBack => "nothing; it is over".to_owned(),
+        MigrationState::Done | MigrationState::RolledBack => "nothing: the migration has ended".to_owned(),
     }
 }
 

@@ -8,7 +8,7 @@ use trestle_cassandra::{
     Collision, Import, ImportSettings, ImportState, ImportTotals, Mapping, MappingError, Misfit, Observer,
     Plan, RecordPlace, RunError, Schema, Verified,
 };
-use trestle_embedded::{ApplyOptions, Embedded, Nobody, Options};
+use trestle_embedded::{ApplyOptions, Embedded, Options, Unwatched};
 use trestle_item::Item;
 
 pub(crate) struct Folder {
@@ -70,7 +70,7 @@ impl Folder {
     pub(crate) fn database(&self) -> Embedded {
         let db = Embedded::in_memory(Options::default()).unwrap();
         db.models()
-            .apply(&self.model, ApplyOptions::default(), &mut Nobody)
+            .apply(&self.model, ApplyOptions::default(), &mut Unwatched)
             .unwrap();
         db
     }

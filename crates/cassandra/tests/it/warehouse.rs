@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::fixture::Heard;
 use trestle_api::{Response, Wait};
 use trestle_cassandra::{Import, ImportSettings, ImportState, Mapping, Plan, Schema, Verified};
-use trestle_embedded::{ApplyOptions, Embedded, Nobody, Options};
+use trestle_embedded::{ApplyOptions, Embedded, Options, Unwatched};
 use trestle_item::{AttributeValue, Item, Number};
 use trestle_model::Model;
 
@@ -27,7 +27,7 @@ fn imported() -> Imported {
     let model = Arc::new(trestle_model::load_new(&text("model.toml")).model.unwrap());
     let db = Embedded::in_memory(Options::default()).unwrap();
     db.models()
-        .apply(&text("model.toml"), ApplyOptions::default(), &mut Nobody)
+        .apply(&text("model.toml"), ApplyOptions::default(), &mut Unwatched)
         .unwrap();
     let (mapping, schema) = (text("mapping.toml"), text("schema.cql"));
     let read = Schema::read(&schema).unwrap();

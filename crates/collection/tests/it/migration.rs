@@ -2,7 +2,7 @@
 
 use trestle_api::{OperationName, Wait};
 use trestle_collection::{CollectionRows, StepBounds};
-use trestle_embedded::{Embedded, Nobody, StartOptions};
+use trestle_embedded::{Embedded, StartOptions, Unwatched};
 use trestle_item::{AttributeValue, Item, Number};
 
 use crate::support::{assert_sound, deleted_by, keys, partition, put, total, with_model};
@@ -56,7 +56,7 @@ fn halfway() -> Embedded {
         ..StartOptions::default()
     };
     db.models()
-        .start_migration(&after(), options, &mut Nobody)
+        .start_migration(&after(), options, &mut Unwatched)
         .unwrap();
     (0..40).step_by(2).for_each(|number| step(&db, "wf", number));
     db

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trestle_api::Wait;
 use trestle_api::{AttributeDefinition, BillingMode, CreateTable, KeySchemaElement, KeyType, PutItem, Scan};
 use trestle_collection::{CollectionRows, CollectionStep, StepBounds};
-use trestle_embedded::{ApplyOptions, Background, Embedded, Nobody, Options, RepairOptions};
+use trestle_embedded::{ApplyOptions, Background, Embedded, Options, RepairOptions, Unwatched};
 use trestle_env::SystemClock;
 use trestle_item::{AttributeValue, Item, ScalarType};
 use trestle_store::{MemoryStore, Store};
@@ -84,7 +84,7 @@ pub(crate) fn empty() -> Embedded {
 pub(crate) fn with_model(text: &str) -> Embedded {
     let db = empty();
     db.models()
-        .apply(text, ApplyOptions::default(), &mut Nobody)
+        .apply(text, ApplyOptions::default(), &mut Unwatched)
         .unwrap();
     db
 }
@@ -206,7 +206,7 @@ pub(crate) fn assert_sound(db: &Embedded) {
         dry_run: true,
         ..RepairOptions::default()
     };
-    let report = db.models().repair(&options, &mut Nobody).unwrap();
+    let report = db.models().repair(&options, &mut Unwatched).unwrap();
     for model in report.models {
         assert_eq!(model.facts.disagreements(), 0, "{model:#?}");
         assert!(

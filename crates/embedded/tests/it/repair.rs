@@ -5,7 +5,7 @@ use serde_json::json;
 use std::time::Duration;
 use trestle_api::{ExecuteStatement, PutItem};
 use trestle_binding::{BindError, Outcome};
-use trestle_embedded::{ApplyOptions, Nobody};
+use trestle_embedded::{ApplyOptions, Unwatched};
 use trestle_embedded::{Embedded, OpenError, Options};
 use trestle_engine::Engine;
 use trestle_env::Clock;
@@ -81,7 +81,7 @@ fn nothing_expires_before_it_is_corrected() {
     assert!(db.begin_work().is_err(), "it does not load yet");
     a_while(&world);
     assert_eq!(rows(&db, "one").len(), 4, "team, member, head, unique value");
-    let report = db.models().apply(&model("one"), FILL, &mut Nobody);
+    let report = db.models().apply(&model("one"), FILL, &mut Unwatched);
     assert_eq!(report.unwrap().outcome, Outcome::Applied);
     a_while(&world);
     assert_eq!(
@@ -127,7 +127,7 @@ fn clients_write_nothing_before_it_is_corrected_and_read_everything() {
         db.run(statement(r#"SELECT * FROM "one""#)).unwrap().items.len(),
         4
     );
-    db.models().apply(&model("one"), FILL, &mut Nobody).unwrap();
+    db.models().apply(&model("one"), FILL, &mut Unwatched).unwrap();
     try_put(&db).unwrap();
 }
 
@@ -160,7 +160,7 @@ fn a_corrected_model_may_bring_an_index() {
         "ttl = \"until\"",
         "ttl = \"until\"\n[table.one.index.by_email]\nkey = [\"email\"]\n",
     );
-    let report = db.models().apply(&wider, FILL, &mut Nobody).unwrap();
+    let report = db.models().apply(&wider, FILL, &mut Unwatched).unwrap();
     assert_eq!(report.outcome, Outcome::Applied, "{report}");
     is_exact_after_work(&world, &db);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trestle_api::{PutItem, Scan};
 use trestle_binding::Outcome;
-use trestle_embedded::{ApplyOptions, Nobody};
+use trestle_embedded::{ApplyOptions, Unwatched};
 use trestle_embedded::{Embedded, Options};
 use trestle_env::{Clock, VirtualClock};
 use trestle_item::{AttributeValue, Item, Number};
@@ -91,7 +91,7 @@ attributes = { id = "string" }
 pub(crate) fn apply(db: &Embedded, text: &str) {
     let report = db
         .models()
-        .apply(text, ApplyOptions::default(), &mut Nobody)
+        .apply(text, ApplyOptions::default(), &mut Unwatched)
         .unwrap();
     assert_eq!(report.outcome, Outcome::Applied, "{report}");
 }

@@ -8,7 +8,7 @@ use trestle_api::{
     AttributeDefinition, BatchWriteItem, BillingMode, CreateTable, KeySchemaElement, KeyType, PutRequest,
     Scan, StreamSpecification, StreamViewType, TouchRows, Touched, WriteRequest,
 };
-use trestle_embedded::{Embedded, Nobody, Options, StartOptions};
+use trestle_embedded::{Embedded, Options, StartOptions, Unwatched};
 use trestle_item::{Item, ScalarType};
 
 use crate::support::{CATALOGUE, World, plain};
@@ -278,7 +278,10 @@ async fn while_rows_move_a_touch_finds_them_and_inserted_rows_get_the_version() 
         ..StartOptions::default()
     };
     let moved = CATALOGUE.replace("record#{id}", "rec/{id}");
-    let plan = db.models().start_migration(&moved, paused, &mut Nobody).unwrap();
+    let plan = db
+        .models()
+        .start_migration(&moved, paused, &mut Unwatched)
+        .unwrap();
     assert!(!plan.is_refused(), "{plan}");
     let keys = ["rec/a", "record#b", "rec/gone"].map(|pk| plain(json!({"pk": pk})));
     let touch = rows("catalogue", 5, keys.to_vec());

@@ -10,7 +10,7 @@ use trestle_api::{
     TransactWriteItems, UpdateItem, Wait,
 };
 use trestle_binding::{BindError, MigrationState, MigrationStatus, Rate, Step};
-use trestle_embedded::{ApplyOptions, Background, Embedded, Nobody, Options, StartOptions, Watcher};
+use trestle_embedded::{ApplyOptions, Background, Embedded, Options, StartOptions, Unwatched, Watcher};
 use trestle_engine::Engine;
 use trestle_env::SystemClock;
 use trestle_gateway::Gateway;
@@ -37,7 +37,7 @@ fn twin(model: &str) -> Embedded {
     )
     .unwrap();
     twin.models()
-        .apply(model, ApplyOptions::default(), &mut Nobody)
+        .apply(model, ApplyOptions::default(), &mut Unwatched)
         .unwrap();
     twin
 }
@@ -446,7 +446,7 @@ fn assert_same(found: &[Item], expected: &[Item]) {
 pub(crate) fn start(gateway: &Gateway, model: &str, options: StartOptions) {
     let plan = gateway
         .models()
-        .start_migration(model, options, &mut Nobody)
+        .start_migration(model, options, &mut Unwatched)
         .unwrap();
     assert!(!plan.is_refused(), "{plan}");
 }
@@ -562,7 +562,7 @@ pub(crate) fn roll_back_beside_twin(remote: Arc<dyn Database>, make: MakeRequest
     };
     start(&gateways[0], BY_CUSTOMER, slow);
     until(&gateways[1], |status| status.rows_moved > 10);
-    let back = in_turn(|| gateways[1].models().roll_back_migration(None, &mut Nobody));
+    let back = in_turn(|| gateways[1].models().roll_back_migration(None, &mut Unwatched));
     assert!(back.is_some_and(|plan| !plan.is_refused()));
     for _ in 0..80 {
         let request = make(&mut random);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 use trestle_api::{Database, DatabaseExt, ErrorKind, PutItem, UpdateItem, Wait};
 use trestle_binding::RepairReport;
-use trestle_embedded::{Nobody, RepairOptions};
+use trestle_embedded::{RepairOptions, Unwatched};
 use trestle_env::SystemClock;
 use trestle_gateway::Gateway;
 use trestle_item::{AttributeValue, Item, Map, Number};
@@ -65,7 +65,7 @@ fn repair(gateway: &Gateway, dry_run: bool) -> RepairReport {
         dry_run,
         ..RepairOptions::default()
     };
-    in_turn(|| gateway.models().repair(&options, &mut Nobody))
+    in_turn(|| gateway.models().repair(&options, &mut Unwatched))
 }
 
 /// Counts in a shop past all gateways, if it is there.

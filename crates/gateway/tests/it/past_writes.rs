@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use trestle_api::{Database, DatabaseExt, DeleteItem, PutItem, UpdateItem, Wait};
-use trestle_embedded::{Nobody, RepairOptions};
+use trestle_embedded::{RepairOptions, Unwatched};
 use trestle_engine::{Engine, Upkeep};
 use trestle_env::{Clock, VirtualClock};
 use trestle_gateway::{Gateway, PastWrites, PastWritesOptions};
@@ -106,7 +106,7 @@ impl Stage {
             dry_run: true,
             ..RepairOptions::default()
         };
-        let report = self.gateway.models().repair(&options, &mut Nobody);
+        let report = self.gateway.models().repair(&options, &mut Unwatched);
         report.is_ok_and(|report| report.is_clean())
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trestle_api::{Database, Error, GetItem, Request, Wait};
-use trestle_embedded::{ApplyOptions, Background, Embedded, Nobody, Options, PreviewedRow};
+use trestle_embedded::{ApplyOptions, Background, Embedded, Options, PreviewedRow, Unwatched};
 use trestle_env::Clock;
 use trestle_gateway::Gateway;
 use trestle_model::COUNTS_TABLE;
@@ -40,7 +40,7 @@ pub(crate) fn compare_with(
     let embedded = Embedded::on(Arc::new(MemoryStore::new()), Arc::clone(&clock), options).unwrap();
     let applied = embedded
         .models()
-        .apply(model, ApplyOptions::default(), &mut Nobody);
+        .apply(model, ApplyOptions::default(), &mut Unwatched);
     applied.unwrap();
     let gateway = gateway_with(model, Arc::clone(&remote), clock);
     let mut random = fastrand::Rng::with_seed(seed);

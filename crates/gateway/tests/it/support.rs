@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trestle_api::{Database, DatabaseExt, ErrorKind, Scan, Wait};
 use trestle_binding::{BindError, Outcome};
-use trestle_embedded::{ApplyOptions, Nobody, RepairOptions};
+use trestle_embedded::{ApplyOptions, RepairOptions, Unwatched};
 use trestle_engine::{Engine, Options};
 use trestle_env::{Clock, SystemClock, Timestamp, VirtualClock};
 use trestle_gateway::Gateway;
@@ -34,7 +34,7 @@ pub(crate) fn gateway_with(model: &str, endpoint: Arc<dyn Database>, clock: Arc<
     let gateway = Gateway::with_clock(endpoint, clock).unwrap();
     let applied = gateway
         .models()
-        .apply(model, ApplyOptions::default(), &mut Nobody)
+        .apply(model, ApplyOptions::default(), &mut Unwatched)
         .unwrap();
     assert!(applied.obstacles.is_empty(), "{applied}");
     gateway
@@ -46,7 +46,7 @@ pub(crate) fn assert_exact(gateway: &Gateway, when: &str) {
         dry_run: true,
         ..RepairOptions::default()
     };
-    let report = gateway.models().repair(&options, &mut Nobody).unwrap();
+    let report = gateway.models().repair(&options, &mut Unwatched).unwrap();
     assert!(report.is_clean(), "{when}: {report}");
     assert!(
         report.models.iter().all(|model| model.facts.rows > 0),
@@ -88,7 +88,7 @@ pub(crate) fn apply_next_version(gateway: &Gateway) {
         fill: true,
         ..ApplyOptions::default()
     };
-    let applied = gateway.models().apply(&text, options, &mut Nobody).unwrap();
+    let applied = gateway.models().apply(&text, options, &mut Unwatched).unwrap();
     assert_eq!(applied.outcome, Outcome::Applied, "{applied}");
 }
 

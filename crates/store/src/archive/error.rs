@@ -6,6 +6,7 @@ use std::io;
 
 /// Why an archive could not be written or read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ArchiveError {
     /// The bytes are not those of an archive that was written to its end.
     #[error("the backup is damaged at byte {offset}: {problem}")]

@@ -49,6 +49,7 @@ pub struct DatabaseFlags {
 
 /// Why the database of an application is not open.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DatabaseError {
     /// The directory.
     #[error(transparent)]

@@ -19,6 +19,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// As an answer it is `{"error": "…"}` with the status of its class. The text of [`Error::Failed`] goes to the log only:
 /// it may contain internals that a client must not see.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// 400: the request makes no sense, or is too large.
     #[error("{0}")]
@@ -126,8 +127,8 @@ impl From<ReindexError> for Error {
     fn from(error: ReindexError) -> Self {
         match error {
             ReindexError::Unknown(_) => Error::NotFound(error.to_string()),
-            ReindexError::Refused(_) | ReindexError::NothingListens(_) => Error::Conflict(error.to_string()),
             ReindexError::Database(error) => error.into(),
+            refused => Error::Conflict(refused.to_string()),
         }
     }
 }

@@ -10,7 +10,7 @@ use trestle::events::{
     BackfillState, Backoff, ChangeEvent, Changed, Concurrency, Events, Route, Selection, StartingPosition,
 };
 use trestle::migrate::{Rate, StartOptions};
-use trestle::models::{ApplyOptions, Nobody};
+use trestle::models::{ApplyOptions, Unwatched};
 use trestle::{Embedded, Item, MemoryStore, Options, Timestamp, VirtualClock};
 
 type Seen = (ChangeEvent, Option<String>, Option<String>);
@@ -242,7 +242,7 @@ async fn what_was_written_in_an_earlier_layout_is_handed_over_as_the_newest_has_
     assert_ne!(earlier, newest);
     let applied = embedded
         .models()
-        .apply(&earlier, ApplyOptions::default(), &mut Nobody);
+        .apply(&earlier, ApplyOptions::default(), &mut Unwatched);
     assert!(!applied.unwrap().is_refused());
     // Without rows the newest can take effect; what became of them is still in the stream.
     let identity = [("rgn", "eu-west-1"), ("pckg", "numpy"), ("pyVrsn", "p3.12")];
@@ -296,7 +296,7 @@ async fn a_backfill_misses_no_row_when_a_migration_begins_meanwhile() {
     let earlier = newest.replace(r#"pk = "lyr#{rgn}:{pckg}:"#, r#"pk = "l/{pckg}:{rgn}:"#);
     let applied = embedded
         .models()
-        .apply(&earlier, ApplyOptions::default(), &mut Nobody);
+        .apply(&earlier, ApplyOptions::default(), &mut Unwatched);
     assert!(!applied.unwrap().is_refused());
     let count = 60;
     for number in 0..count {
@@ -340,7 +340,7 @@ async fn a_backfill_misses_no_row_when_a_migration_begins_meanwhile() {
         rate: Rate::UNLIMITED,
         ..StartOptions::default()
     };
-    let plan = embedded.models().start_migration(newest, options, &mut Nobody);
+    let plan = embedded.models().start_migration(newest, options, &mut Unwatched);
     assert!(!plan.unwrap().is_refused());
     pass(&|| backfill().state == BackfillState::Done).await;
     router.stop().await;

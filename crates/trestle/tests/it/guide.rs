@@ -258,7 +258,8 @@ fn compiled_snippets(page: &str, sources: &[&str]) -> usize {
         let Some((language, snippet)) = block.split_once('\n') else {
             continue;
         };
-        if ["rust", "toml"].contains(&language) {
+        // The name of a file may follow the language.
+        if ["rust", "toml"].contains(&language.split(' ').next().unwrap_or_default()) {
             snippets += 1;
             for part in snippet.split("// …\n") {
                 let part = trimmed(part);

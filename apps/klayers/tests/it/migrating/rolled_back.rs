@@ -2,7 +2,7 @@
 
 use klayers::model::{Layer, NewLayer};
 use trestle::migrate::MigrationState;
-use trestle::models::Nobody;
+use trestle::models::Unwatched;
 
 use super::answers::{self, assert_same};
 use super::{First, Migrating, rows, v1};
@@ -10,7 +10,9 @@ use crate::support;
 
 /// Goes back, and says how that came out.
 fn roll_back(moving: &Migrating) -> String {
-    let plan = moving.models().roll_back_migration(Some("klayers"), &mut Nobody);
+    let plan = moving
+        .models()
+        .roll_back_migration(Some("klayers"), &mut Unwatched);
     plan.unwrap().unwrap().to_string()
 }
 

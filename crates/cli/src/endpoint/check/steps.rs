@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trestle_api::{Database, DatabaseExt, ExecuteStatement, OperationName, Request, Scan, Wait};
-use trestle_embedded::{ApplyOptions, Background, Embedded, Nobody, Options, RepairOptions};
+use trestle_embedded::{ApplyOptions, Background, Embedded, Options, RepairOptions, Unwatched};
 use trestle_gateway::{Capabilities, Gateway, PastWritesOptions};
 use trestle_item::Item;
 use trestle_wire::read_request;
@@ -128,7 +128,7 @@ impl Stage {
         let first = Gateway::open(database())?;
         let applied = first
             .models()
-            .apply(&text, ApplyOptions::default(), &mut Nobody)?;
+            .apply(&text, ApplyOptions::default(), &mut Unwatched)?;
         if !applied.obstacles.is_empty() {
             return Err(Hitch::Failed(applied.to_string()));
         }
@@ -140,7 +140,7 @@ impl Stage {
         let embedded = Embedded::in_memory(options)?;
         embedded
             .models()
-            .apply(&text, ApplyOptions::default(), &mut Nobody)?;
+            .apply(&text, ApplyOptions::default(), &mut Unwatched)?;
         Ok(Stage {
             scratch: Arc::clone(scratch),
             capabilities,
@@ -199,7 +199,7 @@ impl Stage {
             ..RepairOptions::default()
         };
         let [first, _] = &self.gateways;
-        Ok(first.models().repair(&options, &mut Nobody)?.is_clean())
+        Ok(first.models().repair(&options, &mut Unwatched)?.is_clean())
     }
 }
 
@@ -476,7 +476,9 @@ fn audit_and_repair(stage: &Stage) -> Result<(), Hitch> {
         ));
     }
     let [_, second] = &stage.gateways;
-    let report = second.models().repair(&RepairOptions::default(), &mut Nobody)?;
+    let report = second
+        .models()
+        .repair(&RepairOptions::default(), &mut Unwatched)?;
     match report.models.iter().all(|model| model.left_total == 0) && stage.is_exact()? {
         true => Ok(()),
         false => Err(Hitch::Failed(format!("a repair left faults: {report}"))),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use trestle_api::{DeleteItem, PutItem};
 use trestle_binding::{Outcome, Rate, RepairReport};
-use trestle_embedded::{Nobody, RepairOptions, StartOptions, Verified, VerifyOptions, verify};
+use trestle_embedded::{RepairOptions, StartOptions, Unwatched, Verified, VerifyOptions, verify};
 use trestle_item::{AttributeValue, Number};
 use trestle_model::{COUNTS_TABLE, OrphanCount};
 
@@ -30,7 +30,7 @@ fn repair(models: &TestDb) -> RepairReport {
     models
         .db()
         .models()
-        .repair(&RepairOptions::default(), &mut Nobody)
+        .repair(&RepairOptions::default(), &mut Unwatched)
         .unwrap()
 }
 
@@ -204,7 +204,7 @@ fn one_error_of_every_kind_is_found_alone_and_mended() {
             dry_run: true,
             ..RepairOptions::default()
         };
-        let dry = models.db().models().repair(&options, &mut Nobody).unwrap();
+        let dry = models.db().models().repair(&options, &mut Unwatched).unwrap();
         assert_eq!(dry.models[0].left_total, before.wrong_facts, "{dry}");
         assert_eq!(verified(&models).0, before, "a dry run changes nothing");
         let report = repair(&models);
@@ -665,7 +665,10 @@ fn what_a_migration_has_yet_to_move_is_to_do_and_its_rows_are_proved_meanwhile()
         paused: true,
         delete_indexes: false,
     };
-    let started = models.db().models().start_migration(&moved, paused, &mut Nobody);
+    let started = models
+        .db()
+        .models()
+        .start_migration(&moved, paused, &mut Unwatched);
     started.unwrap();
     let (before, found) = verified(&models);
     assert_eq!((before.disagreements(), found), (0, Vec::new()));

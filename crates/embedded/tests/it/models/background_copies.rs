@@ -6,7 +6,7 @@ use crate::models::support::{Found, TestDb, empty, plain, text};
 use serde_json::{Value, json};
 use trestle_api::{BatchWriteItem, DeleteItem, PutRequest, Scan, WriteRequest};
 use trestle_binding::ToDo;
-use trestle_embedded::{Nobody, RepairOptions, StartOptions, VerifyOptions, verify};
+use trestle_embedded::{RepairOptions, StartOptions, Unwatched, VerifyOptions, verify};
 use trestle_item::Item;
 use trestle_model::{COPIES_TABLE, CopyNote};
 
@@ -219,7 +219,7 @@ fn a_repair_does_not_wait_for_the_background() {
     let report = db
         .db()
         .models()
-        .repair(&RepairOptions::default(), &mut Nobody)
+        .repair(&RepairOptions::default(), &mut Unwatched)
         .unwrap();
     assert!(report.is_clean(), "{report}");
     assert_eq!((named(&db, "P"), verified(&db)), (3, (Vec::new(), 0)));
@@ -308,7 +308,7 @@ fn copies_follow_while_rows_move_to_other_keys() {
     };
     db.db()
         .models()
-        .start_migration(&moved, options, &mut Nobody)
+        .start_migration(&moved, options, &mut Unwatched)
         .unwrap();
     assert_eq!(verified(&db), (Vec::new(), 250));
     assert_eq!(to_do(&db).rows_to_move, 250);
@@ -401,7 +401,7 @@ fn exact_copies_follow_in_one_commit_up_to_ten_thousand() {
 fn background_without_in_step_is_an_error() {
     let db = empty();
     let text = MODEL.replace("in_step = \"books_of_author\"\n", "");
-    let refused = db.db().models().apply(&text, Default::default(), &mut Nobody);
+    let refused = db.db().models().apply(&text, Default::default(), &mut Unwatched);
     assert!(
         refused
             .unwrap_err()

@@ -4,7 +4,7 @@ use crate::models::support::{DRY_FILL, FILL, PLAIN, TestDb, empty, text};
 use serde_json::json;
 use std::time::{Duration, Instant};
 use trestle_binding::Outcome;
-use trestle_embedded::{Nobody, PlanOptions};
+use trestle_embedded::{PlanOptions, Unwatched};
 
 /// A model of documents with some of its effects.
 fn model(head: bool, unique: bool, index_key: &str) -> String {
@@ -101,7 +101,7 @@ fn what_is_left_of_a_dropped_effect_is_to_do_and_no_fault() {
     let facts = models
         .db()
         .models()
-        .repair(&Default::default(), &mut Nobody)
+        .repair(&Default::default(), &mut Unwatched)
         .unwrap();
     assert!(facts.is_clean(), "{facts}");
     assert_eq!(facts.models[0].facts.to_do.rows_to_clear, 21, "{facts}");
@@ -123,7 +123,10 @@ fn a_dry_run_and_a_plan_remove_nothing_and_take_no_leftover_for_a_row_that_does_
         ..PlanOptions::default()
     };
     let db = models.db();
-    let plan = db.models().plan_migration(&moved, options, &mut Nobody).unwrap();
+    let plan = db
+        .models()
+        .plan_migration(&moved, options, &mut Unwatched)
+        .unwrap();
     assert!(!plan.is_refused(), "{}", plan.report);
     assert_eq!(kept(), (1, 20));
 }

@@ -12,7 +12,7 @@ use trestle_api::{
     TransactWriteItem, TransactWriteItems, UpdateItem, WriteRequest,
 };
 use trestle_binding::{Rate, RepairReport};
-use trestle_embedded::{Nobody, RepairOptions, StartOptions, VerifyOptions, verify};
+use trestle_embedded::{RepairOptions, StartOptions, Unwatched, VerifyOptions, verify};
 use trestle_engine::Engine;
 use trestle_env::{Clock, Timestamp, VirtualClock};
 use trestle_item::{AttributeValue, Item, Number};
@@ -159,7 +159,7 @@ fn repair(db: &TestDb) -> RepairReport {
     let models = db.db();
     models
         .models()
-        .repair(&RepairOptions::default(), &mut Nobody)
+        .repair(&RepairOptions::default(), &mut Unwatched)
         .unwrap()
 }
 
@@ -313,7 +313,7 @@ fn a_migration_moves_the_row_and_leaves_its_value() {
         ..StartOptions::default()
     };
     let models = db.db();
-    let plan = models.models().start_migration(&moved, options, &mut Nobody);
+    let plan = models.models().start_migration(&moved, options, &mut Unwatched);
     assert!(!plan.unwrap().is_refused());
     // One row is replaced while it may not have moved yet, another is removed.
     let value = upload(&db, ID, &[b"new"]);

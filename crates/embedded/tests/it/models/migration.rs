@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::ops::Bound;
 use std::sync::Arc;
 use trestle_binding::{MigrationPlan, MigrationState, MigrationStatus, Rate};
-use trestle_embedded::{Embedded, Nobody, StartOptions};
+use trestle_embedded::{Embedded, StartOptions, Unwatched};
 use trestle_env::{Timestamp, VirtualClock};
 use trestle_item::{Item, codec};
 use trestle_store::{Direction, MemoryStore, Space, Store};
@@ -75,7 +75,7 @@ impl Shop {
     fn try_start(&self, text: &str, options: StartOptions) -> MigrationPlan {
         self.db()
             .models()
-            .start_migration(text, options, &mut Nobody)
+            .start_migration(text, options, &mut Unwatched)
             .unwrap()
     }
 

@@ -4,7 +4,7 @@ use crate::models::support::{PLAIN, SHOP, empty, in_directory, on, quiet};
 use serde_json::json;
 use std::sync::Arc;
 use trestle_binding::{BindError, Outcome};
-use trestle_embedded::{ApplyOptions, Embedded, Nobody, OpenError, PlanOptions, StartOptions};
+use trestle_embedded::{ApplyOptions, Embedded, OpenError, PlanOptions, StartOptions, Unwatched};
 use trestle_engine::Engine;
 use trestle_env::SystemClock;
 use trestle_store::MemoryStore;
@@ -98,22 +98,22 @@ fn an_index_that_no_request_can_name_is_refused_in_a_new_model_and_a_migration()
             "{problem}"
         );
     };
-    let applied = models.db().models().apply(&unnameable(), PLAIN, &mut Nobody);
+    let applied = models.db().models().apply(&unnameable(), PLAIN, &mut Unwatched);
     refused(applied.unwrap_err());
     models.apply(SHOP);
-    let applied = models.db().models().apply(&unnameable(), PLAIN, &mut Nobody);
+    let applied = models.db().models().apply(&unnameable(), PLAIN, &mut Unwatched);
     refused(applied.unwrap_err());
     let moved = unnameable().replace("customer#{customer}\"", "c#{customer}\"");
     let (db, options) = (models.db(), PlanOptions::default());
     refused(
         db.models()
-            .plan_migration(&moved, options, &mut Nobody)
+            .plan_migration(&moved, options, &mut Unwatched)
             .unwrap_err(),
     );
     let (db, options) = (models.db(), StartOptions::default());
     refused(
         db.models()
-            .start_migration(&moved, options, &mut Nobody)
+            .start_migration(&moved, options, &mut Unwatched)
             .unwrap_err(),
     );
     assert_eq!(models.documents().len(), 1);
@@ -138,7 +138,7 @@ fn a_stored_model_with_such_an_index_opens_is_enforced_and_can_be_applied_again(
         models.db(),
         format!("{text}[table.shop.index.cd]\nkey = [\"sk\"]\n"),
     );
-    let refused = db.models().apply(&another, dry_run, &mut Nobody).unwrap_err();
+    let refused = db.models().apply(&another, dry_run, &mut Unwatched).unwrap_err();
     assert!(matches!(refused, BindError::Unsound(problems) if problems.len() == 1));
 }
 
@@ -173,7 +173,7 @@ fn both_ways_out_work() {
     on(store, Arc::new(SystemClock::new()), quiet());
 
     let store = spoilt();
-    let report = for_repair(&store).models().apply(SHOP, PLAIN, &mut Nobody);
+    let report = for_repair(&store).models().apply(SHOP, PLAIN, &mut Unwatched);
     let report = report.unwrap();
     assert_eq!((report.outcome, report.version), (Outcome::Applied, Some(2)));
     on(store, Arc::new(SystemClock::new()), quiet());

@@ -11,7 +11,7 @@ use trestle_api::{
 };
 use trestle_binding::{Outcome, Report, WrongFact};
 use trestle_embedded::{
-    ApplyOptions, Background, Embedded, EngineOptions, Nobody, Options, StoreSettings, VerifyWatcher,
+    ApplyOptions, Background, Embedded, EngineOptions, Options, StoreSettings, Unwatched, VerifyWatcher,
 };
 use trestle_engine::{Disagreement, Engine, View, Watcher};
 use trestle_env::{Clock, SystemClock, Timestamp};
@@ -176,7 +176,7 @@ impl TestDb {
     }
 
     pub(crate) fn try_apply(&self, text: &str, options: ApplyOptions) -> Report {
-        self.db().models().apply(text, options, &mut Nobody).unwrap()
+        self.db().models().apply(text, options, &mut Unwatched).unwrap()
     }
 
     /// Applies a model that must be accepted.

@@ -7,7 +7,7 @@ use trestle_api::{
     TimeToLiveSpecification, UpdateTimeToLive,
 };
 use trestle_binding::{BindError, Outcome, Report, Step};
-use trestle_embedded::{ApplyOptions, Nobody};
+use trestle_embedded::{ApplyOptions, Unwatched};
 
 fn steps(report: &Report) -> Vec<String> {
     report.steps.iter().map(Step::to_string).collect()
@@ -346,7 +346,11 @@ fn two_models_live_side_by_side_but_not_in_one_table() {
 fn a_model_with_errors_changes_nothing_and_names_them() {
     let models = empty();
     let text = SHOP.replace("table = \"shop\"", "table = \"shob\"");
-    let error = models.db().models().apply(&text, PLAIN, &mut Nobody).unwrap_err();
+    let error = models
+        .db()
+        .models()
+        .apply(&text, PLAIN, &mut Unwatched)
+        .unwrap_err();
     assert!(matches!(error, BindError::Unsound(_)));
     assert!(error.to_string().contains("shob"), "{error}");
     assert!(models.documents().is_empty());

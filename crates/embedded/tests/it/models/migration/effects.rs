@@ -5,7 +5,7 @@ use crate::models::support::{plain, text};
 use serde_json::{Value, json};
 use trestle_api::DeleteItem;
 use trestle_binding::MigrationState;
-use trestle_embedded::Nobody;
+use trestle_embedded::Unwatched;
 use trestle_item::{AttributeValue, Item};
 
 const BEFORE: &str = r##"
@@ -177,7 +177,10 @@ fn effects_find_their_rows_after_the_sweep_and_on_the_way_back() {
     let shop = filled();
     shop.try_start(&after(), FAST);
     shop.sweep();
-    shop.db().models().roll_back_migration(None, &mut Nobody).unwrap();
+    shop.db()
+        .models()
+        .roll_back_migration(None, &mut Unwatched)
+        .unwrap();
     effects_are_right(&shop);
     assert_eq!(shop.sweep().state, MigrationState::RolledBack);
     every_row_is_where_it_belongs(&shop, '#');

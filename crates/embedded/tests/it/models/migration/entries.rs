@@ -5,7 +5,7 @@ use crate::models::support::{FILL, Found, plain, text};
 use serde_json::{Value, json};
 use trestle_api::{DeleteItem, Query};
 use trestle_binding::{MigrationState, Outcome};
-use trestle_embedded::{Nobody, PlanOptions, VerifyOptions, verify};
+use trestle_embedded::{PlanOptions, Unwatched, VerifyOptions, verify};
 use trestle_item::{AttributeValue, Item};
 
 const BEFORE: &str = r##"
@@ -177,7 +177,10 @@ fn entries_are_right_at_every_moment_of_a_migration_and_of_the_way_back() {
             check(&shop, &place);
             assert_eq!(shop.sweep().state, MigrationState::Verified);
             check(&shop, &place);
-            shop.db().models().roll_back_migration(None, &mut Nobody).unwrap();
+            shop.db()
+                .models()
+                .roll_back_migration(None, &mut Unwatched)
+                .unwrap();
             check(&shop, &before);
             shop.models
                 .update(
@@ -342,7 +345,10 @@ fn what_a_move_gives_a_row_its_entries_get_too_or_it_is_in_the_way() {
         let (mut view, now) = (shop.models.view(), shop.models.now());
         let verified = verify(&mut view, now, VerifyOptions::default(), &mut found).unwrap();
         assert_eq!(verified.disagreements(), 0, "{}", found.0.join("\n"));
-        shop.db().models().roll_back_migration(None, &mut Nobody).unwrap();
+        shop.db()
+            .models()
+            .roll_back_migration(None, &mut Unwatched)
+            .unwrap();
         assert_eq!(shop.sweep().state, MigrationState::RolledBack);
         let verified = verify(&mut shop.models.view(), now, VerifyOptions::default(), &mut found).unwrap();
         assert_eq!(verified.disagreements(), 0, "{}", found.0.join("\n"));
@@ -361,10 +367,10 @@ fn entries_that_move_are_not_said_to_be_removed() {
         let db = shop.db();
         let plan = db
             .models()
-            .plan_migration(&text, PlanOptions::default(), &mut Nobody);
+            .plan_migration(&text, PlanOptions::default(), &mut Unwatched);
         assert!(!says_that_rows_are_removed(&plan.unwrap()));
         assert!(!says_that_rows_are_removed(&shop.try_start(&text, FAST)));
-        let back = db.models().roll_back_migration(None, &mut Nobody).unwrap();
+        let back = db.models().roll_back_migration(None, &mut Unwatched).unwrap();
         assert!(!says_that_rows_are_removed(&back.unwrap()));
     }
 }
@@ -442,7 +448,7 @@ fn entries_that_only_the_version_of_the_migration_has_go_on_the_way_back() {
     let back = shop
         .db()
         .models()
-        .roll_back_migration(None, &mut Nobody)
+        .roll_back_migration(None, &mut Unwatched)
         .unwrap()
         .unwrap();
     assert!(!back.is_refused(), "{back}");
@@ -465,7 +471,7 @@ fn a_migration_that_drops_an_effect_says_that_there_is_no_way_back_and_what_ther
     let db = shop.db();
     let back = db
         .models()
-        .roll_back_migration(None, &mut Nobody)
+        .roll_back_migration(None, &mut Unwatched)
         .unwrap()
         .unwrap();
     assert!(back.is_refused(), "{back}");

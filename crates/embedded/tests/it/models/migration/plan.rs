@@ -5,7 +5,7 @@ use crate::models::support::{SHOP, plain};
 use serde_json::json;
 use trestle_api::{PutItem, UpdateTable};
 use trestle_binding::{BindError, MigrationPlan, MigrationState, Outcome, Step};
-use trestle_embedded::{Nobody, PlanOptions};
+use trestle_embedded::{PlanOptions, Unwatched};
 
 fn planned(shop: &Shop, text: &str) -> MigrationPlan {
     let options = PlanOptions {
@@ -14,7 +14,7 @@ fn planned(shop: &Shop, text: &str) -> MigrationPlan {
     };
     shop.db()
         .models()
-        .plan_migration(text, options, &mut Nobody)
+        .plan_migration(text, options, &mut Unwatched)
         .unwrap()
 }
 
@@ -207,7 +207,7 @@ fn nothing_to_move_and_no_model_are_said() {
         let options = PlanOptions::default();
         shop.db()
             .models()
-            .plan_migration(text, options, &mut Nobody)
+            .plan_migration(text, options, &mut Unwatched)
             .unwrap_err()
     };
     let same = plan(&SHOP.replace("[\"open\", \"paid\"]", "[\"open\", \"paid\", \"sent\"]"));
@@ -250,12 +250,12 @@ fn a_plan_is_forgotten_by_rolling_it_back() {
     let kept = shop
         .db()
         .models()
-        .plan_migration(&new_layout(), PlanOptions::default(), &mut Nobody);
+        .plan_migration(&new_layout(), PlanOptions::default(), &mut Unwatched);
     kept.unwrap();
     assert!(
         shop.db()
             .models()
-            .roll_back_migration(None, &mut Nobody)
+            .roll_back_migration(None, &mut Unwatched)
             .unwrap()
             .is_none()
     );

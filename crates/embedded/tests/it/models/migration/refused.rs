@@ -3,7 +3,7 @@
 use super::{FAST, Shop, new_layout};
 use crate::models::support::{FILL, PLAIN, SHOP};
 use trestle_binding::{BindError, MigrationState, Outcome};
-use trestle_embedded::{Nobody, PlanOptions};
+use trestle_embedded::{PlanOptions, Unwatched};
 
 #[test]
 fn a_model_with_other_keys_is_not_applied_and_the_way_is_shown() {
@@ -39,20 +39,20 @@ fn nothing_else_happens_to_a_model_until_its_rows_are_in_their_places() {
     ] {
         shop.sweep_until(state);
         let refusals = [
-            shop.db().models().apply(&wider, PLAIN, &mut Nobody).map(drop),
-            shop.db().models().apply(SHOP, PLAIN, &mut Nobody).map(drop),
+            shop.db().models().apply(&wider, PLAIN, &mut Unwatched).map(drop),
+            shop.db().models().apply(SHOP, PLAIN, &mut Unwatched).map(drop),
             shop.db()
                 .models()
-                .apply(&new_layout(), FILL, &mut Nobody)
+                .apply(&new_layout(), FILL, &mut Unwatched)
                 .map(drop),
             shop.db().models().remove("shop"),
             shop.db()
                 .models()
-                .plan_migration(SHOP, PlanOptions::default(), &mut Nobody)
+                .plan_migration(SHOP, PlanOptions::default(), &mut Unwatched)
                 .map(drop),
             shop.db()
                 .models()
-                .start_migration(SHOP, FAST, &mut Nobody)
+                .start_migration(SHOP, FAST, &mut Unwatched)
                 .map(drop),
         ];
         for refused in refusals {

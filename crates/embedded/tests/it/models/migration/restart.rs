@@ -4,7 +4,7 @@ use super::{FAST, Shop, former_key, own_row};
 use serde_json::json;
 use std::time::Duration;
 use trestle_binding::MigrationState;
-use trestle_embedded::{Nobody, PlanOptions, StartOptions};
+use trestle_embedded::{PlanOptions, StartOptions, Unwatched};
 
 #[test]
 fn a_plan_survives_and_changes_nothing() {
@@ -12,7 +12,7 @@ fn a_plan_survives_and_changes_nothing() {
     let planned =
         shop.db()
             .models()
-            .plan_migration(&super::new_layout(), PlanOptions::default(), &mut Nobody);
+            .plan_migration(&super::new_layout(), PlanOptions::default(), &mut Unwatched);
     planned.unwrap();
     let shop = shop.restarted();
     assert_eq!(shop.state(), MigrationState::Planned);
@@ -114,7 +114,10 @@ fn what_was_swept_before_a_restart_is_read_in_one_place_and_nothing_is_missed() 
     assert!((20..110).contains(&double_reads), "{double_reads} of 120");
 
     // On the way back, other places are the former ones.
-    shop.db().models().roll_back_migration(None, &mut Nobody).unwrap();
+    shop.db()
+        .models()
+        .roll_back_migration(None, &mut Unwatched)
+        .unwrap();
     assert!(of_many_customers(&shop, 2).iter().all(Option::is_some));
     let shop = shop.restarted();
     assert!(of_many_customers(&shop, 3).iter().all(Option::is_some));
@@ -145,7 +148,10 @@ fn a_rollback_goes_on_after_a_restart() {
     let shop = Shop::with_orders(600);
     shop.start(FAST);
     shop.pages(2);
-    shop.db().models().roll_back_migration(None, &mut Nobody).unwrap();
+    shop.db()
+        .models()
+        .roll_back_migration(None, &mut Unwatched)
+        .unwrap();
     let shop = shop.restarted();
     assert_eq!(shop.state(), MigrationState::RollingBack);
     shop.pages(1);

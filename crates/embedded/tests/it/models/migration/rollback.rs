@@ -4,10 +4,14 @@ use super::{FAST, Shop, former_key, new_layout, order};
 use crate::models::support::{PLAIN, SHOP, text};
 use serde_json::json;
 use trestle_binding::{BindError, MigrationPlan, MigrationState, Outcome};
-use trestle_embedded::{Nobody, StartOptions};
+use trestle_embedded::{StartOptions, Unwatched};
 
 fn rolled_back(shop: &Shop) -> MigrationPlan {
-    let plan = shop.db().models().roll_back_migration(None, &mut Nobody).unwrap();
+    let plan = shop
+        .db()
+        .models()
+        .roll_back_migration(None, &mut Unwatched)
+        .unwrap();
     plan.unwrap()
 }
 
@@ -142,7 +146,7 @@ fn a_rollback_is_paused_and_resumed_and_not_finished_or_turned_round_again() {
         Err(BindError::NotNow { .. })
     ));
     assert!(matches!(
-        shop.db().models().roll_back_migration(None, &mut Nobody),
+        shop.db().models().roll_back_migration(None, &mut Unwatched),
         Err(BindError::OnTheMove { .. })
     ));
     shop.db().models().resume_migration(None, None).unwrap();

@@ -4,15 +4,15 @@ use super::{FAST, Shop, own_row};
 use crate::models::support::{PLAIN, SHOP};
 use std::time::Duration;
 use trestle_binding::{BindError, MigrationState, Outcome, Rate};
-use trestle_embedded::{Nobody, PlanOptions, StartOptions};
+use trestle_embedded::{PlanOptions, StartOptions, Unwatched};
 
 #[test]
 fn a_migration_goes_from_plan_to_end_and_every_row_moves() {
     let shop = Shop::with_orders(600);
-    let plan = shop
-        .db()
-        .models()
-        .plan_migration(&super::new_layout(), PlanOptions::default(), &mut Nobody);
+    let plan =
+        shop.db()
+            .models()
+            .plan_migration(&super::new_layout(), PlanOptions::default(), &mut Unwatched);
     assert_eq!(plan.unwrap().report.outcome, Outcome::Planned);
     assert_eq!(shop.state(), MigrationState::Planned);
     assert_eq!(shop.former(), 600);
@@ -122,7 +122,7 @@ fn what_cannot_be_done_now_is_refused_with_what_can() {
     let over = shop
         .db()
         .models()
-        .roll_back_migration(Some("shop"), &mut Nobody)
+        .roll_back_migration(Some("shop"), &mut Unwatched)
         .unwrap_err();
     assert!(
         over.to_string().contains("is done, so it cannot be rolled back"),

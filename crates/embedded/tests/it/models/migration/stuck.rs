@@ -5,7 +5,7 @@ use crate::models::support::plain;
 use serde_json::{Value, json};
 use trestle_api::{DeleteItem, PutItem};
 use trestle_binding::{BindError, MigrationState};
-use trestle_embedded::Nobody;
+use trestle_embedded::Unwatched;
 
 /// Writes past all models, as nobody can from outside.
 fn behind_the_models(shop: &Shop, write: impl Fn(&Shop)) {
@@ -96,7 +96,7 @@ fn a_row_that_cannot_move_is_no_hindrance_on_the_way_back() {
     let plan = shop
         .db()
         .models()
-        .roll_back_migration(None, &mut Nobody)
+        .roll_back_migration(None, &mut Unwatched)
         .unwrap()
         .unwrap();
     assert!(!plan.is_refused(), "{plan}");

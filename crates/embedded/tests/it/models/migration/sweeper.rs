@@ -4,7 +4,7 @@ use super::{FAST, Shop};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trestle_binding::MigrationState;
-use trestle_embedded::{Embedded, Nobody, StartOptions};
+use trestle_embedded::{Embedded, StartOptions, Unwatched};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -33,10 +33,10 @@ fn a_sweeper_hears_of_a_start_and_of_a_rollback() {
     let shop = Shop::with_orders(300);
     let db = sweeping(&shop);
     let text = super::new_layout();
-    db.models().start_migration(&text, FAST, &mut Nobody).unwrap();
+    db.models().start_migration(&text, FAST, &mut Unwatched).unwrap();
     wait(&db, "shop", MigrationState::Verified);
     assert_eq!(shop.former(), 0);
-    db.models().roll_back_migration(None, &mut Nobody).unwrap();
+    db.models().roll_back_migration(None, &mut Unwatched).unwrap();
     wait(&db, "shop", MigrationState::RolledBack);
     assert_eq!(shop.former(), 300);
 }
@@ -76,7 +76,7 @@ fn a_migration_that_is_paused_stands_still_while_another_goes_on() {
     shop.start(StartOptions { paused: true, ..FAST });
     let db = sweeping(&shop);
     let moved = other.replace("n#", "note/");
-    db.models().start_migration(&moved, FAST, &mut Nobody).unwrap();
+    db.models().start_migration(&moved, FAST, &mut Unwatched).unwrap();
     wait(&db, "other", MigrationState::Verified);
     assert_eq!(shop.former(), 300);
 }
