@@ -110,10 +110,7 @@ async fn point_01_the_six_access_patterns_on_the_originals_26_rows_in_both_layou
             }
         };
         for head in table.iter().filter(is_head) {
-            let lacking: Vec<&str> = names
-                .split(' ')
-                .filter(|name| !head.contains_key(name))
-                .collect();
+            let lacking: Vec<&str> = names.split(' ').filter(|name| !head.contains_key(name)).collect();
             assert!(lacking.is_empty(), "{head:?} lacks {lacking:?}");
         }
         table.iter().filter(is_head).count()
