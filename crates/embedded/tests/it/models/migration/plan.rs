@@ -195,7 +195,7 @@ fn access_patterns_that_look_everywhere_meanwhile_are_noted() {
     assert_eq!(plan.slow_reads, ["by_state"], "{plan}");
     assert!(
         plan.to_string()
-            .contains("access pattern by_state looks at the whole table"),
+            .contains("access pattern by_state reads the whole table"),
         "{plan}"
     );
 }
