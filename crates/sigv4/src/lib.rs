@@ -8,12 +8,8 @@
 //! use trestle_sigv4::{AccessKey, SignError, Signer};
 //!
 //! # fn main() -> Result<(), SignError> {
-//! let signer = Signer {
-//!     key: AccessKey { id: "AKIDEXAMPLE".into(), secret: "secret".into() },
-//!     session_token: None,
-//!     region: "eu-west-1".into(),
-//!     service: "dynamodb".into(),
-//! };
+//! let key = AccessKey { id: "AKIDEXAMPLE".into(), secret: "secret".into() };
+//! let signer = Signer::new(key, None, "eu-west-1", "dynamodb");
 //! let headers = signer.sign(("POST", "/"), "localhost:8000", &[], b"{}", Timestamp::from_secs(1_800_000_000))?;
 //! assert!(headers.iter().any(|(name, value)| *name == "authorization" && value.starts_with("AWS4-HMAC-SHA256")));
 //! # Ok(())

@@ -258,7 +258,7 @@ impl Writer {
                 Some(true)
             }
             // While writing is paused, and afterwards at the source.
-            _ if answer.message().contains("are not written") => Some(false),
+            _ if answer.message().contains("is read-only") => Some(false),
             _ => panic!("{}", answer.body),
         }
     }
