@@ -6,6 +6,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use trestle_env::{Alarm, Clock, Timestamp};
 
+/// The rate is kept in each such part of a second, about.
+const PARTS_PER_SECOND: f64 = 10.0;
+
 /// Units that are handed out at a rate, to all tasks that share this: the budget of a process.
 pub struct Units {
     clock: Arc<dyn Clock>,
@@ -30,6 +33,13 @@ impl Units {
     /// From now on, so many in a second.
     pub(crate) fn set_rate(&self, rate: Option<f64>) {
         self.state.lock().rate = rate;
+    }
+
+    /// The most units that may be used at once, so that the rate holds in every second and not only in the long run; `None` for no
+    /// limit.
+    pub(crate) fn at_once(&self) -> Option<usize> {
+        let rate = self.state.lock().rate?;
+        Some((rate / PARTS_PER_SECOND).max(1.0) as usize)
     }
 
     /// Takes units and waits for the turn that they have. What was not taken in time is not saved up.
@@ -77,5 +87,15 @@ mod tests {
         assert_eq!(turns(2), [161_000, 162_000]);
         units.set_rate(None);
         assert_eq!(units.reserve(1.0), None);
+    }
+
+    #[test]
+    fn a_tenth_of_a_second_is_used_at_once_and_one_unit_at_least() {
+        let units = Units::new(Arc::new(VirtualClock::starting_at(Timestamp::EPOCH)), None);
+        let at_once = [None, Some(0.5), Some(25.0), Some(5_000.0)].map(|rate| {
+            units.set_rate(rate);
+            units.at_once()
+        });
+        assert_eq!(at_once, [None, Some(1), Some(2), Some(500)]);
     }
 }

@@ -6,7 +6,7 @@ use trestle_item::Item;
 use crate::gaps::is_at_version;
 use crate::job::ReindexState;
 use crate::plan::{by_ids, rows_or_partitions};
-use crate::work_item::{RESEND, WorkItem};
+use crate::work_item::{OnceMore, WorkItem};
 use crate::{Reindex, ReindexError, Reindexer};
 
 impl Reindexer {
@@ -20,7 +20,8 @@ impl Reindexer {
             let some: Vec<Item> = letters.into_iter().map(|letter| letter.key).collect();
             let part = format!("{batch}-{replayed:09}");
             replayed += some.len() as u64;
-            self.add(&job, rows_or_partitions(&job, &part, some)).await?;
+            self.add(&job, OnceMore::Replay, rows_or_partitions(&job, &part, some))
+                .await?;
             after = next;
             if after.is_none() {
                 break;
@@ -36,13 +37,13 @@ impl Reindexer {
     /// recorded again; where the database cannot do that, as at an endpoint, all of them are refused.
     pub async fn resend(&self, name: &str, wanted: &[String]) -> Result<Reindex, ReindexError> {
         let job = self.state.job(name).await?.job;
-        let items = by_ids(&job, &batch_name(RESEND), wanted)?;
+        let items = by_ids(&job, &batch_name("resend"), wanted)?;
         self.refuse_at_version(&job, &items).await?;
         let job = self.to_reopen(name).await?;
         if items.is_empty() {
             return Ok(job);
         }
-        self.add(&job, items).await?;
+        self.add(&job, OnceMore::Resend, items).await?;
         self.reopen(name).await
     }
 
@@ -91,12 +92,12 @@ impl Reindexer {
         }
     }
 
-    async fn add(&self, job: &Reindex, items: Vec<WorkItem>) -> Result<(), ReindexError> {
-        let again = |item| WorkItem {
-            is_again: true,
+    async fn add(&self, job: &Reindex, why: OnceMore, items: Vec<WorkItem>) -> Result<(), ReindexError> {
+        let once_more = |item| WorkItem {
+            once_more: Some(why),
             ..item
         };
-        let items: Vec<WorkItem> = items.into_iter().map(again).collect();
+        let items: Vec<WorkItem> = items.into_iter().map(once_more).collect();
         Ok(self.state.add_work(&job.name, &items).await?)
     }
 

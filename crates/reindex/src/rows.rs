@@ -86,7 +86,7 @@ async fn round(
     let mut any_taken = !finished.is_empty();
     let mut open = open.into_iter();
     loop {
-        let some: Vec<OpenRow> = open.by_ref().take(process.yielding.rows()).collect();
+        let some: Vec<OpenRow> = open.by_ref().take(step_rows(process, job)).collect();
         if some.is_empty() {
             break;
         }
@@ -153,6 +153,12 @@ fn blame(mut row: OpenRow, any_taken: bool) -> OpenRow {
         false => row.excused += 1,
     }
     row
+}
+
+/// How many rows the next step may have: only touches cost write units.
+fn step_rows(process: &Process, job: &Reindex) -> usize {
+    let budget = job.version().and_then(|_| process.writes.at_once());
+    process.yielding.rows().min(budget.unwrap_or(usize::MAX))
 }
 
 async fn step(process: &Process, job: &Reindex, rows: &[OpenRow]) -> Vec<RowOutcome> {

@@ -175,7 +175,7 @@ fn part(of: &WorkItem, partition: &Item, sort: &KeyPart, range: SortRange) -> Wo
         range,
     };
     WorkItem {
-        is_again: of.is_again,
+        once_more: of.once_more,
         ..WorkItem::new(format!("{}-{}", of.id, row_id(&begin)), unit)
     }
 }

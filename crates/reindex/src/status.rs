@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::job::{ReindexScope, ReindexState};
-use crate::work_item::{LiveLeases, WorkItem, WorkLease, WorkUnit};
+use crate::work_item::{LiveLeases, OnceMore, WorkItem, WorkLease, WorkUnit};
 use crate::{Reindex, ReindexError, Reindexer, RowCounts, WorkBegun};
 
 /// How a reindex is doing.
@@ -25,18 +25,19 @@ pub struct ReindexStatus {
     pub rows_are_estimated: bool,
     /// What became of the rows so far.
     pub counts: RowCounts,
-    /// Rows that are yet to be read, about.
+    /// Rows that are yet to be read, about: without those of an access pattern or of partitions, whose number is not known.
     pub waiting: u64,
     /// Rows that are dead letters now.
     pub dead_letters: u64,
     /// Rows that the destination is known not to have: dead letters and, about, those that are yet to be read.
     pub gaps: u64,
-    /// How many of the rows do not wait, in percent.
+    /// How many of the rows do not wait, in percent; or of the work items, where only reading tells how many rows there are: those of an
+    /// access pattern, or of partitions.
     pub percent: f64,
     /// Rows in a second, in the work that is under way or was the last: since it was started, resumed, or given rows again. 0 while no
     /// process works on it.
     pub rate: f64,
-    /// Seconds until it is done at this rate, while it runs.
+    /// Seconds until it is done at this rate, while it runs and as far as the number of rows is known.
     pub seconds_left: Option<u64>,
     /// Work items, and those that are done.
     pub work_items: u64,
@@ -117,6 +118,8 @@ struct WorkSum {
     done: u64,
     /// Rows that are named by their keys.
     named: u64,
+    /// Those that are not done, and of which only reading tells how many rows they have.
+    uncounted: u64,
     /// Rows that are done once more and are yet to be read: they are in the scope already.
     again: u64,
     /// Those of them that were read.
@@ -146,17 +149,24 @@ impl WorkSum {
             WorkUnit::Keys { keys } => keys.len() as u64,
             _ => 0,
         };
-        match item.is_again {
-            true => {
+        match item.once_more {
+            Some(why) => {
                 self.again += named.saturating_sub(counts.read);
                 self.again_read += std::mem::take(&mut counts.read);
-                if item.is_replay() {
+                if why == OnceMore::Replay {
                     counts.failed = 0;
                     // A partition without rows was one dead letter.
                     self.mended += counts.handled().min(named.max(1));
                 }
             }
-            false => self.named += named,
+            None => {
+                self.named += named;
+                let is_uncounted = matches!(
+                    item.unit,
+                    WorkUnit::Query { .. } | WorkUnit::Scan { .. } | WorkUnit::Partition { .. }
+                );
+                self.uncounted += u64::from(is_uncounted && !item.is_done);
+            }
         }
         self.counts += counts;
         if let Some(lease) = lease {
@@ -200,7 +210,10 @@ impl WorkSum {
             false => self.expected(job).max(counts.read),
         };
         let waiting = rows - counts.read + self.again;
-        let is_timed = job.state == ReindexState::Running && rate > 0.0;
+        // In a scope of the whole table, partitions are parts of what the table has counted.
+        let is_counted =
+            self.uncounted == 0 || !matches!(job.scope, ReindexScope::Ids(_) | ReindexScope::Access { .. });
+        let is_timed = job.state == ReindexState::Running && rate > 0.0 && is_counted;
         let route = match &job.mode {
             crate::ReindexMode::Send { route } => Some(route.clone()),
             crate::ReindexMode::Touch { .. } => None,
@@ -217,11 +230,10 @@ impl WorkSum {
             waiting,
             dead_letters,
             gaps: dead_letters + waiting,
-            percent: match (is_all_read, rows) {
+            percent: match (is_all_read, is_counted) {
                 (true, _) => 100.0,
-                (false, 0) => 0.0,
-                // It is not done before all are read, however many there turn out to be.
-                (false, rows) => (rows.saturating_sub(waiting) as f64 / rows as f64 * 100.0).min(99.9),
+                (false, true) => percent(rows.saturating_sub(waiting), rows),
+                (false, false) => percent(self.done, self.items),
             },
             rate,
             seconds_left: is_timed.then(|| (waiting as f64 / rate).ceil() as u64),
@@ -242,5 +254,13 @@ impl WorkSum {
             ReindexScope::First(rows) => job.rows_estimated.min(*rows) + self.named,
             ReindexScope::Ids(_) | ReindexScope::Access { .. } => self.named,
         }
+    }
+}
+
+/// It is not done before all are read, however many there turn out to be.
+fn percent(done: u64, of: u64) -> f64 {
+    match of {
+        0 => 0.0,
+        of => (done as f64 / of as f64 * 100.0).min(99.9),
     }
 }

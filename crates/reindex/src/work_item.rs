@@ -19,9 +19,6 @@ use crate::state_table::{Conditional, StateTable, from_json, key, number, text, 
 /// The most keys in a work item.
 pub(crate) const KEYS_MAX: usize = 100;
 
-/// What the ids of work items begin with whose rows were named to be done again.
-pub(crate) const RESEND: &str = "resend";
-
 /// Which rows a work item is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -52,13 +49,23 @@ pub(crate) enum WorkUnit {
     Keys { keys: Vec<Item> },
 }
 
+/// Why rows that are in the scope already are done once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OnceMore {
+    /// They were dead letters when the work item was added.
+    Replay,
+    /// They were named to be done again whatever became of them before.
+    Resend,
+}
+
 /// A part of the rows, and how far it is.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WorkItem {
     pub(crate) id: String,
     pub(crate) unit: WorkUnit,
-    /// Whether its rows are in the scope already and are done once more.
-    pub(crate) is_again: bool,
+    /// Whether its rows are in the scope already and are done once more, and why.
+    pub(crate) once_more: Option<OnceMore>,
     /// The key behind which the next page begins.
     pub(crate) position: Option<Item>,
     pub(crate) counts: RowCounts,
@@ -114,6 +121,8 @@ impl LiveLeases {
     }
 }
 
+/// The attribute that says whether rows are done once more.
+const ONCE_MORE: &str = "once_more";
 /// Items that are looked at together.
 const LOOKED_AT: u32 = 200;
 /// Items that are stored at the same time.
@@ -129,7 +138,7 @@ impl WorkItem {
         Self {
             id: id.into(),
             unit,
-            is_again: false,
+            once_more: None,
             position: None,
             counts: RowCounts::default(),
             is_done: false,
@@ -138,25 +147,13 @@ impl WorkItem {
         }
     }
 
-    /// Whether its rows were named to be done again whatever became of them before. What is cut off has the id of the item before
-    /// its own.
-    pub(crate) fn is_resend(&self) -> bool {
-        self.is_again && self.id.starts_with(RESEND)
-    }
-
-    /// Whether its rows were dead letters when it was added.
-    pub(crate) fn is_replay(&self) -> bool {
-        self.is_again && !self.is_resend()
-    }
-
     fn read(row: &Item) -> Result<Self, Error> {
         let id = id_in(row)?;
         Ok(Self {
             unit: from_json(row, "unit")?,
-            is_again: match row.get("again") {
-                Some(again) => again.as_bool().unwrap_or(false),
-                // What an earlier version stored says it by its id only.
-                None => id.starts_with("replay-") || id.starts_with("resend-"),
+            once_more: match row.contains_key(ONCE_MORE) {
+                true => from_json(row, ONCE_MORE)?,
+                false => once_more_by_id(&id),
             },
             id,
             position: match row.contains_key("position") {
@@ -177,7 +174,7 @@ impl WorkItem {
         let mut row = key(&work_of(job), &self.id);
         row.insert("unit", to_json(&self.unit)?);
         row.insert("counts", to_json(&self.counts)?);
-        row.insert("again", self.is_again);
+        row.insert(ONCE_MORE, to_json(&self.once_more)?);
         row.insert("done", self.is_done);
         if let Some(position) = &self.position {
             row.insert("position", to_json(position)?);
@@ -193,6 +190,14 @@ impl WorkLease {
             until: Timestamp::from_millis(number(row, "until").unwrap_or(0)),
         })
     }
+}
+
+/// What an earlier version stored says it by its id only.
+fn once_more_by_id(id: &str) -> Option<OnceMore> {
+    let begins = |with: &str| id.starts_with(with);
+    begins("replay-")
+        .then_some(OnceMore::Replay)
+        .or_else(|| begins("resend-").then_some(OnceMore::Resend))
 }
 
 fn id_in(row: &Item) -> Result<String, Error> {
@@ -383,12 +388,26 @@ mod tests {
     #[test]
     fn a_row_of_an_earlier_version_says_by_its_id_that_it_is_of_rows_once_more() {
         let keys = WorkUnit::Keys { keys: Vec::new() };
-        let mut row = WorkItem::new("replay-17-000", keys.clone()).row("job").unwrap();
-        assert!(!WorkItem::read(&row).unwrap().is_again, "the field decides");
-        row.remove("again");
-        assert!(WorkItem::read(&row).unwrap().is_again);
-        let mut row = WorkItem::new("keys-000", keys).row("job").unwrap();
-        row.remove("again");
-        assert!(!WorkItem::read(&row).unwrap().is_again);
+        for (id, by_id) in [
+            ("replay-17-000", Some(OnceMore::Replay)),
+            ("resend-17-000", Some(OnceMore::Resend)),
+            ("keys-000", None),
+        ] {
+            let mut row = WorkItem::new(id, keys.clone()).row("job").unwrap();
+            assert_eq!(WorkItem::read(&row).unwrap().once_more, None, "the field decides");
+            row.remove(ONCE_MORE);
+            assert_eq!(WorkItem::read(&row).unwrap().once_more, by_id);
+        }
+    }
+
+    #[test]
+    fn a_row_says_why_it_is_of_rows_once_more_whatever_its_id_is() {
+        for once_more in [None, Some(OnceMore::Replay), Some(OnceMore::Resend)] {
+            let item = WorkItem {
+                once_more,
+                ..WorkItem::new("resend-17-000", WorkUnit::Keys { keys: Vec::new() })
+            };
+            assert_eq!(WorkItem::read(&item.row("job").unwrap()).unwrap(), item);
+        }
     }
 }

@@ -18,7 +18,7 @@ use crate::process::Process;
 use crate::retry::is_transient;
 use crate::rows;
 use crate::split::Heat;
-use crate::work_item::{PageProgress, WorkItem, WorkLease, WorkUnit};
+use crate::work_item::{OnceMore, PageProgress, WorkItem, WorkLease, WorkUnit};
 use crate::work_pool::{LOOK_AGAIN, NextWork};
 use crate::{Reindex, ReindexError, RowCounts, RowLetter};
 
@@ -205,7 +205,7 @@ impl Worker {
         process.reads.owe((read.read_units - 1.0).max(0.0));
         counts.read += read.looked_at;
         counts.add_repeats(read.unprocessed);
-        let records_again = item.is_resend() && process.handler.records_again();
+        let records_again = item.once_more == Some(OnceMore::Resend) && process.handler.records_again();
         let finished = rows::handle(
             process,
             job,
@@ -240,7 +240,7 @@ impl Worker {
             };
             let reason = format!("table {} has no row with this {what}", job.table);
             let state = &self.process.state;
-            if item.is_replay() {
+            if item.once_more == Some(OnceMore::Replay) {
                 let former = state.letter(&job.name, key).await?;
                 // If there is none, the page was cut off after this.
                 if former.is_none_or(|former| former.reason != reason) {

@@ -1,5 +1,6 @@
 //! Leaving live traffic alone: small steps with rests between them while others write, by the pace that migrations keep.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,9 +16,10 @@ pub trait LiveTraffic: Send + Sync {
     fn other_writes(&self) -> u64;
 }
 
-/// A step that takes this many times as long for each row as the fastest ones shows that the database has much to do.
+/// A step that takes this many times as long as the fastest one of as many rows shows that the database has much to do. Steps of other
+/// sizes tell nothing: how long a row takes depends on how many go to the endpoint at the same time.
 const SLOW: f64 = 2.0;
-/// The fastest step becomes outdated: for each step, it counts as so much slower.
+/// The fastest step becomes outdated: for each step of its size, it counts as so much slower.
 const FORGETTING: f64 = 1.001;
 /// Rows at once where nothing yields.
 const ROWS_AT_ONCE: usize = 128;
@@ -34,8 +36,8 @@ pub(crate) struct Yielding {
 struct YieldState {
     pace: Pace,
     writes_seen: u64,
-    /// Seconds for a row.
-    fastest: f64,
+    /// Seconds of the fastest step, by its number of rows.
+    fastest: BTreeMap<usize, f64>,
 }
 
 /// A step that is under way.
@@ -53,7 +55,7 @@ impl Yielding {
             state: Mutex::new(YieldState {
                 pace: Pace::default(),
                 writes_seen,
-                fastest: f64::MAX,
+                fastest: BTreeMap::new(),
             }),
             turn: tokio::sync::Mutex::new(()),
         }
@@ -101,7 +103,7 @@ impl Yielding {
                 let seen = std::mem::replace(&mut state.writes_seen, writes);
                 writes - seen
             }
-            None => u64::from(state.is_slow(took.as_secs_f64() / rows as f64)),
+            None => u64::from(state.is_slow(rows, took.as_secs_f64())),
         };
         let page = SweptPage {
             looked_at: rows as u64,
@@ -115,10 +117,11 @@ impl Yielding {
 }
 
 impl YieldState {
-    /// Whether a row took much longer than rows do at best.
-    fn is_slow(&mut self, took: f64) -> bool {
-        self.fastest = took.min(self.fastest * FORGETTING);
-        took > self.fastest * SLOW
+    /// Whether a step took much longer than steps of so many rows do at best.
+    fn is_slow(&mut self, rows: usize, took: f64) -> bool {
+        let fastest = self.fastest.entry(rows).or_insert(f64::MAX);
+        *fastest = took.min(*fastest * FORGETTING);
+        took > *fastest * SLOW
     }
 }
 
@@ -169,5 +172,25 @@ mod tests {
             .map(|millis| yielding.rest(Duration::from_millis(millis), 10).as_millis())
             .into();
         assert_eq!(rests, [0, 0, 80, 0]);
+    }
+
+    #[test]
+    fn a_step_of_few_rows_is_not_slow_because_its_rows_share_no_round_trip() {
+        let yielding = Yielding::new(true, None);
+        // Up to 32 rows take one round trip of 10 ms, and more take several.
+        for (rows, millis) in [
+            (16, 10),
+            (32, 10),
+            (64, 20),
+            (128, 40),
+            (1, 10),
+            (16, 12),
+            (32, 11),
+        ] {
+            let rest = yielding.rest(Duration::from_millis(millis), rows);
+            assert_eq!(rest, Duration::ZERO, "{rows} rows in {millis} ms");
+        }
+        assert!(yielding.rest(Duration::from_millis(90), 128) > Duration::ZERO);
+        assert_eq!(yielding.rest(Duration::from_millis(12), 16), Duration::ZERO);
     }
 }

@@ -177,9 +177,9 @@ async fn a_write_budget_is_kept_by_the_clock() {
     let working = tokio::spawn(async move { reindexer.work("one").await });
     let mut passed = 0_u64;
     while !working.is_finished() {
-        // As many rows as the budget allows, and those of one step.
+        // As many rows as the budget allows, and those of a tenth of a second.
         let done = world.at_version(7) as u64;
-        assert!(done <= 128 + passed / 10, "{done} rows after {passed} ms");
+        assert!(done <= 10 + passed / 10, "{done} rows after {passed} ms");
         for _ in 0..20 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }

@@ -1,9 +1,13 @@
 //! Parts of a table.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use trestle_env::{Timestamp, VirtualClock};
 use trestle_item::{AttributeValue, Item};
-use trestle_reindex::{Against, EndpointHost, ReindexScope, Reindexer, StartReindex, TouchByUpdate};
+use trestle_reindex::{
+    Against, EndpointHost, ReindexBudget, ReindexScope, Reindexer, StartReindex, TouchByUpdate,
+};
 
 use crate::support::{VERSION, World, to_version};
 
@@ -190,6 +194,51 @@ async fn an_access_pattern_finds_its_rows() {
     };
     reindexed(&reindexer, scope).await;
     assert_eq!(touched(&world), ["work#b3/image#i1", "work#b3/image#i2"]);
+}
+
+#[tokio::test]
+async fn percent_of_rows_that_only_reading_counts_is_of_the_work_items() {
+    let of_work = Item::from([("work", AttributeValue::from("b1"))]);
+    let images = ReindexScope::Access {
+        name: "images_of_work".to_owned(),
+        parameters: of_work,
+        first: None,
+    };
+    for scope in [images, ReindexScope::Ids(vec!["work#b1".to_owned()])] {
+        let clock = Arc::new(VirtualClock::starting_at(Timestamp::from_secs(1_800_000_000)));
+        let world = World::with_clock(clock.clone());
+        for image in 0..250 {
+            world.put("work#b1", &format!("image#i{image:03}"), &[]);
+        }
+        let reindexer = with_model(&world);
+        let budget = ReindexBudget {
+            write_units: Some(100.0),
+            ..ReindexBudget::default()
+        };
+        let asked = StartReindex {
+            scope,
+            budget,
+            workers: 1,
+            ..to_version("one", 7)
+        };
+        reindexer.start(asked).await.unwrap();
+        let at_work = reindexer.clone();
+        let working = tokio::spawn(async move { at_work.work("one").await });
+        let mut looks = 0;
+        while !working.is_finished() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            let status = reindexer.status("one").await.unwrap();
+            let done = status.counts.done;
+            if (1..200).contains(&done) && status.work_items_done == 0 {
+                assert_eq!((status.percent, status.seconds_left), (0.0, None), "{status:?}");
+                looks += 1;
+            }
+            clock.advance(Duration::from_millis(100));
+        }
+        working.await.unwrap().unwrap();
+        assert!(looks > 0);
+        assert_eq!(reindexer.status("one").await.unwrap().percent, 100.0);
+    }
 }
 
 #[tokio::test]
