@@ -1,7 +1,7 @@
 //! SQS's operations: told apart by their target, or by the parameter `Action` of the older protocol, and carried out by the queues.
 
 use crate::dispatch;
-use crate::http::{Service, host, target};
+use crate::http::{Service, TARGET, host, target};
 use crate::receive::ReceivedRequest;
 use crate::reply::Reply;
 use hyper::header;
@@ -64,7 +64,8 @@ pub(crate) fn is_asked(head: &Parts) -> bool {
     name_of(target(&head.headers)).is_some() || is_query(head)
 }
 
-/// Whether a request is one of SQS's older protocol: a form, or a URL with the parameter `Action`.
+/// Whether a request is one of SQS's older protocol: a form, or a URL with the parameter `Action`. A target is of the JSON
+/// protocols, whatever the content type says.
 pub(crate) fn is_query(head: &Parts) -> bool {
     let content_type = head.headers.get(header::CONTENT_TYPE);
     let is_form = content_type.is_some_and(|value| {
@@ -74,7 +75,7 @@ pub(crate) fn is_query(head: &Parts) -> bool {
             .eq_ignore_ascii_case(b"application/x-www-form-urlencoded")
     });
     match head.method {
-        Method::POST => is_form,
+        Method::POST => is_form && !head.headers.contains_key(TARGET),
         Method::GET => {
             let query = head.uri.query().unwrap_or_default();
             form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "Action")

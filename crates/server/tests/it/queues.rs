@@ -116,15 +116,20 @@ fn errors_carry_their_type_and_the_code_of_the_older_protocol() {
     );
 }
 
-#[test]
-fn requests_are_signed_for_sqs() {
+/// A server that checks signatures, at the time of those below. Botocore made them.
+fn guarded_server() -> TestServer {
     const SIGNED_AT_S: u64 = 1_794_729_600;
-    let server = TestServer::at(SIGNED_AT_S, |settings| {
+    TestServer::at(SIGNED_AT_S, |settings| {
         settings.access_keys = vec![KeyGrant::everything(AccessKey {
             id: "AKIDEXAMPLE".to_owned(),
             secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".to_owned(),
         })];
-    });
+    })
+}
+
+#[test]
+fn requests_are_signed_for_sqs() {
+    let server = guarded_server();
     let signed = |service: &str, signature: &str| {
         let authorization = format!(
             "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261115/eu-west-2/{service}/aws4_request, \
@@ -141,7 +146,6 @@ fn requests_are_signed_for_sqs() {
             .connect()
             .send("POST", "/", &headers, br#"{"QueueName":"work"}"#)
     };
-    // Both signatures were made by botocore.
     let for_sqs = signed(
         "sqs",
         "f2a5020b046027f6abc9ecdf86e210e38dea0da12914348dd79969f7f3b8bea3",
@@ -152,6 +156,83 @@ fn requests_are_signed_for_sqs() {
         "d01caa5d4714c54351459371db1cdef5d8f3ad1ba94399ed8c5d7020eb74c370",
     );
     assert!(for_dynamodb.text().contains("correct service: 'sqs'"));
+}
+
+#[test]
+fn forms_are_signed_with_their_body() {
+    const FORM: &str = "Action=CreateQueue&Version=2012-11-05&QueueName=work";
+    let server = guarded_server();
+    let sent = |headers: &[(&str, &str)], body: &str| {
+        let mut all = vec![
+            ("Host", "localhost:8000"),
+            ("Content-Type", "application/x-www-form-urlencoded; charset=utf-8"),
+            ("X-Amz-Date", "20261115T080000Z"),
+        ];
+        all.extend_from_slice(headers);
+        server.connect().send("POST", "/", &all, body.as_bytes())
+    };
+    let signed = [(
+        "Authorization",
+        "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261115/eu-west-2/sqs/aws4_request, \
+         SignedHeaders=content-type;host;x-amz-date, \
+         Signature=68bb27e153bc088cb6ad0f1b618498052db7148893a0a7cde46a6d9dbc669c9b",
+    )];
+    let made = sent(&signed, FORM);
+    assert_eq!(made.status, 200, "{}", made.text());
+    assert!(made.text().contains("/work</QueueUrl>"), "{}", made.text());
+    let other = sent(&signed, &FORM.replace("work", "more"));
+    assert!(
+        other.text().contains("<Code>InvalidSignatureException</Code>"),
+        "{}",
+        other.text()
+    );
+    let unsigned = sent(&[], FORM);
+    assert!(
+        unsigned
+            .text()
+            .contains("<Code>MissingAuthenticationTokenException</Code>"),
+        "{}",
+        unsigned.text()
+    );
+}
+
+#[test]
+fn presigned_urls_are_good_for_what_they_say() {
+    let server = guarded_server();
+    let url = |service: &str, signature: &str| {
+        format!(
+            "/?Action=CreateQueue&QueueName=work&X-Amz-Algorithm=AWS4-HMAC-SHA256\
+             &X-Amz-Credential=AKIDEXAMPLE%2F20261115%2Feu-west-2%2F{service}%2Faws4_request\
+             &X-Amz-Date=20261115T080000Z&X-Amz-Expires=3600&X-Amz-SignedHeaders=host&X-Amz-Signature={signature}"
+        )
+    };
+    let get = |url: &str| {
+        server
+            .connect()
+            .send("GET", url, &[("Host", "localhost:8000")], b"")
+    };
+    let for_sqs = url(
+        "sqs",
+        "76b9177447cf2562e0987a27b5f74c88bdf7c7b19845f8a3bb46cd2e35c35197",
+    );
+    let made = get(&for_sqs);
+    assert_eq!(made.status, 200, "{}", made.text());
+    assert!(made.text().contains("/work</QueueUrl>"), "{}", made.text());
+    let other = get(&for_sqs.replace("QueueName=work", "QueueName=more"));
+    assert!(
+        other.text().contains("<Code>InvalidSignatureException</Code>"),
+        "{}",
+        other.text()
+    );
+    let for_dynamodb = get(&url(
+        "dynamodb",
+        "6ee51ec49967056f6a06bc6396faed49c9366dd13cbd03c64c6d5432371763b4",
+    ));
+    assert!(
+        for_dynamodb.text().contains("correct service: 'sqs'"),
+        "{}",
+        for_dynamodb.text()
+    );
 }
 
 #[test]
@@ -286,6 +367,22 @@ fn the_older_protocol_is_a_form_or_a_url_and_answers_in_xml() {
     assert_eq!(form(&mut client, path, "Action=PurgeQueue").status, 403);
     // Without an action it is no request of queues.
     assert_eq!(client.send("GET", path, &[], b"").status, 404);
+}
+
+#[test]
+fn a_form_with_a_target_is_no_request_of_the_older_protocol() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    for target in ["DynamoDB_20120810.ListTables", "AmazonSQS.ListQueues"] {
+        let headers = [
+            ("Content-Type", "application/x-www-form-urlencoded"),
+            ("X-Amz-Target", target),
+        ];
+        let answer = client.send("POST", "/", &headers, b"Action=ListQueues");
+        assert_eq!(answer.status, 404, "{target}: {}", answer.text());
+        assert!(!answer.text().contains("ListQueuesResult"), "{}", answer.text());
+        assert_ne!(answer.header("content-type"), "text/xml");
+    }
 }
 
 #[test]
