@@ -161,7 +161,7 @@ fn cut_over(state: &Path) -> Result<(), Failure> {
         })?;
         Ok((known.phase, known.paused_ms))
     };
-    if look()?.0 == CopyPhase::Done {
+    if look()?.0 >= CopyPhase::TakenOver {
         line("the target has taken over already");
         return Ok(());
     }
@@ -172,7 +172,7 @@ fn cut_over(state: &Path) -> Result<(), Failure> {
     runtime::until_told_or(|| {
         let is_at_work = StateFile::is_in_use(state)?;
         let (phase, paused_ms) = look()?;
-        if phase == CopyPhase::Done {
+        if phase >= CopyPhase::TakenOver {
             ended = Some(Ok(paused_ms));
         } else if !is_at_work {
             let _ = std::fs::remove_file(&note);

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use trestle_admin::{AdminErrorCode, ApplyModel, ListModels, PauseWrites, ResumeWrites, StartMigration};
+use trestle_admin::{
+    AdminErrorCode, ApplyModel, ListMigrations, ListModels, PauseWrites, ResumeWrites, StartMigration,
+};
 
 use crate::follow::Followed;
 use crate::job::CopyJob;
@@ -75,7 +77,12 @@ impl CopyJob {
             )));
         }
         // From here on the source stays as it is, also if this process ends.
-        self.from.administer(&what, pause(None)).await.map(|_| ())
+        self.from.administer(&what, pause(None)).await?;
+        // If this process was stopped for long, the pause had ended, and rows were written since.
+        for followed in followed {
+            followed.caught_up().await;
+        }
+        Ok(())
     }
 
     /// The target has everything: models take effect, rows expire, changes are recorded.
@@ -101,12 +108,20 @@ impl CopyJob {
         }
         let paused = began.map(|began| began.elapsed().as_millis() as u64);
         state.change(|state| {
-            state.phase = CopyPhase::Done;
+            state.phase = CopyPhase::TakenOver;
             state.paused_ms = paused.filter(|_| plan.follows);
         });
         state.save()?;
-        self.clear_up(plan, state).await?;
+        self.finish(state).await
+    }
+
+    /// What is left when the target has taken over.
+    pub(crate) async fn finish(&self, state: &StateFile) -> Result<(), CopyError> {
+        self.progress.enter("cutting-over");
+        self.clear_up(state).await?;
         self.change_layout().await?;
+        state.change(|state| state.phase = CopyPhase::Done);
+        state.save()?;
         self.progress.enter("done");
         Ok(())
     }
@@ -127,14 +142,26 @@ impl CopyJob {
     }
 
     /// Takes away the streams that were made for the copy.
-    async fn clear_up(&self, plan: &CopyPlan, state: &StateFile) -> Result<(), CopyError> {
-        for table in &plan.tables {
-            if state.change_table(&table.table, |table| table.stream_made) {
-                self.source().set_stream(&table.table, None).await?;
-                state.change_table(&table.table, |table| table.stream_made = false);
+    async fn clear_up(&self, state: &StateFile) -> Result<(), CopyError> {
+        for table in state.look(|state| state.tables.keys().cloned().collect::<Vec<_>>()) {
+            if state.change_table(&table, |table| table.stream_made) {
+                self.source().set_stream(&table, None).await?;
+                state.change_table(&table, |table| table.stream_made = false);
             }
         }
         state.save()
+    }
+
+    async fn is_moving(&self, model: Option<&String>) -> Result<bool, CopyError> {
+        let listed = self
+            .to
+            .administer("listing the migrations", ListMigrations::default())
+            .await?;
+        let mut of_model = listed
+            .migrations
+            .iter()
+            .filter(|status| Some(&status.model) == model);
+        Ok(of_model.any(|status| status.state.is_under_way()))
     }
 
     /// Begins the migration to another layout at the target, if one was asked for.
@@ -151,6 +178,10 @@ impl CopyJob {
             .await?
             .models;
         let is_there = models.iter().any(|model| Some(&model.name) == name.as_ref());
+        if is_there && self.is_moving(name.as_ref()).await? {
+            // A run of this copy that was killed has begun it.
+            return Ok(());
+        }
         if is_there {
             let call = StartMigration {
                 text: Some(text.clone()),

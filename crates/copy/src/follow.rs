@@ -21,6 +21,8 @@ use crate::{CopyError, CopyProgress, StateFile};
 
 /// DynamoDB's limit.
 const GET_ROWS: usize = 100;
+/// Before keys are asked for again of which the endpoint has read none.
+const UNPROCESSED_PAUSE: Duration = Duration::from_millis(50);
 /// Times of records are rounded down, to the second as a rule.
 const RECORD_TIME_UNIT: Duration = Duration::from_secs(1);
 
@@ -54,11 +56,17 @@ impl RowReader {
                 };
                 let get = || self.database.batch_get_item(request.clone());
                 let mut answer = self.patience.ask(&what, get).await?;
-                for row in answer.responses.remove(&self.table).unwrap_or_default() {
+                let rows = answer.responses.remove(&self.table).unwrap_or_default();
+                let has_nothing = rows.is_empty();
+                for row in rows {
                     found.insert(self.key.bytes(&row)?, row);
                 }
                 let unprocessed = answer.unprocessed_keys.remove(&self.table);
                 left = unprocessed.map(|left| left.keys).unwrap_or_default();
+                if has_nothing && !left.is_empty() {
+                    // It throttles.
+                    tokio::time::sleep(UNPROCESSED_PAUSE).await;
+                }
             }
         }
         Ok(found)

@@ -183,6 +183,9 @@ impl CopyJob {
             self.progress.enter("done");
             return Ok(());
         }
+        if state.look(|state| state.phase) == CopyPhase::TakenOver {
+            return self.finish(state).await;
+        }
         let plan = self.plan(Some(state)).await?;
         if state.look(|state| state.phase) == CopyPhase::Frozen {
             return self.take_over(&plan, state, None).await;

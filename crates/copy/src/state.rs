@@ -42,7 +42,9 @@ pub enum CopyPhase {
     Following,
     /// The target has everything, and nothing is written at the source any more: the target is about to take over.
     Frozen,
-    /// The target has taken over.
+    /// The target has taken over: streams that were made for the copy go, and rows begin to move to another layout.
+    TakenOver,
+    /// Nothing is left to do.
     Done,
 }
 

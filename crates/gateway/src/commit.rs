@@ -76,17 +76,13 @@ impl Endpoint {
 
     /// Sends a write, and does not wait for its answer for longer than other gateways wait for this one. Where there is no runtime,
     /// the time-out of the endpoint has to do.
-    async fn in_time(&self, request: Request) -> Result<Response, Error> {
+    pub(crate) async fn in_time(&self, request: Request) -> Result<Response, Error> {
         let sent = self.database.execute(request);
         match Handle::try_current() {
             Err(_) => sent.await,
-            Ok(_) => timeout(ON_ITS_WAY_MAX, sent).await.unwrap_or_else(|_| {
-                Err(Error::internal(format!(
-                    "the endpoint did not answer within {} seconds; whether the write was carried out is not known: look before you send \
-                     it again",
-                    ON_ITS_WAY_MAX.as_secs()
-                )))
-            }),
+            Ok(_) => timeout(ON_ITS_WAY_MAX, sent)
+                .await
+                .unwrap_or_else(|_| Err(unknown("did not answer in time"))),
         }
     }
 
@@ -128,6 +124,10 @@ impl Endpoint {
             }
             Ok(_) => Err(Error::internal("the answer to a transaction is of another kind")),
             Err(error) if is_overtaken(&error) => Ok(Sent::Overtaken(Vec::new())),
+            // It was sent again, and may still be carried out: begun again, it would be made twice.
+            Err(error) if error.kind() == ErrorKind::TransactionInProgress => {
+                Err(unknown("still works on the transaction"))
+            }
             Err(error) if error.kind() == ErrorKind::TransactionCanceled => {
                 canceled(&error, &positions, &is_ours, commit.items)
             }
@@ -136,11 +136,18 @@ impl Endpoint {
     }
 }
 
+/// The outcome of a write is not known, because of what the endpoint did.
+fn unknown(what: &str) -> Error {
+    Error::internal(format!(
+        "the endpoint {what}; whether the write was carried out is not known: look before you send it again"
+    ))
+}
+
 /// Whether a single write met another one.
 fn is_overtaken(error: &Error) -> bool {
     matches!(
         error.kind(),
-        ErrorKind::ConditionalCheckFailed | ErrorKind::TransactionConflict | ErrorKind::TransactionInProgress
+        ErrorKind::ConditionalCheckFailed | ErrorKind::TransactionConflict
     )
 }
 

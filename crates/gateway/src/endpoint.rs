@@ -46,6 +46,8 @@ pub(crate) struct Endpoint {
     pub(crate) transactions: OnceCell<bool>,
     /// Intents of this gateway that could not be finished or dropped.
     pub(crate) abandoned: Mutex<Vec<String>>,
+    /// Held while this gateway finishes an intent that it abandoned or took over.
+    pub(crate) finishing: tokio::sync::Mutex<()>,
     /// Of gateways that have left intents.
     pub(crate) sightings: Mutex<Sightings>,
     /// Writes that were handed in.
@@ -70,6 +72,7 @@ impl Endpoint {
             moment: Mutex::default(),
             transactions: OnceCell::new(),
             abandoned: Mutex::default(),
+            finishing: tokio::sync::Mutex::default(),
             sightings: Mutex::default(),
             writes: AtomicU64::new(0),
         }

@@ -151,15 +151,48 @@ fn request(query: &RowQuery, is_consistent: bool, start: Option<Item>) -> Query 
         .as_ref()
         .map(|filter| expressions.take(filter.print(), 'f'));
     let (names, values) = expressions.split();
+    // An endpoint counts the rows that it looks at, those that a filter leaves out among them.
+    let limit = query.limit.filter(|_| query.filter.is_none());
     Query {
         table_name: query.table.clone(),
         index_name: query.index.clone(),
         consistent_read: is_consistent.then_some(true),
         key_condition_expression: Some(key_condition),
         filter_expression: filter,
+        limit: limit.and_then(|limit| u32::try_from(limit).ok()),
         expression_attribute_names: names,
         expression_attribute_values: values,
         exclusive_start_key: start,
         ..Query::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trestle_expr::{Condition, KeyCondition, KeyOp, KeyTerm, Path};
+
+    #[test]
+    fn no_more_rows_are_asked_for_than_are_wanted() {
+        let limit = |limit: Option<usize>, filter: Option<Condition>| {
+            let query = RowQuery {
+                table: "t".to_owned(),
+                index: None,
+                key_condition: KeyCondition {
+                    terms: vec![KeyTerm {
+                        attribute: "pk".to_owned(),
+                        op: KeyOp::Eq("a".into()),
+                    }],
+                },
+                filter,
+                limit,
+                is_guarded: false,
+            };
+            request(&query, true, None).limit
+        };
+        let filter = || Some(Condition::Exists(Path::top("a")));
+        assert_eq!(limit(Some(1), None), Some(1));
+        assert_eq!(limit(Some(1), filter()), None, "the first row may be left out");
+        assert_eq!(limit(None, None), None);
     }
 }

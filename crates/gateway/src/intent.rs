@@ -8,10 +8,11 @@
 //! 5. Rows are written: those that come or change first, those that go last.
 //! 6. The locks are removed, then the intent.
 //!
-//! *Invariant*: while a row is locked by an intent, no gateway changes it for another write. So every step can be repeated, and an intent
-//! that was left by a gateway that ended is finished from its plan, or dropped if it has none, by the gateway that meets its locks and
-//! by the keeper of any gateway. Before a gateway that is over is out of the way, its lease has passed (`fleet.rs`). Clients that read rows
-//! see some of a write's rows before the others.
+//! *Invariants*: while a row is locked by an intent, no gateway changes it for another write. So every step can be repeated, and an intent
+//! that was left by a gateway that ended is finished from its plan, or dropped if it has none, by a gateway that meets its locks or by the
+//! keeper of any gateway. That gateway first makes the intent its own, and carries out its steps one by one: the step of a second one could
+//! come late, when the locks are gone, and undo a write that came after. Before a gateway that is over is out of the way, its lease has
+//! passed (`fleet.rs`). Clients that read rows see some of a write's rows before the others.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -59,7 +60,7 @@ pub(crate) const PLAN_BYTES_MAX: usize = 380_000;
 #[derive(Clone, Debug)]
 struct Intent {
     id: String,
-    /// The gateway that makes it.
+    /// The gateway that makes it, or finishes it.
     gateway: String,
     /// The locks.
     rows: Vec<String>,
@@ -72,7 +73,6 @@ struct Intent {
 struct HeldLock {
     row: String,
     intent: String,
-    gateway: String,
 }
 
 fn lock_name(table: &str, key: &Item) -> String {
@@ -261,11 +261,9 @@ impl Endpoint {
     /// Locks all rows of an intent. Those that others have locked, as far as the locks are still there.
     async fn lock(&self, intent: &Intent) -> Result<Vec<Option<HeldLock>>, Error> {
         let locked = intent.rows.iter().map(|row| async move {
-            let mut item = Item::from([(ROW, row.as_str()), (INTENT, intent.id.as_str())]);
-            item.insert(GATEWAY, intent.gateway.as_str());
             let put = PutItem {
                 table_name: LOCKS.name.to_owned(),
-                item,
+                item: Item::from([(ROW, row.as_str()), (INTENT, intent.id.as_str())]),
                 condition_expression: Some("attribute_not_exists(#r)".to_owned()),
                 expression_attribute_names: Some([("#r".to_owned(), ROW.to_owned())].into()),
                 ..PutItem::default()
@@ -292,14 +290,10 @@ impl Endpoint {
         let Some(found) = self.database.get_item(asked).await?.item else {
             return Ok(None);
         };
-        let text = |name: &str| found.get(name)?.as_s().map(str::to_owned);
-        let held = text(INTENT).zip(text(GATEWAY));
-        let (intent, gateway) = held.ok_or_else(|| unreadable(&found))?;
-        Ok(Some(HeldLock {
-            row: row.to_owned(),
-            intent,
-            gateway,
-        }))
+        let intent = found.get(INTENT).and_then(AttributeValue::as_s);
+        let intent = intent.ok_or_else(|| unreadable(&found))?.to_owned();
+        let row = row.to_owned();
+        Ok(Some(HeldLock { row, intent }))
     }
 
     /// Whether a write is under way that has locked a row.
@@ -311,7 +305,7 @@ impl Endpoint {
     async fn meet(&self, held: HeldLock) -> Result<(), Error> {
         match self.intent(&held.intent).await? {
             None => self.unlock(&held.row, &held.intent).await,
-            Some(_) if self.is_over(&held.gateway).await? => self.finish_intent(&held.intent).await,
+            Some(intent) if self.is_over(&intent.gateway).await? => self.take_over(&intent).await,
             Some(_) => Ok(()),
         }
     }
@@ -338,7 +332,7 @@ impl Endpoint {
         Ok(true)
     }
 
-    /// Stores the plan. False if another gateway has dropped the intent.
+    /// Stores the plan. False if another gateway has taken the intent over, or dropped it.
     async fn decide(&self, intent: &Intent, written: &[Part]) -> Result<bool, Error> {
         let plan = AttributeValue::L(written.iter().map(part_to).collect());
         let bytes = size::of_item(&Map::from_iter([(PLAN.to_owned(), plan.clone())]));
@@ -353,9 +347,12 @@ impl Endpoint {
             table_name: INTENTS.name.to_owned(),
             key: Intent::key(&intent.id),
             update_expression: Some("SET #p = :plan".to_owned()),
-            condition_expression: Some("attribute_exists(#i) AND attribute_not_exists(#u)".to_owned()),
-            expression_attribute_names: Some(names([("#p", PLAN), ("#i", INTENT), ("#u", UNDONE)])),
-            expression_attribute_values: Some(Map::from_iter([(":plan".to_owned(), plan)])),
+            condition_expression: Some("#g = :own AND attribute_not_exists(#u)".to_owned()),
+            expression_attribute_names: Some(names([("#p", PLAN), ("#g", GATEWAY), ("#u", UNDONE)])),
+            expression_attribute_values: Some(Map::from_iter([
+                (":plan".to_owned(), plan),
+                (":own".to_owned(), AttributeValue::S(intent.gateway.clone())),
+            ])),
             ..UpdateItem::default()
         };
         match self.database.update_item(update).await {
@@ -383,7 +380,7 @@ impl Endpoint {
     /// False if the row is not as the plan knows it, as the endpoint compares.
     async fn try_apply(&self, part: Part) -> Result<bool, Error> {
         self.member.check()?;
-        match self.database.execute(part.into_request(None)).await {
+        match self.in_time(part.into_request(None)).await {
             Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => Ok(false),
             answer => answer.map(|_| true),
         }
@@ -434,14 +431,54 @@ impl Endpoint {
             .transpose()
     }
 
-    /// Finishes an intent that has a plan, and lets one go that has none.
-    pub(crate) async fn finish_intent(&self, id: &str) -> Result<(), Error> {
-        let Some(mut intent) = self.intent(id).await? else {
+    async fn own_intent(&self, id: &str) -> Result<Option<Intent>, Error> {
+        let intent = self.intent(id).await?;
+        Ok(intent.filter(|intent| intent.gateway == self.member.id))
+    }
+
+    /// Makes an intent of another gateway this one's, and finishes it.
+    async fn take_over(&self, intent: &Intent) -> Result<(), Error> {
+        let mut unfinished = Unfinished {
+            endpoint: self,
+            intent: Some(intent.id.clone()),
+        };
+        let _one_at_a_time = self.finishing.lock().await;
+        if self.take(intent).await? {
+            self.finish_intent(&intent.id).await?;
+        }
+        unfinished.intent = None;
+        Ok(())
+    }
+
+    /// False if it is gone, or has become that of a third gateway.
+    async fn take(&self, intent: &Intent) -> Result<bool, Error> {
+        let name = |name: &String| AttributeValue::S(name.clone());
+        let update = UpdateItem {
+            table_name: INTENTS.name.to_owned(),
+            key: Intent::key(&intent.id),
+            update_expression: Some("SET #g = :own".to_owned()),
+            condition_expression: Some("#g = :seen".to_owned()),
+            expression_attribute_names: Some(names([("#g", GATEWAY)])),
+            expression_attribute_values: Some(Map::from_iter([
+                (":own".to_owned(), name(&self.member.id)),
+                (":seen".to_owned(), name(&intent.gateway)),
+            ])),
+            ..UpdateItem::default()
+        };
+        match self.database.update_item(update).await {
+            Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => Ok(false),
+            answer => answer.map(|_| true),
+        }
+    }
+
+    /// Finishes an intent of this gateway that has a plan, and lets one go that has none. Nothing if another gateway has taken it over.
+    async fn finish_intent(&self, id: &str) -> Result<(), Error> {
+        let Some(mut intent) = self.own_intent(id).await? else {
             return Ok(());
         };
         if intent.plan.is_none() && !self.undo(id).await? {
             // It was decided in this moment, or is gone.
-            match self.intent(id).await? {
+            match self.own_intent(id).await? {
                 Some(decided) => intent = decided,
                 None => return Ok(()),
             }
@@ -480,6 +517,7 @@ impl Endpoint {
                 endpoint: self,
                 intent: Some(id.clone()),
             };
+            let _one_at_a_time = self.finishing.lock().await;
             match self.finish_intent(&id).await {
                 Ok(()) => unfinished.intent = None,
                 Err(error) => tracing::warn!("a failed write will be completed or dropped later: {error}"),
@@ -502,8 +540,11 @@ impl Endpoint {
             let page = self.database.scan(asked).await?;
             for row in page.items.iter().flat_map(|rows| rows.iter()) {
                 let intent = Intent::from_item(&row).ok_or_else(|| unreadable(&row))?;
-                if all || self.is_over(&intent.gateway).await? {
+                if all && intent.gateway == self.member.id {
+                    let _one_at_a_time = self.finishing.lock().await;
                     self.finish_intent(&intent.id).await?;
+                } else if all || self.is_over(&intent.gateway).await? {
+                    self.take_over(&intent).await?;
                 }
             }
             start = page.last_evaluated_key;

@@ -170,6 +170,10 @@ impl InStep {
         if self.endpoint.transactions.get() != Some(&false) || !(has_abandoned || self.looks >= SWEEP_LOOKS) {
             return Ok(());
         }
+        // The gateway that changes what is in force finishes all of them.
+        if self.stopped.is_some() {
+            return Ok(());
+        }
         self.looks = 0;
         self.endpoint.sweep_abandoned().wait()
     }

@@ -19,6 +19,7 @@ use trestle_api::{Error, Record, TIME_TO_LIVE_PRINCIPAL, Wait};
 use trestle_binding::{PastWritesStatus, RepairReport, Step, WrongFact};
 use trestle_env::Timestamp;
 use trestle_events::{ChangedKeys, KeyPosition};
+use trestle_item::Item;
 use trestle_models::{Models, NearRepair, RepairOptions, Watcher};
 
 use crate::duty::{Duty, DutyHolder};
@@ -28,8 +29,10 @@ use crate::endpoint::Endpoint;
 const LOOK: Duration = Duration::from_secs(1);
 /// Between two looks whether a table has a stream by now.
 const LOOK_FOR_STREAM: Duration = Duration::from_secs(60);
-/// Records that are worked on at the same time.
+/// Rows that are worked on at the same time.
 const AT_ONCE: usize = 16;
+/// After a repair of all rows that failed, at least: it may have read all of them.
+const REPAIR_PAUSE: Duration = Duration::from_secs(60);
 /// Positions are stored at most so often.
 const STORE: Duration = Duration::from_secs(5);
 
@@ -89,6 +92,7 @@ impl PastWrites {
             pending: VecDeque::new(),
             notes: Notes::default(),
             stored: (Notes::default(), None),
+            failed: None,
         };
         let thread = std::thread::Builder::new()
             .name("trestle-past-writes".into())
@@ -153,6 +157,49 @@ struct Search {
     notes: Notes,
     /// What is stored of them, and since when.
     stored: (Notes, Option<Instant>),
+    /// When a repair of all rows failed, and why.
+    failed: Option<(Instant, Error)>,
+}
+
+/// A row that changed, once or several times.
+#[derive(Default)]
+struct ChangedRow {
+    table: String,
+    key: Item,
+    /// The row before each change, as far as the records say.
+    earlier: Vec<Item>,
+    records: u64,
+    expired: u64,
+    /// It expired, and its record does not say what it was.
+    is_blind: bool,
+}
+
+/// The first rows of these records, and how many of the records are about them.
+fn first_rows(records: &VecDeque<(String, Record)>) -> (Vec<ChangedRow>, usize) {
+    let mut rows: Vec<ChangedRow> = Vec::new();
+    for (at, (table, record)) in records.iter().enumerate() {
+        let change = &record.dynamodb;
+        let known = rows
+            .iter()
+            .position(|row| row.table == *table && row.key == change.keys);
+        if known.is_none() && rows.len() == AT_ONCE {
+            return (rows, at);
+        }
+        let mut row = match known {
+            Some(known) => rows.remove(known),
+            None => ChangedRow {
+                table: table.clone(),
+                key: change.keys.clone(),
+                ..ChangedRow::default()
+            },
+        };
+        row.records += 1;
+        row.expired += u64::from(is_expiry(record));
+        row.is_blind |= is_expiry(record) && change.old_image.is_none();
+        row.earlier.extend(change.old_image.clone());
+        rows.push(row);
+    }
+    (rows, records.len())
 }
 
 impl Search {
@@ -214,8 +261,9 @@ impl Search {
                 self.follow()?;
             }
         }
-        self.repair_if_due()?;
-        self.store(epoch)
+        let repaired = self.repair_if_due();
+        self.store(epoch)?;
+        repaired
     }
 
     /// Goes on where the gateway before has stopped.
@@ -282,44 +330,37 @@ impl Search {
     /// Brings what follows from changed rows in line with them, several at a time.
     fn follow(&mut self) -> Result<(), Error> {
         while !self.pending.is_empty() && !self.is_over() {
-            let batch: Vec<&(String, Record)> = self.pending.iter().take(AT_ONCE).collect();
-            let near = |(table, record): &(String, Record)| {
-                let change = &record.dynamodb;
-                let old = change.old_image.as_ref();
-                self.models.repair_near(table, &change.keys, old).map_err(failed)
+            let (rows, records) = first_rows(&self.pending);
+            let near = |row: &ChangedRow| {
+                let repaired = self.models.repair_near(&row.table, &row.key, &row.earlier);
+                repaired.map_err(failed)
             };
             let repaired: Vec<Result<NearRepair, Error>> = std::thread::scope(|scope| {
                 let near = &near;
-                let working: Vec<_> = batch
-                    .into_iter()
-                    .map(|changed| scope.spawn(move || near(changed)))
-                    .collect();
+                let working: Vec<_> = rows.iter().map(|row| scope.spawn(move || near(row))).collect();
                 let done = working.into_iter().map(|work| work.join());
                 done.map(|done| done.unwrap_or_else(|_| Err(Error::defect("a repair near a row panicked"))))
                     .collect()
             });
             // What was mended stays so; the next look begins with the same records.
             let repaired: Vec<NearRepair> = repaired.into_iter().collect::<Result<_, _>>()?;
-            for near in repaired {
-                if let Some((table, record)) = self.pending.pop_front() {
-                    self.took(&table, &record, near);
-                }
+            self.pending.drain(..records);
+            for (row, near) in rows.iter().zip(repaired) {
+                self.took(row, near);
             }
         }
         Ok(())
     }
 
-    /// What follows from a record was brought in line.
-    fn took(&mut self, table: &str, record: &Record, near: NearRepair) {
-        let is_expiry = is_expiry(record);
-        let change = &record.dynamodb;
-        let is_blind = is_expiry && change.old_image.is_none();
+    /// What follows from a row was brought in line.
+    fn took(&mut self, row: &ChangedRow, near: NearRepair) {
+        let is_expiry = row.expired > 0;
         let is_past = is_expiry || !near.mended.is_empty();
-        self.notes.is_due |= near.needs_all || is_blind || is_past && near.is_counted;
+        self.notes.is_due |= near.needs_all || row.is_blind || is_past && near.is_counted;
         if !near.mended.is_empty() {
             tracing::info!(
-                table,
-                key = %serde_json::json!(change.keys),
+                table = row.table,
+                key = %serde_json::json!(row.key),
                 mended = near.mended.values().sum::<u64>(),
                 "{}",
                 match is_expiry {
@@ -329,8 +370,8 @@ impl Search {
             );
         }
         let mut status = self.status.lock();
-        status.records += 1;
-        status.expired += u64::from(is_expiry);
+        status.records += row.records;
+        status.expired += row.expired;
         status.changed += u64::from(is_past && !is_expiry);
         for (kind, count) in near.mended {
             *status.mended.entry(kind.name().to_owned()).or_default() += count;
@@ -351,10 +392,17 @@ impl Search {
         if !is_time || self.is_over() {
             return Ok(());
         }
+        if let Some((at, error)) = &self.failed
+            && at.elapsed() < REPAIR_PAUSE.min(self.options.recount)
+        {
+            return Err(error.clone());
+        }
         let report = self
             .models
             .repair(&RepairOptions::default(), &mut UntilStopped(&self.stop));
-        let report = report.map_err(failed)?;
+        let report = report.map_err(failed);
+        self.failed = report.as_ref().err().map(|error| (Instant::now(), error.clone()));
+        let report = report?;
         self.notes.is_due = false;
         self.notes.repaired = Some(now);
         self.say(&report, now);

@@ -5,7 +5,7 @@
 //! mend of each finding. So a finding that only means that rows further away were not looked at changes nothing. Sums are the
 //! exception: they are left to a repair of all rows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use trestle_api::Error;
@@ -32,9 +32,9 @@ pub struct NearRepair {
 }
 
 impl Models {
-    /// Brings what follows from a row back in line with it. `old` is the row as it was before it changed, if that is known. Where
-    /// rows move to other keys or wait to be filled in, nothing is done.
-    pub fn repair_near(&self, table: &str, key: &Item, old: Option<&Item>) -> Result<NearRepair, BindError> {
+    /// Brings what follows from a row back in line with it. `earlier` is the row as it was before each of its changes, as far as that is
+    /// known. Where rows move to other keys or wait to be filled in, nothing is done.
+    pub fn repair_near(&self, table: &str, key: &Item, earlier: &[Item]) -> Result<NearRepair, BindError> {
         let held = self.held.lock().clone();
         let is_of = |held: &&crate::Held| {
             let model = held.model.as_ref().ok();
@@ -57,7 +57,7 @@ impl Models {
             &Audit::new(model, now, options()),
             table,
             key,
-            old,
+            earlier,
         )?;
         let mut repaired = NearRepair {
             is_counted: view.is_counted,
@@ -116,7 +116,7 @@ impl NearView {
         audit: &Audit<'_>,
         table: &str,
         key: &Item,
-        old: Option<&Item>,
+        earlier: &[Item],
     ) -> Result<Self, Error> {
         let mut view = NearView {
             all,
@@ -124,12 +124,13 @@ impl NearView {
             is_counted: false,
         };
         let present = view.all.get(table, key)?;
-        for row in old.into_iter().chain(present.as_ref()) {
+        let mut looked = BTreeSet::new();
+        for row in earlier.iter().chain(present.as_ref()) {
             let near = audit.near(table, row);
             view.is_counted |= near.is_counted;
             for (table, key) in near.keys {
                 let id = (table, codec::encode(&key));
-                if !view.rows.contains_key(&id)
+                if looked.insert(id.clone())
                     && view.all.has_table(&id.0)
                     && let Some(row) = view.all.get(&id.0, &key)?
                 {

@@ -11,7 +11,9 @@ use crate::settings::{BadSettings, Settings};
 use bytes::Bytes;
 use std::sync::Arc;
 use tokio::runtime::Handle;
-use trestle_api::{Database, Error, Family, ForwardFuture, OperationName, Request, Response, note_repeat};
+use trestle_api::{
+    Database, Error, ErrorKind, Family, ForwardFuture, OperationName, Request, Response, note_repeat,
+};
 use trestle_env::Timestamp;
 use trestle_http_client::{Client, Failure, HttpResponse, Outgoing, Repeat, request};
 use trestle_sigv4::Signer;
@@ -287,7 +289,8 @@ fn read(operation: OperationName, answer: &HttpResponse) -> Tried {
     let error = trestle_wire::decode_error(status.as_u16(), &answer.body);
     if is_throttled(&error) {
         Tried::Refused(error)
-    } else if status.is_server_error() {
+    } else if status.is_server_error() || error.kind() == ErrorKind::TransactionInProgress {
+        // The first time that a transaction was sent may still come to its end: sent again, it is recognised by its token.
         Tried::Broken(error)
     } else {
         answered(Err(error))

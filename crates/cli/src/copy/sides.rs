@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
-use trestle_admin::{AdminErrorCode, Administration, AdministrationExt, ListModels};
+use trestle_admin::{AdminErrorCode, Administration, AdministrationExt, ListModels, ReadGateway};
 use trestle_api::{DatabaseExt, Error, ErrorKind, ListTables};
 use trestle_copy::{CopySide, SideKind};
 use trestle_embedded::Embedded;
@@ -140,6 +140,7 @@ fn side(
     })?;
     match administration.ask(ListModels::default()) {
         Ok(_) => {
+            refuse_gateway(typed, &administration)?;
             let administration: Arc<dyn Administration> = Arc::new(administration);
             Ok(CopySide::server(
                 typed.to_owned(),
@@ -155,6 +156,17 @@ fn side(
             database: Arc::new(remote),
             administration: None,
         }),
+    }
+}
+
+/// A gateway has no rows of its own, and pauses no writes of other gateways.
+fn refuse_gateway(typed: &str, administration: &RunningServer) -> Result<(), Failure> {
+    match administration.ask(ReadGateway::default()) {
+        Ok(status) => Err(Failure::usage(format!(
+            "{typed} is a gateway in front of {endpoint}: name {endpoint} instead",
+            endpoint = status.endpoint
+        ))),
+        Err(_) => Ok(()),
     }
 }
 

@@ -258,3 +258,24 @@ fn the_calls_that_a_copy_makes_take_nothing_else() {
     let (status, paused) = admin(&shops.first, "resume-writes", json!({"tables": ["shop"]}));
     assert_eq!((status, paused), (200, json!({"tables": []})));
 }
+
+#[test]
+fn a_gateway_is_no_side_of_a_copy() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let endpoint = start(
+        place,
+        &["serve", "--in-memory", "--behind-gateways", "--port", "0"],
+    );
+    let behind = url(&endpoint);
+    let gateway = start(place, &["serve", "--backend", &behind, "--port", "0"]);
+    for sides in [
+        [url(&gateway), "./new".to_owned()],
+        [behind.clone(), url(&gateway)],
+    ] {
+        let (code, said) = copy(place, &[&sides[0], &sides[1], "--cut-over"]);
+        assert_eq!(code, Some(2), "{said}");
+        let way_out = format!("is a gateway in front of {behind}: name {behind} instead");
+        assert!(said.contains(&way_out), "{said}");
+    }
+}

@@ -6,6 +6,7 @@
 )]
 
 mod comparing;
+mod cutting_over;
 mod following;
 mod support;
 mod tables;

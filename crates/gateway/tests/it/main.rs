@@ -13,6 +13,7 @@ mod dynalite;
 mod forwarding;
 mod histories;
 mod leases;
+mod left_intents;
 mod migrations;
 mod moments;
 mod moves_without_transactions;

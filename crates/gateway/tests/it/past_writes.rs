@@ -1,10 +1,13 @@
 //! Rows that change without a gateway, by clients past it or because they expire, are followed by what follows from them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use trestle_api::{Database, DatabaseExt, DeleteItem, PutItem, UpdateItem, Wait};
+use trestle_api::{
+    Database, DatabaseExt, DeleteItem, Error, PutItem, Request, ResponseFuture, UpdateItem, Wait,
+};
 use trestle_embedded::{RepairOptions, Unwatched};
 use trestle_engine::{Engine, Upkeep};
 use trestle_env::{Clock, VirtualClock};
@@ -257,4 +260,87 @@ fn a_watch_costs_no_writes_where_all_is_written_through_gateways() {
         "{status:?}"
     );
     assert_exact(&stage.gateway, "afterwards");
+}
+
+/// An endpoint that counts what a gateway reads of the rows, and may refuse scans.
+#[derive(Default)]
+struct Counting {
+    database: Option<Arc<dyn Database>>,
+    reads: AtomicU64,
+    scans: AtomicU64,
+}
+
+impl Database for Counting {
+    fn execute(&self, request: Request) -> ResponseFuture<'_> {
+        match &request {
+            Request::GetItem(get) if get.table_name == TABLE => {
+                self.reads.fetch_add(1, Ordering::Relaxed);
+            }
+            Request::Scan(scan) if scan.table_name == TABLE => {
+                self.scans.fetch_add(1, Ordering::Relaxed);
+                return Box::pin(async { Err(Error::internal("the endpoint is short of time")) });
+            }
+            _ => {}
+        }
+        self.database.as_ref().unwrap().execute(request)
+    }
+}
+
+/// A gateway whose requests are counted, beside the one of a stage.
+fn counted(stage: &Stage) -> (Arc<Counting>, Gateway) {
+    let counting = Arc::new(Counting {
+        database: Some(Arc::clone(&stage.remote) as Arc<dyn Database>),
+        ..Counting::default()
+    });
+    let clock = Arc::clone(&stage.clock) as _;
+    let gateway = Gateway::with_clock(Arc::clone(&counting) as Arc<dyn Database>, clock).unwrap();
+    (counting, gateway)
+}
+
+#[test]
+fn a_row_that_changes_often_is_looked_at_once_a_look() {
+    let mut stage = stage(FOLLOWED);
+    let (counting, watching) = counted(&stage);
+    stage.watch = watching.watch_past_writes(FOLLOWED).unwrap();
+    stage.eventually("the other gateway watches", || {
+        stage.touch();
+        stage.watch.status().records > 0
+    });
+    let (before, reads) = (
+        stage.watch.status().records,
+        counting.reads.load(Ordering::Relaxed),
+    );
+    for _ in 0..300 {
+        stage.touch();
+    }
+    stage.eventually("all records are read", || {
+        stage.watch.status().records >= before + 300
+    });
+    let reads = counting.reads.load(Ordering::Relaxed) - reads;
+    assert!(reads < 100, "{reads} reads for 300 changes of a row");
+}
+
+#[test]
+fn a_repair_of_all_rows_that_fails_is_not_begun_again_at_once() {
+    let mut stage = stage(PastWritesOptions {
+        follow: false,
+        ..FOLLOWED
+    });
+    let (counting, watching) = counted(&stage);
+    stage.put(&json!({"kind": "seat", "seat": "0"}), None);
+    stage.watch = watching
+        .watch_past_writes(PastWritesOptions {
+            follow: false,
+            recount: Duration::from_secs(600),
+            sweep: Some(Duration::from_secs(60)),
+        })
+        .unwrap();
+    stage.eventually("it is on duty", || stage.watch.status().on_duty);
+    stage.clock.advance(Duration::from_secs(120));
+    stage.eventually("a repair fails", || stage.watch.status().error.is_some());
+    let scans = counting.scans.load(Ordering::Relaxed);
+    std::thread::sleep(Duration::from_secs(4));
+    assert!(scans > 0);
+    assert_eq!(counting.scans.load(Ordering::Relaxed), scans);
+    assert!(stage.watch.status().error.is_some(), "it is still said");
 }

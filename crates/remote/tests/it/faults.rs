@@ -230,3 +230,17 @@ async fn an_endpoint_that_throttles_everyone_is_not_asked_four_times_by_everyone
         "100 tries, and 100 more for all of them"
     );
 }
+
+#[tokio::test]
+async fn a_transaction_that_is_still_carried_out_is_sent_again_and_recognised() {
+    let in_progress = Act::Answer(
+        400,
+        r#"{"__type":"com.amazonaws.dynamodb.v20120810#TransactionInProgressException","message":"still working"}"#,
+    );
+    let server = Scripted::start(&[in_progress]).await;
+    let request = TransactWriteItems::default();
+    server.remote().transact_write_items(request).await.unwrap();
+    let bodies = server.bodies();
+    assert_eq!(bodies.len(), 2);
+    assert_eq!(bodies[0], bodies[1], "with the same token");
+}
