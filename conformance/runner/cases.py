@@ -1,5 +1,6 @@
 """Reads case files and runs them, one case after another, each on tables and queues of its own."""
 
+import base64
 import gzip
 import json
 import re
@@ -68,6 +69,15 @@ def expand(value):
         template, count = argument
         return [expand(substitute(template, {"i": str(i), "padded": f"{i:05}"})) for i in range(count)]
     return {member: expand(element) for member, element in value.items()}
+
+
+def encoded(request):
+    """Writes `{"$base64": {…}}` out, which is the JSON of an object in base64: the handle of a task."""
+    if not isinstance(request, dict):
+        return request
+    if matching.matcher_of(request)[0] == "$base64":
+        return base64.b64encode(json.dumps(request["$base64"]).encode()).decode()
+    return {name: encoded(value) for name, value in request.items()}
 
 
 def expand_expected(expected):
@@ -180,7 +190,8 @@ def attempt(connection, step, names):
         joined = [element for name in step["join"] for element in names[name]]
         return matching.faults(substitute(expand_expected(step["gives"]), names), joined, names)
     if "queue" in step or "query" in step:
-        return queues.attempt(connection, substitute({**step, "with": expand(step.get("with", {}))}, names), names)
+        filled = substitute({**step, "with": expand(step.get("with", {}))}, names)
+        return queues.attempt(connection, {**filled, "with": encoded(filled["with"])}, names)
     answer = send(connection, step, names)
     plain_http = "http" in step or "status" in step  # Refused before it is a request of the protocol.
     found = [] if plain_http or not connection.strict else wire.envelope_faults(answer)

@@ -5,6 +5,8 @@
     {"query": "SendMessage", "at": "${q}", "with": {"MessageBody": "x"}, "gives": {…}}             the older protocol: a form
     {"query": "SendMessage", "at": "${q}", "method": "GET", "with": {"MessageBody": "x"}}          the same as a URL
 
+`"headers": {…}` of a step are sent as well. Every answer in XML is checked for its content type, namespace and request id.
+
 `${q}` is a queue's URL, `${q_name}` its name and `${q_arn}` its ARN; the name of a FIFO queue ends in `.fifo`. Without `at` a form goes to
 the server's root. What a form `gives` is the result in its XML: an element with children is an object, repeated elements are a list,
 everything else is text. A step `fails` with `{"type", "message", "status", "code"}`: the exception's name in JSON and the code of the older
@@ -16,6 +18,7 @@ import xml.etree.ElementTree
 
 from . import matching, wire
 
+NAMESPACE = "{http://queue.amazonaws.com/doc/2012-11-05/}"
 FORM = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
 
 
@@ -41,7 +44,7 @@ def delete(connection, url):
 def attempt(connection, step, names):
     """The faults of one step, whose names are filled in already."""
     answer = send_form(connection, step) if "query" in step else call(connection, step["queue"], step.get("with", {}), step.get("headers"))
-    found = [] if "query" in step or not connection.strict else wire.envelope_faults(answer)
+    found = envelope_faults(step, answer) if connection.strict else []
     if "fails" in step:
         return found + failure_faults(step["fails"], step, answer, names, connection.strict)
     if answer.status != 200:
@@ -56,8 +59,26 @@ def send_form(connection, step):
     parameters = urllib.parse.urlencode({"Action": step["query"], **step.get("with", {})})
     path = urllib.parse.urlsplit(step.get("at", "/")).path
     if step.get("method") == "GET":
-        return connection.exchange("GET", f"{path}?{parameters}", {}, b"")
-    return connection.exchange("POST", path, FORM, parameters.encode())
+        return connection.exchange("GET", f"{path}?{parameters}", step.get("headers", {}), b"")
+    return connection.exchange("POST", path, {**FORM, **step.get("headers", {})}, parameters.encode())
+
+
+def envelope_faults(step, answer):
+    """What every answer must carry, success or not."""
+    if "query" not in step:
+        return wire.envelope_faults(answer)
+    faults = []
+    kind = answer.headers.get("content-type")
+    if kind != "text/xml":
+        return [f"content-type is {kind!r}: {answer.raw.decode()[:300]}"]
+    root = xml.etree.ElementTree.fromstring(answer.raw)
+    wanted = f"{NAMESPACE}{'ErrorResponse' if answer.status != 200 else step['query'] + 'Response'}"
+    if root.tag != wanted:
+        faults.append(f"the root element is {root.tag!r} instead of {wanted!r}")
+    ids = [element.text for element in root.iter(f"{NAMESPACE}RequestId")]
+    if ids != [answer.headers.get("x-amzn-requestid")]:
+        faults.append(f"the request ids are {ids}, the header's is {answer.headers.get('x-amzn-requestid')!r}")
+    return faults
 
 
 def failure_faults(expected, step, answer, names, strict):

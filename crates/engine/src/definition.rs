@@ -136,7 +136,9 @@ pub(crate) fn table_key(
             // DynamoDB counts before it compares.
             return match definitions.given.len() {
                 0 | 1 => invalid("Some index key attribute have no definition"),
-                _ => Err(same_name()),
+                _ => Err(Error::validation(
+                    "Both the Hash Key and the Range Key element in the KeySchema have the same name",
+                )),
             };
         }
         if range.key_type != KeyType::Range {
@@ -252,12 +254,13 @@ fn global_key(index: &IndexDefinition<'_>, definitions: &Definitions<'_>) -> Res
     {
         return table_key(elements, definitions);
     }
-    let invalid = |problem: &str| Err(Error::validation(format!("Invalid KeySchema: {problem}")));
     if elements
         .first()
         .is_none_or(|element| element.key_type != KeyType::Hash)
     {
-        return invalid("The first KeySchemaElement is not a HASH key type");
+        return Err(Error::validation(
+            "Invalid KeySchema: The first KeySchemaElement is not a HASH key type",
+        ));
     }
     let hashes = elements
         .iter()
@@ -268,23 +271,27 @@ fn global_key(index: &IndexDefinition<'_>, definitions: &Definitions<'_>) -> Res
         .skip(hashes)
         .any(|element| element.key_type == KeyType::Hash)
     {
-        return invalid("HASH key types must precede RANGE key types");
+        return Err(Error::invalid_parameter(
+            "All HASH key attributes must precede RANGE key attributes in the KeySchema",
+        ));
     }
-    if hashes > KEY_PARTS_MAX || elements.len() - hashes > KEY_PARTS_MAX {
-        return invalid("An index key may have up to 4 HASH and 4 RANGE key types");
+    for (kind, count) in [(KeyType::Hash, hashes), (KeyType::Range, elements.len() - hashes)] {
+        if count > KEY_PARTS_MAX {
+            return Err(Error::invalid_parameter(format!(
+                "The KeySchema exceeds the maximum allowed number of {kind} key attributes"
+            )));
+        }
     }
     let mut seen = Vec::new();
     for element in elements {
         if seen.contains(&&element.attribute_name) {
-            return Err(same_name());
+            return Err(Error::validation(
+                "The KeySchema contains multiple key attributes with the same name",
+            ));
         }
         seen.push(&element.attribute_name);
     }
     definitions.resolve(elements)
-}
-
-fn same_name() -> Error {
-    Error::validation("Both the Hash Key and the Range Key element in the KeySchema have the same name")
 }
 
 fn check_projection(projection: &api::Projection) -> Result<(), Error> {
@@ -307,7 +314,7 @@ fn check_distinct<'n>(mut projected: impl Iterator<Item = &'n String>) -> Result
     let mut seen = BTreeSet::new();
     match projected.find(|name| !seen.insert(*name)) {
         Some(name) => Err(Error::invalid_parameter(format!(
-            "Duplicate attribute name in NonKeyAttributes: {name}"
+            "Duplicate element in NonKeyAttributes: {name}"
         ))),
         None => Ok(()),
     }

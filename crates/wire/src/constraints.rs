@@ -22,6 +22,8 @@ pub(crate) fn broken(tree: &Value, input: &Structure) -> Option<String> {
 struct Findings {
     sentence: Option<&'static str>,
     violations: Vec<(Voice, String)>,
+    /// Whether a required value is missing.
+    is_incomplete: bool,
 }
 
 impl Findings {
@@ -53,6 +55,7 @@ impl Findings {
 
     /// Adds the absence of a value. A missing member never reaches the layer that would have looked at its value.
     fn add_null(&mut self, path: &Path<'_>) {
+        self.is_incomplete = true;
         self.add(Voice::Full, path, "Member must not be null", || "null".to_owned());
     }
 
@@ -60,11 +63,15 @@ impl Findings {
         if let Some(sentence) = self.sentence {
             return Some(sentence.to_owned());
         }
-        let layer = self.violations.iter().map(|(voice, _)| *voice).min()?;
+        let layer_of = |voice: Voice| match voice {
+            Voice::AloneIfComplete if self.is_incomplete => Voice::Full,
+            voice => voice,
+        };
+        let layer = self.violations.iter().map(|(voice, _)| layer_of(*voice)).min()?;
         let texts: Vec<String> = self
             .violations
             .into_iter()
-            .filter(|(voice, _)| *voice == layer)
+            .filter(|(voice, _)| layer_of(*voice) == layer)
             .map(|(_, text)| text)
             .collect();
         let plural = if texts.len() == 1 { "" } else { "s" };

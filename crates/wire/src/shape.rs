@@ -43,6 +43,8 @@ pub(crate) enum Voice {
     Terse,
     /// `Value 'x!' at 'tableName' failed …`, reported without the rest.
     Alone,
+    /// As [`Voice::Alone`]; with the rest when a required member is missing.
+    AloneIfComplete,
     /// `Value 'x' at 'select' failed …`.
     Full,
 }

@@ -98,7 +98,7 @@ fn index_definitions(request: &CreateTable) -> Vec<IndexDefinition<'_>> {
 fn check_stream(stream: &trestle_api::StreamSpecification) -> Result<(), Error> {
     match (stream.stream_enabled, stream.stream_view_type) {
         (true, None) => Err(Error::invalid_parameter(
-            "Table is being created with a stream enabled, StreamViewType should be specified",
+            "Table is being created with a stream enabled, UpdateViewType is required",
         )),
         (false, Some(_)) => Err(Error::invalid_parameter(
             "Table is being created with a stream disabled, UpdateViewType should not be specified",

@@ -10,6 +10,10 @@ use crate::{Engine, ops};
 
 /// A table may have this many tags.
 const TAGS_MAX: usize = 50;
+/// The longest key of a tag, in UTF-16 units.
+const KEY_LENGTH_MAX: usize = 128;
+/// The longest value of a tag, in UTF-16 units.
+const VALUE_LENGTH_MAX: usize = 256;
 
 pub(crate) fn run(engine: &Engine, request: TagResource) -> Completion {
     if let Err(error) = check(&request) {
@@ -39,38 +43,60 @@ fn check(request: &TagResource) -> Result<(), Error> {
 
 fn check_count(tags: usize) -> Result<(), Error> {
     if tags > TAGS_MAX {
-        return Err(Error::invalid_parameter(format!(
-            "A table can have up to {TAGS_MAX} tags"
+        return Err(Error::validation(
+            "Number of Tags exceed the current limit for the provided ResourceArn",
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses too many tags, keys that are named twice or reserved, and texts that no tag has.
+pub(crate) fn check_tags(tags: &[Tag]) -> Result<(), Error> {
+    check_count(tags.len())?;
+    for (at, Tag { key, value }) in tags.iter().enumerate() {
+        check_key(key)?;
+        if key.starts_with("aws:") {
+            return Err(Error::validation(format!(
+                "Tag Key cannot be prefixed with aws:, Key: {key}"
+            )));
+        }
+        if !is_tag_text(value, VALUE_LENGTH_MAX) {
+            return Err(Error::validation(format!(
+                "The Tag Value provided is invalid, Value: {value}"
+            )));
+        }
+        if tags.iter().take(at).any(|other| other.key == *key) {
+            return Err(Error::validation(format!(
+                "Duplicate Tag Keys provided as input: Duplicate Tag Key found {key}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses to remove tags when none is named, or more than a table can have, or one that no table can have.
+pub(crate) fn check_keys(keys: &[String]) -> Result<(), Error> {
+    if keys.is_empty() {
+        return Err(Error::validation(
+            "Atleast one Tag Key needs to be provided as Input.",
+        ));
+    }
+    check_count(keys.len())?;
+    keys.iter().try_for_each(|key| check_key(key))
+}
+
+fn check_key(key: &str) -> Result<(), Error> {
+    if key.is_empty() || !is_tag_text(key, KEY_LENGTH_MAX) {
+        return Err(Error::validation(format!(
+            "The Tag Key provided is invalid, Key: {key}"
         )));
     }
     Ok(())
 }
 
-/// Refuses too many tags, keys that are named twice or reserved, and characters that no tag has.
-pub(crate) fn check_tags(tags: &[Tag]) -> Result<(), Error> {
-    check_count(tags.len())?;
-    for (at, tag) in tags.iter().enumerate() {
-        if tag.key.starts_with("aws:") {
-            return Err(Error::validation(
-                "One or more parameter values were invalid: Tag keys starting with 'aws:' are reserved",
-            ));
-        }
-        for (what, text) in [("key", &tag.key), ("value", &tag.value)] {
-            if !text.chars().all(is_allowed) {
-                return Err(Error::invalid_parameter(format!(
-                    "The tag {what} {text} has a character that is not allowed. Allowed are letters, digits, spaces and \
-                     + - = . _ : / @"
-                )));
-            }
-        }
-        if tags.iter().take(at).any(|other| other.key == tag.key) {
-            return Err(Error::invalid_parameter(format!(
-                "Duplicate tag keys: {}",
-                tag.key
-            )));
-        }
-    }
-    Ok(())
+/// DynamoDB counts UTF-16 units.
+fn is_tag_text(text: &str, length_max: usize) -> bool {
+    text.encode_utf16().count() <= length_max && text.chars().all(is_allowed)
 }
 
 fn is_allowed(character: char) -> bool {
@@ -81,15 +107,20 @@ fn is_allowed(character: char) -> bool {
 
 /// Refuses what is not the ARN of a table; that of an index or a stream is none.
 pub(crate) fn check_arn(arn: &str) -> Result<(), Error> {
-    let table = arn
-        .strip_prefix("arn:")
-        .and_then(|rest| Some(rest.split_once(":table/")?.1));
-    if table.is_some_and(|name| !name.is_empty() && !name.contains('/')) {
-        return Ok(());
+    if !arn.starts_with("arn:") {
+        return Err(Error::invalid_parameter(format!(
+            "ARNs must start with 'arn:': {arn}"
+        )));
     }
-    Err(Error::validation(format!(
-        "Invalid TableArn: Invalid ResourceArn provided as input {arn}"
-    )))
+    match arn.split_once(":table/").map(|(_, name)| name.split_once('/')) {
+        Some(None) if !arn.ends_with(":table/") => Ok(()),
+        Some(Some((_, rest))) if rest.starts_with("index/") => Err(Error::invalid_parameter(format!(
+            "Invalid resource arn provided, only table or stream is accepted. Provided resource arn: {arn}"
+        ))),
+        _ => Err(Error::validation(format!(
+            "Invalid TableArn: Invalid ResourceArn provided as input {arn}"
+        ))),
+    }
 }
 
 /// The table with this ARN. An unknown one is answered as one of another account.

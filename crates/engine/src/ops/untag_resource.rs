@@ -1,14 +1,14 @@
 //! `UntagResource`.
 
-use trestle_api::{UntagResource, UntagResourceOutput};
+use trestle_api::{Error, UntagResource, UntagResourceOutput};
 
-use super::tag_resource::{check_arn, tagged};
+use super::tag_resource::{check_arn, check_keys, tagged};
 use crate::catalog::Table;
 use crate::completion::Completion;
 use crate::{Engine, ops};
 
 pub(crate) fn run(engine: &Engine, request: UntagResource) -> Completion {
-    if let Err(error) = check_arn(&request.resource_arn) {
+    if let Err(error) = check(&request) {
         return Completion::Ready(Err(error));
     }
     ops::write(engine, move |transaction| {
@@ -17,4 +17,9 @@ pub(crate) fn run(engine: &Engine, request: UntagResource) -> Completion {
         transaction.put_table(table)?;
         Ok(UntagResourceOutput {})
     })
+}
+
+fn check(request: &UntagResource) -> Result<(), Error> {
+    check_arn(&request.resource_arn)?;
+    check_keys(&request.tag_keys)
 }

@@ -57,8 +57,9 @@ fn check(request: &UpdateTable) -> Result<(), Error> {
         && request.warm_throughput.is_none();
     if nothing {
         return Err(Error::validation(
-            "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates \
-             or SSESpecification or ReplicaUpdates is required",
+            "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates, \
+             SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn, MultiRegionConsistency, \
+             DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is required",
         ));
     }
     if request.billing_mode == Some(BillingMode::PayPerRequest) {
@@ -67,11 +68,30 @@ fn check(request: &UpdateTable) -> Result<(), Error> {
             request.provisioned_throughput.as_ref(),
         )?;
     }
+    match updates {
+        Some([]) => Err(Error::invalid_parameter(
+            "List of GlobalSecondaryIndexUpdates is empty",
+        )),
+        Some(updates) => {
+            let defines = request
+                .attribute_definitions
+                .as_ref()
+                .is_some_and(|given| !given.is_empty());
+            check_index_updates(updates, defines)
+        }
+        None => Ok(()),
+    }
+}
+
+/// Checks what a request does to indexes. `defines` says whether it defines attributes.
+fn check_index_updates(updates: &[GlobalSecondaryIndexUpdate], defines: bool) -> Result<(), Error> {
+    let mut named = Vec::new();
     let mut creations_and_deletions = 0;
-    for update in updates.unwrap_or_default() {
-        match (&update.create, &update.update, &update.delete) {
-            (Some(_), None, None) | (None, None, Some(_)) => creations_and_deletions += 1,
-            (None, Some(_), None) => {}
+    for update in updates {
+        let name = match (&update.create, &update.update, &update.delete) {
+            (Some(create), None, None) => &create.index_name,
+            (None, Some(update), None) => &update.index_name,
+            (None, None, Some(delete)) => &delete.index_name,
             (None, None, None) => {
                 return Err(Error::invalid_parameter(
                     "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, \
@@ -80,11 +100,22 @@ fn check(request: &UpdateTable) -> Result<(), Error> {
             }
             _ => {
                 return Err(Error::invalid_parameter(
-                    "Only one of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, \
-                     GlobalSecondaryIndexUpdate.Delete can be specified",
+                    "Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object",
                 ));
             }
+        };
+        if named.contains(&name) {
+            return Err(Error::invalid_parameter(format!(
+                "Only one global secondary index update per index is allowed simultaneously. Index: {name}"
+            )));
         }
+        if update.create.is_some() && !defines {
+            return Err(Error::invalid_parameter(format!(
+                "AttributeDefinitions is not specified for index: {name}"
+            )));
+        }
+        named.push(name);
+        creations_and_deletions += usize::from(update.update.is_none());
     }
     if creations_and_deletions > 1 {
         return Err(Error::limit_exceeded(
@@ -200,12 +231,15 @@ fn update_stream(
             "Table already has an enabled stream: TableName: {}",
             table.name
         ))),
-        (false, _, None) => Err(Error::validation("Table has no stream to disable")),
+        (false, _, None) => Err(Error::validation(format!(
+            "Table has no stream to disable: TableName: {}",
+            table.name
+        ))),
         (true, None, None) => Err(Error::invalid_parameter(
-            "Table is being updated with a stream enabled, StreamViewType should be specified",
+            "If stream is being enabled then UpdateViewType is required",
         )),
         (false, Some(_), Some(_)) => Err(Error::invalid_parameter(
-            "Table is being updated with a stream disabled, UpdateViewType should not be specified",
+            "If stream is being disabled, then UpdateViewType must not be specified",
         )),
         (true, Some(view), None) => enable_stream(transaction, table, view),
         (false, None, Some(stream)) => {
@@ -277,14 +311,14 @@ fn update_index(
         return create_index(transaction, table, request, wanted);
     }
     if let Some(wanted) = &change.delete {
-        let at = global_position(table, &wanted.index_name)?;
+        let at = global_position(table, &wanted.index_name, "delete")?;
         let index = table.indexes.remove(at);
         transaction.drop_index(&index);
         forget_unused_definitions(table);
     }
     if let Some(wanted) = &change.update {
         let now = transaction.now();
-        let at = global_position(table, &wanted.index_name)?;
+        let at = global_position(table, &wanted.index_name, "update")?;
         if let Some(index) = table.indexes.get_mut(at) {
             let index = Arc::make_mut(index);
             if let Some(wanted) = &wanted.provisioned_throughput {
@@ -297,12 +331,21 @@ fn update_index(
     Ok(())
 }
 
-fn global_position(table: &Table, name: &str) -> Result<usize, Error> {
-    table
-        .indexes
-        .iter()
-        .position(|index| index.scope == Scope::Global && index.name == name)
-        .ok_or_else(|| Error::new(api::ErrorKind::ResourceNotFound, "Requested resource not found"))
+fn global_position(table: &Table, name: &str, action: &str) -> Result<usize, Error> {
+    let position = table.indexes.iter().position(|index| index.name == name);
+    match position.and_then(|at| Some((at, table.indexes.get(at)?.scope))) {
+        Some((at, Scope::Global)) => Ok(at),
+        Some((_, Scope::Local)) => Err(Error::validation(format!(
+            "Cannot {action} an index that is not a GlobalSecondaryIndex: {name}"
+        ))),
+        None => {
+            let text = format!(
+                "Requested resource not found: Index {name} for table {}",
+                table.name
+            );
+            Err(Error::new(api::ErrorKind::ResourceNotFound, text))
+        }
+    }
 }
 
 /// An index that is gone takes along the attribute definitions that only it used.
@@ -323,10 +366,9 @@ fn create_index(
     wanted: &api::GlobalSecondaryIndex,
 ) -> Result<(), Error> {
     if table.index(&wanted.index_name).is_some() {
-        return Err(Error::invalid_parameter(format!(
-            "Index already exists: {}",
-            wanted.index_name
-        )));
+        return Err(Error::validation(
+            "Attempting to create an index which already exists",
+        ));
     }
     definition::check_global_count(table.global().count() + 1)?;
     let definition = IndexDefinition {

@@ -43,8 +43,8 @@ pub(crate) static GET_ITEM: Structure = structure(
 pub(crate) static UPDATE_ITEM: Structure = structure(
     "UpdateItemInput",
     &[
-        TABLE,
         RETURN_CAPACITY,
+        TABLE.said(Voice::AloneIfComplete),
         RETURN_VALUES,
         RETURN_METRICS,
         RETURN_ON_FAILURE,

@@ -245,20 +245,21 @@ static TIME_TO_LIVE: Structure = structure(
     ],
 );
 
-static TAG_KEY: Text = text(&[Rule::LengthMin(1), Rule::LengthMax(128)]);
-static TAG_VALUE: Text = text(&[Rule::LengthMax(256)]);
 static TAGS: List = list(Shape::Structure(&TAG));
-static TAG_KEYS: List = list(Shape::Text(&TAG_KEY));
+static TAG_KEYS: List = list(Shape::Text(&FREE));
 
 /// A table by its ARN. The engine judges the ARN.
 const RESOURCE: Member =
     required("ResourceArn", Shape::Text(&FREE)).when_missing(Presence::Demanded("Invalid TableArn"));
 
+/// A tag. The engine judges its texts: AWS has sentences of its own for them.
 static TAG: Structure = structure(
     "Tag",
     &[
-        required("Key", Shape::Text(&TAG_KEY)),
-        required("Value", Shape::Text(&TAG_VALUE)),
+        free_text("Key").when_missing(Presence::Demanded("The Tag Key provided is invalid, Key: null")),
+        free_text("Value").when_missing(Presence::Demanded(
+            "The Tag Value provided is invalid, Value: null",
+        )),
     ],
 );
 

@@ -344,12 +344,47 @@ fn a_bad_table_name_is_reported_alone() {
         ] {
             invalid(
                 operation,
-                &format!(r#"{{"TableName":"{name}","ReturnConsumedCapacity":"INVALID"}}"#),
+                &format!(r#"{{"TableName":"{name}","Key":{{}},"ReturnConsumedCapacity":"INVALID"}}"#),
                 &format!(
                     "1 validation error detected: Value '{name}' at 'tableName' failed to satisfy constraint: {rule}"
                 ),
             );
         }
+    }
+}
+
+#[test]
+fn an_update_without_a_key_lists_every_fault() {
+    const NAME: &str = "Value '' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 1";
+    const KEY: &str = "Value null at 'key' failed to satisfy constraint: Member must not be null";
+    invalid(
+        "UpdateItem",
+        r#"{"TableName":""}"#,
+        &format!("2 validation errors detected: {NAME}; {KEY}"),
+    );
+    invalid(
+        "UpdateItem",
+        r#"{"TableName":"","ReturnConsumedCapacity":"INVALID","ReturnValues":"INVALID"}"#,
+        &format!(
+            "4 validation errors detected: Value 'INVALID' at 'returnConsumedCapacity' failed to satisfy constraint: \
+             Member must satisfy enum value set: [INDEXES, TOTAL, NONE]; {NAME}; Value 'INVALID' at 'returnValues' failed \
+             to satisfy constraint: Member must satisfy enum value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, \
+             UPDATED_NEW]; {KEY}"
+        ),
+    );
+}
+
+#[test]
+fn a_tag_without_a_key_or_a_value_has_a_sentence_of_its_own() {
+    for (tag, message) in [
+        (r#"{"Value":"v"}"#, "The Tag Key provided is invalid, Key: null"),
+        (
+            r#"{"Key":"k","Value":null}"#,
+            "The Tag Value provided is invalid, Value: null",
+        ),
+    ] {
+        let body = format!(r#"{{"ResourceArn":"arn:x","Tags":[{tag}]}}"#);
+        invalid("TagResource", &body, message);
     }
 }
 
