@@ -7,6 +7,7 @@ use clap::Args;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use trestle::app::fingerprint;
+use trestle::typed::Held as _;
 
 use crate::licence::licence;
 use crate::model::{Build, BuildHead, LatestBuildWhere, NewBuild};
@@ -120,10 +121,8 @@ impl App {
             }
             .into()
         };
-        match self.db.put(&row).if_not_exists().await {
-            Err(error) if error.is_condition() => Ok(false),
-            done => Ok(done.map(|()| true)?),
-        }
+        let put = self.db.put(&row).if_not_exists().await;
+        Ok(put.held()?.is_some())
     }
 }
 

@@ -12,6 +12,7 @@ use trestle::AttributeValue;
 
 use crate::archive::zip;
 use crate::index::Line;
+use crate::layers::is_name;
 use crate::model::{Config, ConfigKind, NewConfig};
 use crate::python::python_name;
 use crate::{App, CsvIndex, Error, PackageIndex, Release};
@@ -55,8 +56,13 @@ impl Files {
         Ok(match kind {
             ConfigKind::PyVrsns => self.pythons.clone(),
             ConfigKind::Rgns => {
-                let regions: Vec<Region> = lines(self.regions.as_deref(), include_str!("../regions.csv"))?;
-                regions.into_iter().map(|line| line.region).collect()
+                let file = self.regions.as_deref();
+                let regions: Vec<Region> = lines(file, include_str!("../regions.csv"))?;
+                let regions: Vec<String> = regions.into_iter().map(|line| line.region).collect();
+                let refused = |wrong| Err(named(file, format!("`{wrong}` is no region")));
+                let wrong = regions.iter().find(|region| !is_name(region));
+                wrong.map_or(Ok(()), refused)?;
+                regions
             }
             ConfigKind::Pckgs if self.pythons.iter().any(|known| known == python) => self.index()?.packages(),
             ConfigKind::Pckgs => Vec::new(),

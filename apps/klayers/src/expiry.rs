@@ -1,7 +1,8 @@
 //! When a deprecated layer's time has come.
 
+use trestle::AnyDatabase;
 use trestle::events::{ApplyError, Changed, Events, Router};
-use trestle::{AnyDatabase, typed};
+use trestle::typed::Held as _;
 
 use crate::model::Layer;
 use crate::{App, Error, LayerArn};
@@ -30,10 +31,7 @@ impl App {
         // The ARN decides: in a table that came from elsewhere, the number of a row can be another one.
         match LayerArn::parse(&layer.arn) {
             Some(arn) => drop(self.layers.delete(&arn).await.map_err(Error::Layers)?),
-            None => tracing::warn!(
-                layer.arn,
-                "an expired row's ARN names no layer; nothing was removed"
-            ),
+            None => tracing::warn!("{} names no layer, so none was removed", layer.arn),
         }
         let tombstone = Layer {
             dply_sts: None,
@@ -41,9 +39,7 @@ impl App {
             dltd_dt: Some(self.db.now().to_string()),
             ..layer
         };
-        match self.db.put(&tombstone).if_not_exists().await {
-            Err(typed::Error::ConditionFailed(_)) => Ok(()),
-            done => Ok(done?),
-        }
+        let put = self.db.put(&tombstone).if_not_exists().await;
+        Ok(put.held().map(drop)?)
     }
 }

@@ -25,7 +25,7 @@ use crate::model::{
 };
 use crate::{Force, Runs};
 use lambda::Refusal;
-use view::{View, view};
+use view::view;
 
 /// What requests work with.
 pub struct Service {
@@ -137,8 +137,7 @@ async fn latest(State(service): Served, Path(asked): Path<Asked>) -> Answer {
             python_version,
         };
         let head = db.latest_layer(latest).await.or_nothing()?;
-        let head = head.map(|head| view(&head, HEAD));
-        return shown(head.unwrap_or_default());
+        return shown(head.map(|head| view(&head, HEAD)).unwrap_or_default());
     }
     let latest = LatestInRegionByPythonVersionWhere {
         region,
@@ -194,8 +193,7 @@ const EVERYWHERE: &str = "packageVersion arn deployStatus dependencies expiryDat
 const BUILD: &str = "package packageVersion dependencies createdDateTime";
 
 fn views(rows: &[impl Serialize], names: &str) -> Answer {
-    let views: Vec<View> = rows.iter().map(|row| view(row, names)).collect();
-    shown(views)
+    shown(rows.iter().map(|row| view(row, names)).collect::<Vec<_>>())
 }
 
 async fn pythons(State(service): Served) -> Answer {

@@ -95,9 +95,8 @@ impl CsvIndex {
 
     /// The newest release of a package.
     pub fn latest(&self, wanted: &str) -> Result<Release, Error> {
-        let newest = self.releases.get(wanted).and_then(Option::as_ref);
-        let newest = newest.map(|(_, release)| release.clone());
-        newest.ok_or_else(|| Error::NoRelease(wanted.to_owned()))
+        let newest = self.releases.get(wanted).cloned().flatten();
+        Ok(newest.ok_or_else(|| Error::NoRelease(wanted.to_owned()))?.1)
     }
 
     /// The names of all packages, with their extras.

@@ -13,6 +13,9 @@ use trestle::{Database, DatabaseExt as _};
 /// The table of the model.
 const TABLE: &str = "kl.db-ver2";
 
+/// As in Lambda.
+const NAME_CHARS_MAX: usize = 140;
+
 /// The account that owns the layers unless another is named.
 pub const ACCOUNT: &str = "000000000000";
 
@@ -37,7 +40,7 @@ impl LayerArn {
         let ["arn", _, "lambda", region, account, "layer", layer, version] = parts[..] else {
             return None;
         };
-        Some(Self {
+        (is_name(region) && is_name(layer)).then_some(Self {
             region: region.to_owned(),
             account: account.to_owned(),
             layer: layer.to_owned(),
@@ -58,6 +61,12 @@ impl LayerArn {
         let (region, account, layer) = (&self.region, &self.account, &self.layer);
         format!("arn:aws:lambda:{region}:{account}:layer:{layer}")
     }
+}
+
+/// Whether Lambda could call a layer so. Others may be no name of a file, or that of another one.
+pub(crate) fn is_name(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    (1..=NAME_CHARS_MAX).contains(&text.len()) && text.chars().all(is_plain)
 }
 
 impl fmt::Display for LayerArn {

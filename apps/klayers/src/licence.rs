@@ -20,9 +20,8 @@ pub(crate) fn licence(package: &str, layer: &Bytes) -> Option<String> {
     let mut zip = ZipArchive::new(Cursor::new(layer)).ok()?;
     let mut metadata = (0..zip.len()).filter_map(|at| {
         let (file, mut text) = (zip.by_index(at).ok()?, Vec::new());
-        file.name()
-            .ok()
-            .filter(|name| name.ends_with(".dist-info/METADATA"))?;
+        let name = file.name().ok()?;
+        name.ends_with(".dist-info/METADATA").then_some(())?;
         file.take(BYTES_MAX).read_to_end(&mut text).ok()?;
         Some(String::from_utf8_lossy(&text).replace("\n ", FOLDED))
     });

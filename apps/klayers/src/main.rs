@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use klayers::model::Klayers;
+use klayers::model::{ConfigKind, Klayers};
 use klayers::{ACCOUNT, App, Bucket, Files, Force, PackageIndex, Pip, Runs, http, runs_model, watch};
 use trestle::app::{self, DatabaseFlags, Loopback, Objects};
-use trestle::migrate;
+use trestle::events::ApplyError;
+use trestle::{ErrorKind, migrate};
 
 /// What else can be done when another process has the table.
 const RUN_THERE: &str = ". If it is `klayers serve`, it can run: \
@@ -87,13 +88,10 @@ async fn work(cli: Cli) -> Result<(), Box<dyn Error>> {
     let objects = cli.objects()?;
     // Whatever is wrong with a list is said before anything is made.
     cli.files.index()?;
-    let opened = cli
-        .database
-        .open("klayers", cli.database.files("klayers").join("table"));
-    let database = opened.map_err(|error| match error.is_in_use() {
-        true => format!("{error}{RUN_THERE}"),
-        false => error.to_string(),
-    })?;
+    cli.files.list(ConfigKind::Rgns, "")?;
+    let opened = cli.database.open_with_files("klayers");
+    let way_out = |is_in_use| if is_in_use { RUN_THERE } else { "" };
+    let (database, _) = opened.map_err(|error| format!("{error}{}", way_out(error.is_in_use())))?;
     // Rows of the first layout move to the present one in the background.
     let (db, _migration) = Klayers::migrate_to(&database, migrate::StartOptions::default())?;
     let layers = Bucket::of_table(objects, &cli.account, &database).await;
@@ -101,7 +99,10 @@ async fn work(cli: Cli) -> Result<(), Box<dyn Error>> {
     let (db, layers, index) = (db.shared(), Arc::new(layers), cli.index());
     let app = App { db, layers, index };
     // Rows expire while any command runs, so all of them follow what expires.
-    let router = watch(&app, &database).await?;
+    let router = watch(&app, &database).await.map_err(|error| {
+        let is_in_use = matches!(&error, ApplyError::Database(why) if why.kind() == ErrorKind::ResourceInUse);
+        format!("{error}{}", way_out(is_in_use))
+    })?;
     let db = runs_model::Runs::apply_to(&database)?.shared();
     let runs = Runs::new(app.clone(), cli.files.clone(), db, cli.run_every);
     let done = command(cli, &app, &runs).await;
@@ -130,14 +131,9 @@ async fn command(cli: Cli, app: &App, runs: &Arc<Runs>) -> Result<(), Box<dyn Er
 
 impl Cli {
     fn objects(&self) -> Result<Objects, String> {
-        let below = || {
-            self.database
-                .files("klayers")
-                .join("layers")
-                .display()
-                .to_string()
-        };
-        let place = self.layers.clone().unwrap_or_else(below);
+        let below = || self.database.files("klayers").join("layers");
+        let place = self.layers.clone();
+        let place = place.unwrap_or_else(|| below().display().to_string());
         Objects::open(&place, self.s3_endpoint.as_deref()).map_err(|error| format!("--layers: {error}"))
     }
 

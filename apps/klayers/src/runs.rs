@@ -25,6 +25,8 @@ pub type RunsDb = model::Runs<Arc<dyn Database>>;
 const KEPT: Duration = Duration::from_secs(2 * 365 * 24 * 60 * 60);
 /// Failures that are stored of a run, and runs that are shown.
 const SHOWN: u32 = 20;
+/// More of a failure is only in the log: a row has its limits, and a run that is not recorded would begin again.
+const REASON_CHARS_MAX: usize = 1_000;
 /// How often the schedule looks at the clock.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -151,7 +153,8 @@ impl Runs {
         tracing::info!(built, deployed, unchanged, failed, ?took, "the run is over");
         (run.built, run.deployed, run.unchanged) = (built, deployed, unchanged);
         let failed = done.failed.iter().take(SHOWN as usize);
-        run.failed = Some(failed.cloned().map(AttributeValue::S).collect());
+        let reason = |failed: &String| failed.chars().take(REASON_CHARS_MAX).collect();
+        run.failed = Some(failed.map(reason).map(AttributeValue::S).collect());
         run.ended = Some(ended);
         self.remember(&run).await;
         self.current.send_replace(None);

@@ -23,6 +23,7 @@ from support import ACCESS, ONCE
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 KLAYERS = ROOT / "target" / "debug" / "klayers"
+TRESTLE = pathlib.Path(os.environ.get("TRESTLE_PROGRAM", ROOT / "target" / "debug" / "trestle"))
 PIP = pathlib.Path(sys.executable).with_name("pip")
 AWS = shutil.which("aws", path=os.path.dirname(sys.executable)) or shutil.which("aws")
 TOKEN = "open-sesame"
@@ -85,13 +86,18 @@ class Layers(unittest.TestCase):
         folder = f"Klayers-{python.replace('.', '')}-{name}"
         return (self.folder / data / "layers" / REGION / folder / f"{version}.zip").read_bytes()
 
-    def serve(self):
-        server = subprocess.Popen(
-            self.command("serve", "--port", "0", "--token", TOKEN), env=self.environment(), text=True, stdout=subprocess.PIPE
-        )
+    def started(self, command):
+        """Starts a server, and gives its address."""
+        server = subprocess.Popen(command, env=self.environment(), text=True, stdout=subprocess.PIPE)
         self.addCleanup(server.communicate, timeout=30)
         self.addCleanup(server.terminate)
-        self.address = re.search(r"http://127\.0\.0\.1:\d+", server.stdout.readline()).group()
+        for line in server.stdout:
+            if found := re.search(r"http://127\.0\.0\.1:\d+", line):
+                return found.group()
+        self.fail(f"{command[0]} ended")
+
+    def serve(self):
+        self.address = self.started(self.command("serve", "--port", "0", "--token", TOKEN))
         access = {**ACCESS, "endpoint_url": self.address, "region_name": REGION, "aws_access_key_id": TOKEN}
         self.lambda_client = boto3.client("lambda", config=ONCE, **access)
         self.addCleanup(self.lambda_client.close)
@@ -234,6 +240,7 @@ class Layers(unittest.TestCase):
             {**mine, "CompatibleRuntimes": []},
             {**mine, "Content": {"ZipFile": b"no zip"}},
             {**mine, "LayerName": "a b"},
+            {**mine, "LayerName": f"arn:aws:lambda:{REGION}:{ACCOUNT}:layer:a%b"},
         ):
             with self.assertRaises(client.exceptions.InvalidParameterValueException):
                 client.publish_layer_version(**wrong)
@@ -245,6 +252,16 @@ class Layers(unittest.TestCase):
         with self.assertRaises(ClientError) as denied:
             other.publish_layer_version(**mine)
         self.assertEqual("AccessDeniedException", denied.exception.response["Error"]["Code"])
+
+    def test_beside_a_server_at_the_same_endpoint_a_run_names_the_call_that_runs_there(self):
+        self.more = {"AWS_ACCESS_KEY_ID": "anybody", "AWS_SECRET_ACCESS_KEY": "anything", "AWS_REGION": REGION}
+        self.packages("alpha")
+        endpoint = self.started([TRESTLE, "serve", "--in-memory", "--behind-gateways", "--port", "0"])
+        at = ["--index", "list", "--endpoint", endpoint]
+        self.started(self.command("serve", "--port", "0", *at))
+        said = self.run_pipeline(*at, fails=True)
+        self.assertIn("another process runs klayers at this endpoint", said)
+        self.assertRegex(said, r"curl -X POST .*/api/v1/runs")
 
     def test_a_layer_of_a_compiled_package_is_downloaded_by_aws_cli_and_imported(self):
         self.more = {}  # From the index that pip is configured for.

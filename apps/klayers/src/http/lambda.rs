@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use trestle::app::{self, OrNotFound as _, fingerprint};
 
 use super::{Answer, Served, credential};
+use crate::layers::is_name;
 use crate::model::Layer;
 use crate::python::Python;
 use crate::{App, Built, Deployed, Error, LayerArn, Release};
@@ -22,6 +23,10 @@ pub(super) const BODY_BYTES_MAX: usize = 70 << 20;
 const VERSIONS_MAX: usize = 50;
 const BY_ARN: &str =
     "name a version of a layer by its ARN; ListLayers is not served, /api/v2/PYTHON/layers/latest/REGION is";
+
+const NO_REGION: &str = "sign the request, or name an ARN: the region is not known";
+const NO_NAME: &str =
+    "the name of a layer, or its region, is not made of letters, digits, - and _, 140 at most";
 
 /// An error as clients of Lambda read it, and other clients of this server: its kind is in a header.
 pub(super) struct Refusal(pub(super) app::Error);
@@ -51,17 +56,14 @@ type Answered = Result<Json<Value>, Refusal>;
 
 /// The region and the name of a layer, which is named by an ARN or alone. Alone, the signature says where it is.
 fn named(name: &str, headers: &HeaderMap) -> app::Result<(String, String)> {
-    if let ["arn", _, "lambda", region, _, "layer", layer] = name.split(':').collect::<Vec<_>>()[..] {
-        return Ok((region.to_owned(), layer.to_owned()));
-    }
-    let is_strange = |c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c);
-    match credential(headers).and_then(|(_, region)| region) {
-        Some(region) if !name.contains(is_strange) => Ok((region.to_owned(), name.to_owned())),
-        Some(_) => Err(app::Error::invalid("a layer's name has letters, digits, - and _")),
-        None => Err(app::Error::invalid(
-            "sign the request, or name an ARN: the region is not known",
-        )),
-    }
+    let (region, layer) = match name.split(':').collect::<Vec<_>>()[..] {
+        ["arn", _, "lambda", region, _, "layer", layer] => (Some(region), layer),
+        _ => (credential(headers).and_then(|(_, region)| region), name),
+    };
+    let region = region.ok_or_else(|| app::Error::invalid(NO_REGION))?;
+    let both = (region.to_owned(), layer.to_owned());
+    let named = (is_name(region) && is_name(layer)).then_some(both);
+    named.ok_or_else(|| app::Error::invalid(NO_NAME))
 }
 
 /// The versions of a layer that are deployed, newest first.

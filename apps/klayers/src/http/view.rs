@@ -27,9 +27,8 @@ pub(super) type View = IndexMap<&'static str, Value>;
 /// A row with these of its attributes, by their long names with spaces between, as far as it has them.
 pub(super) fn view(row: &impl Serialize, shown: &str) -> View {
     let row = json!(row);
-    let shown = NAMES
-        .iter()
-        .filter(|(_, name)| shown.split(' ').any(|one| one == *name));
+    let is_shown = |name: &str| shown.split(' ').any(|one| one == name);
+    let shown = NAMES.iter().filter(|(_, name)| is_shown(name));
     let shown = shown.filter_map(|(stored, name)| Some((*name, value(name, &row[stored])?)));
     shown.collect()
 }

@@ -6,7 +6,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode, header};
 use klayers::http::{Service, routes};
-use klayers::{Files, Force};
+use klayers::{Files, Force, LayerStore as _};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -494,4 +494,29 @@ async fn what_changes_something_needs_the_token() {
         post(&api, "/api/v1/load-config", Some(&bearer)).await.0,
         StatusCode::OK
     );
+}
+
+#[tokio::test]
+async fn a_layer_that_lambda_would_not_name_so_is_not_published() {
+    let (world, api) = served().await;
+    let content = json!({"Content": {"ZipFile": "UEsFBg=="}, "CompatibleRuntimes": ["python3.12"]});
+    let publish = async |region: &str, layer: &str| {
+        let path = format!("/2018-10-31/layers/arn:aws:lambda:{region}:1:layer:{layer}/versions");
+        let request = Request::post(path)
+            .header(header::AUTHORIZATION, format!("Bearer {TOKEN}"))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Body::from(content.to_string()));
+        api.clone().oneshot(request.unwrap()).await.unwrap().status()
+    };
+    let stored = world.layers.list().await.unwrap().len();
+    let long = "a".repeat(141);
+    for (region, layer) in [("eu-west-1", "a%2525b"), ("..", "mine"), ("eu-west-1", &long)] {
+        assert_eq!(
+            publish(region, layer).await,
+            StatusCode::BAD_REQUEST,
+            "{region} {layer}"
+        );
+    }
+    assert_eq!(world.layers.list().await.unwrap().len(), stored);
+    assert_eq!(publish("eu-west-1", &long[1..]).await, StatusCode::CREATED);
 }

@@ -109,6 +109,10 @@ fn an_arn_is_read_as_it_is_written_and_nothing_else_is_one() {
         "arn:aws:lambda:eu-west-1:770693421928:layer:name",
         "arn:aws:s3:a:b:layer:c:1",
         "arn:aws:lambda:a:b:layer:c:x",
+        "arn:aws:lambda:a:b:layer:c%d:1",
+        "arn:aws:lambda::b:layer:c:1",
+        "arn:aws:lambda:..:b:layer:c:1",
+        &format!("arn:aws:lambda:a:b:layer:{}:1", "c".repeat(141)),
     ] {
         assert_eq!(LayerArn::parse(other), None, "{other}");
     }

@@ -28,6 +28,7 @@ fn errors_name_the_thing_and_the_way_out() {
     write("other.csv", "name,license\nidna,BSD\n");
     write("broken.csv", "region\neu-west-1,more\n");
     write("nothing.csv", "region\n");
+    write("nameless.csv", "Code,Name\neu-west-1,Ireland\n,London\n");
     write("empty.csv", "package,version,requires\nidna,,\n");
     write(
         "twice.csv",
@@ -50,6 +51,10 @@ fn errors_name_the_thing_and_the_way_out() {
         (
             vec!["run", "--index", "list", "--regions", "nothing.csv"],
             vec!["nothing to deploy", "--regions"],
+        ),
+        (
+            vec!["serve", "--regions", "nameless.csv"],
+            vec!["nameless.csv: `` is no region"],
         ),
         (
             vec!["run", "--packages", "empty.csv"],

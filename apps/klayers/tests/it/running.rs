@@ -3,7 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use klayers::{Deployed, Files, Force, LayerStore as _, Progress, Summary};
+use async_trait::async_trait;
+use axum::body::Bytes;
+use klayers::{
+    App, Deployed, Error, Files, Force, LayerStore as _, PackageIndex, Progress, Release, Runs, Summary,
+    runs_model,
+};
 use tokio::sync::Barrier;
 
 use crate::support::{PYTHON, REGION, World, files, until};
@@ -208,4 +213,41 @@ async fn a_server_runs_by_call_one_at_a_time_and_makes_up_for_a_run_that_was_cut
         (&0.into(), &(64 * 22).into())
     );
     next.stop().await;
+}
+
+/// An index that says too much when it fails.
+struct Wordy;
+
+#[async_trait]
+impl PackageIndex for Wordy {
+    async fn latest(&self, _: &str, _: &str) -> Result<Release, Error> {
+        Err(Error::Pip("no such release; ".repeat(10_000)))
+    }
+
+    async fn layer(&self, _: &Release, _: &str) -> Result<Bytes, Error> {
+        Ok(Bytes::new())
+    }
+}
+
+#[tokio::test]
+async fn a_run_is_on_record_however_much_there_is_to_say_of_its_failures() {
+    let world = World::new();
+    let app = App {
+        index: Arc::new(Wordy),
+        ..world.app.clone()
+    };
+    let db = runs_model::Runs::apply_to(&world.stored).unwrap().shared();
+    let runs = Runs::new(app, files(), db, None);
+    let done = runs.run(Force::default()).await;
+    assert_eq!(done.failed.len(), 64);
+    let listed = &runs.shown().await.unwrap()["runs"][0];
+    assert!(listed["ended"].is_string(), "or it would begin again");
+    let failed = listed["failed"].as_array().unwrap();
+    assert_eq!(failed.len(), 20);
+    assert!(
+        failed[0]
+            .as_str()
+            .unwrap()
+            .contains(" for p3.12: no such release; no such")
+    );
 }
