@@ -50,6 +50,13 @@ export function keysOf(table, indexName) {
   return { hash: typed("HASH"), range: typed("RANGE") };
 }
 
+/** The attributes that rows read through an index have; `undefined`: all of them. */
+export function attributesOf(table, indexName) {
+  const { Projection, KeySchema } = [...(table.GlobalSecondaryIndexes ?? []), ...(table.LocalSecondaryIndexes ?? [])].find((one) => one.IndexName === indexName) ?? {};
+  if (!Projection || Projection.ProjectionType === "ALL") return undefined;
+  return [...[...table.KeySchema, ...KeySchema].map((key) => key.AttributeName), ...(Projection.NonKeyAttributes ?? [])];
+}
+
 export const keyOf = (table, item) => Object.fromEntries(table.KeySchema.map((key) => [key.AttributeName, item[key.AttributeName]]));
 
 function filterText(filter, places) {

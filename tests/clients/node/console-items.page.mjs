@@ -117,6 +117,7 @@ test("an item is edited on the condition that it is as it was read: of two brows
   assert.equal(Item.name.S, "Grace Brewster Hopper");
   assert.equal(Item.GSI1SK.S, "Grace Brewster Hopper", "the index key followed");
   await second.getByRole("button", { name: "Read it again" }).click();
+  await until("the item was read again", async () => (await second.getByLabel("Value of name").inputValue()) === "Grace Brewster Hopper");
   await second.getByLabel("Value of name").fill("Amazing Grace");
   await second.getByRole("button", { name: "Save" }).click();
   await second.getByText("Saved").waitFor();
@@ -331,6 +332,47 @@ test("everything that a query finds is edited or deleted, on all its pages, and 
   await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByText(`${left - 25} done, 0 not changed.`).waitFor();
   assert.deepEqual(new Set((await rows()).map((row) => row.pk.S)), new Set(["two"]), "rows of other partitions stay");
+});
+
+test("a row that another client changed after it was found is neither edited nor deleted", { timeout: 60_000 }, async (t) => {
+  const server = await serve(t);
+  await call(server, "DynamoDB_20120810.CreateTable", {
+    TableName: "jobs", BillingMode: "PAY_PER_REQUEST", KeySchema: [{ AttributeName: "pk", KeyType: "HASH" }],
+    AttributeDefinitions: ["pk", "state"].map((AttributeName) => ({ AttributeName, AttributeType: "S" })),
+    GlobalSecondaryIndexes: [{ IndexName: "by-state", Projection: { ProjectionType: "KEYS_ONLY" }, KeySchema: [{ AttributeName: "state", KeyType: "HASH" }] }],
+  });
+  for (const pk of ["a", "b", "c"]) await put(server, "jobs", { pk, state: "failed", note: "none" });
+  const rows = async () => Object.fromEntries((await call(server, "DynamoDB_20120810.Scan", { TableName: "jobs" })).Items.map((item) => [item.pk.S, item]));
+  const { page } = await visit(t, at(server, "#/items/jobs"));
+  const dialog = page.getByRole("dialog");
+  const all = async (verb) => {
+    await page.getByText("3 rows, page 1").waitFor();
+    await page.getByLabel("Select all rows of this page").check();
+    await page.getByRole("button", { name: `${verb} 3 …` }).click();
+  };
+  await all("Edit");
+  await put(server, "jobs", { pk: "b", state: "done", note: "of another client" });
+  await dialog.getByLabel("Attribute", { exact: true }).fill("state");
+  await dialog.getByLabel("Value", { exact: true }).fill("given up");
+  await dialog.getByRole("button", { name: "Edit", exact: true }).click();
+  await dialog.getByText("2 done, 1 not changed.").waitFor();
+  await dialog.getByText("The row was changed since it was found: note, state.").waitFor();
+  assert.deepEqual(Object.values(await rows()).map((row) => row.state.S).sort(), ["done", "given up", "given up"]);
+  await dialog.getByRole("button", { name: "Close", exact: true }).last().click();
+  await all("Delete");
+  await put(server, "jobs", { pk: "a", state: "failed", note: "again" });
+  await dialog.getByRole("button", { name: "Delete", exact: true }).click();
+  await dialog.getByText("2 done, 1 not changed.").waitFor();
+  assert.deepEqual(Object.keys(await rows()), ["a"]);
+  await dialog.getByRole("button", { name: "Close", exact: true }).last().click();
+  // An index of keys finds keys, and so only they are compared.
+  await page.goto(at(server, "#/items/jobs?index=by-state&hash=failed"));
+  await page.getByText("1 row, page 1").waitFor();
+  await page.getByRole("button", { name: "Delete all …" }).click();
+  await put(server, "jobs", { pk: "a", state: "failed", note: "once more" });
+  await dialog.getByRole("button", { name: "Delete", exact: true }).click();
+  await dialog.getByText("1 done, 0 not changed.").waitFor();
+  assert.deepEqual(await rows(), {});
 });
 
 test("text of others is never taken for markup", async (t) => {

@@ -3,7 +3,7 @@ import { administer, describeTable, dynamodb, may, modelDescriptions, tableNames
 import { FORMATS, ROWS_MAX, WRITES_FILES, exportAll, exportPage, openFile } from "../exports.js";
 import { read, remember, toggleBookmark, isBookmarked, write } from "../kept.js";
 import { tableModel } from "../model.js";
-import { FILTER_OPERATORS, KEY_OPERATORS, WITHOUT_VALUE, fromForm, keyOf, keysOf, shownRange } from "../requests.js";
+import { FILTER_OPERATORS, KEY_OPERATORS, WITHOUT_VALUE, attributesOf, fromForm, keyOf, keysOf, shownRange } from "../requests.js";
 import { go, link } from "../router.js";
 import { Rows, columnsOf } from "../rows.js";
 import { TYPES, TYPE_NAMES, bytes, count, editable } from "../values.js";
@@ -134,7 +134,8 @@ function Results({ pages, asked, table, keys, known, address, label }) {
   const hasKey = (item) => table.KeySchema.every((key) => item[key.AttributeName]);
   // Without a selection, everything that the query finds is meant.
   const picked = items.filter((item) => selected.has(idOf(item)));
-  const rows = !may.write || !items.length ? undefined : picked.length ? { items: picked } : asked.isQuestion ? { asked } : undefined;
+  const { attributes } = asked;
+  const rows = !may.write || !items.length ? undefined : picked.length ? { items: picked, attributes } : asked.isQuestion ? { asked, attributes } : undefined;
   const openItem = (item) => (hasKey(item) ? go(["items", table.TableName], { ...address.query, item: JSON.stringify(keyOf(table, item)) }) : say("This row does not have the whole key of the table"));
   const collection = (item) => go(["items", table.TableName], { ...Object.fromEntries(keys.hash.map((key, i) => [`hash${i || ""}`, editable(item[key.name])])), index: asked.index });
   return html`
@@ -233,7 +234,7 @@ function Browse({ table, known, address }) {
     wrong = error;
   }
   const asked = {
-    id: built && id, index, isQuestion: true,
+    id: built && id, index, isQuestion: true, attributes: () => attributesOf(table, index),
     run: async (start) => {
       const answer = await dynamodb(built.operation, start ? { ...built.request, ExclusiveStartKey: start } : built.request);
       return { items: answer.Items, next: answer.LastEvaluatedKey, scanned: answer.ScannedCount, units: answer.ConsumedCapacity?.CapacityUnits };
@@ -320,7 +321,7 @@ function Access({ table, known, address }) {
   const bound = useAsked(async () => (run ? administer("explain-access", { model: known.model.name, access: pattern.name, where: given }) : undefined), [run, id]);
   const ready = bound.value && !bound.loading && !bound.error ? bound.value : undefined;
   const asked = {
-    id: ready && id, index: pattern.index, isQuestion: !pattern.limit, emptyHint: "The access pattern finds no row for these parameters.",
+    id: ready && id, index: pattern.index, isQuestion: !pattern.limit, attributes: () => attributesOf(table, pattern.index), emptyHint: "The access pattern finds no row for these parameters.",
     run: async (start) => {
       const request = { Limit: PAGE, ...ready.request, ReturnConsumedCapacity: "TOTAL" };
       if (ready.operation === "GetItem") {
