@@ -1,5 +1,5 @@
 // Tables, models, routes, queues and work under way on one page, and what is wrong in words.
-import { administer, describeTable, may, modelDescriptions, queues, tableNames } from "../api.js";
+import { administer, describeTable, everyPage, isNoCall, may, modelDescriptions, queues, tableNames } from "../api.js";
 import { Chart } from "../chart.js";
 import { byOperation, perSecond, rates } from "../rates.js";
 import { link } from "../router.js";
@@ -15,7 +15,7 @@ const REINDEXES_MAX = 10;
 const NEARLY_FULL = 0.8;
 
 const unlessMissing = (asked, otherwise) => asked.catch((error) => {
-  if (["not-found", "HTTP 404", "forbidden"].includes(error.code)) return otherwise;
+  if (isNoCall(error) || error.code === "forbidden") return otherwise;
   throw error;
 });
 
