@@ -375,6 +375,20 @@ test("a row that another client changed after it was found is neither edited nor
   assert.deepEqual(await rows(), {});
 });
 
+test("times that the database writes are not asked for", async (t) => {
+  const server = await serve(t);
+  const attributes = `attributes = { customerId = "string", since = "timestamp", changed = "timestamp" }`;
+  await administer(server, "apply-model", { text: `model = "shop"\n[table.shop]\nkey = ["pk"]\n[entity.customer]\ntable = "shop"\nkey = { pk = "customer#{customerId}" }\ncreated = "since"\nupdated = "changed"\n${attributes}\n` });
+  const { page } = await visit(t, at(server, "#/items/shop?item=new"));
+  await page.getByLabel("Value of customerId").fill("ada");
+  await page.getByRole("button", { name: "Write", exact: true }).click();
+  await page.getByText("Written", { exact: true }).waitFor();
+  const { Item } = await call(server, "DynamoDB_20120810.GetItem", { TableName: "shop", Key: { pk: { S: "customer#ada" } } });
+  assert.ok(Item.since.S && Item.changed.S);
+  await page.goto(at(server, "#/models/shop?tab=entities"));
+  await page.getByText("the time at which the row was created").waitFor();
+});
+
 test("text of others is never taken for markup", async (t) => {
   const server = await sampled(t);
   const hostile = `<img src=x onerror="window.wasRun = true">`;

@@ -2,8 +2,8 @@
 import { dynamodb, may } from "../api.js";
 import { eventOf } from "../change.js";
 import { historyOf } from "../history.js";
-import { STORED, complaint, recognise, templateOf } from "../model.js";
-import { createOf, deleteOf, updateOf } from "../requests.js";
+import { STORED, complaint, mayLack, recognise, templateOf } from "../model.js";
+import { COMPARED_MAX, createOf, deleteOf, updateOf } from "../requests.js";
 import { go } from "../router.js";
 import { KeyValue } from "../rows.js";
 import { TYPES, TYPE_NAMES, differences, editable, parse, plainItem, shown, typeOf, when } from "../values.js";
@@ -163,7 +163,7 @@ function NewItem({ table, known, close }) {
   const [name, setName] = useState(writable[0]?.name ?? "");
   const entity = writable.find((one) => one.name === name);
   const begin = (of) => (of
-    ? of.attributes.map((attribute) => ({ name: attribute.name, type: STORED[attribute.kind], text: attribute.default ? editable(attribute.default) : attribute.kind === "boolean" ? "true" : "", absent: Boolean(attribute.optional || attribute.default) }))
+    ? of.attributes.map((attribute) => ({ name: attribute.name, type: STORED[attribute.kind], text: attribute.default ? editable(attribute.default) : attribute.kind === "boolean" ? "true" : "", absent: mayLack(attribute) }))
     : table.KeySchema.map((key) => ({ name: key.AttributeName, type: table.AttributeDefinitions.find((one) => one.AttributeName === key.AttributeName).AttributeType, text: "" })));
   const [lines, setLines] = useState(() => begin(entity));
   const action = useAction();
