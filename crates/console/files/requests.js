@@ -107,14 +107,19 @@ export function fromForm(table, form) {
   return { operation: isQuery ? "Query" : "Scan", request: places.into(request) };
 }
 
-/** What everything that was read must still be. DynamoDB takes some 300 operators, so larger items are held to what changes. */
-const COMPARED_MAX = 140;
+/** Attributes that a condition compares: DynamoDB takes 300 operators, and each needs one, and one before the next. */
+export const COMPARED_MAX = 140;
+
+/**
+ * The condition that attributes are as they were read: all of them, or those that change in an item with more than a condition compares. No
+ * condition can say that an item has no other attribute: one that another client adds is not noticed.
+ */
 export function unchanged(read, touched = Object.keys(read), places = new Placeholders()) {
   const names = Object.keys(read).length <= COMPARED_MAX ? [...new Set([...Object.keys(read), ...touched])] : [...touched].slice(0, COMPARED_MAX);
   const conditions = names.map((name) => (read[name] === undefined
     ? `attribute_not_exists(${places.name(`"${name}"`)})`
     : `${places.name(`"${name}"`)} = ${places.value(read[name])}`));
-  return { condition: conditions.join(" AND "), places, whole: Object.keys(read).length <= COMPARED_MAX };
+  return { condition: conditions.join(" AND "), places };
 }
 
 /** An update of exactly what differs, on the condition that the item is as it was read. */

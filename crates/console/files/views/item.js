@@ -132,6 +132,7 @@ function Editor({ table, known, read, reload, close }) {
   const fixed = new Set([...keyNames(table), known?.table.entity_attribute, ...(entity?.identity ?? []), ...(entity?.attributes.filter((one) => one.immutable && read[one.name]).map((one) => one.name) ?? [])]);
   const { item, wrong } = readLines(lines, entity);
   const changes = differences(read, item);
+  const isLarge = Object.keys(read).length > COMPARED_MAX;
   const conflict = action.error?.code === "ConditionalCheckFailedException";
   const save = () => action.run(async () => {
     await dynamodb("UpdateItem", updateOf(table, read, changes));
@@ -154,8 +155,8 @@ function Editor({ table, known, read, reload, close }) {
       <button type="button" class="primary" disabled=${!changes.length || Object.keys(wrong).length > 0 || action.busy} onClick=${save}>Save</button>
       <button type="button" disabled=${!changes.length} onClick=${() => setLines(asRead())}>Undo</button><span class="grow"></span>
       <button type="button" class="danger" onClick=${() => setOpen("delete")}>Delete</button></div>
-      <p class="quiet">Written only if the item is still as it was read.</p>`}
-    ${open === "delete" && html`<${Confirm} title="Delete this item" action="Delete" danger onDone=${remove} onClose=${() => setOpen()}><p>It is deleted only if it is unchanged since it was read. This cannot be undone.</p><${Preview} write=${{ operation: "DeleteItem", request: deleteOf(table, read) }} changes=${differences(read)} /><//>`}`;
+      <p class="quiet">Written only if ${isLarge ? `the attributes that you change are as they were read: the item has more than ${COMPARED_MAX}` : "no attribute was changed or removed since the item was read"}.</p>`}
+    ${open === "delete" && html`<${Confirm} title="Delete this item" action="Delete" danger onDone=${remove} onClose=${() => setOpen()}><p>It is deleted only if ${isLarge ? `${COMPARED_MAX} of its attributes are` : "every attribute is"} as it was read. This cannot be undone.</p><${Preview} write=${{ operation: "DeleteItem", request: deleteOf(table, read) }} changes=${differences(read)} /><//>`}`;
 }
 
 function NewItem({ table, known, close }) {
