@@ -389,6 +389,30 @@ test("times that the database writes are not asked for", async (t) => {
   await page.getByText("the time at which the row was created").waitFor();
 });
 
+test("a statement that writes runs once, and neither the address nor the browser keeps it", async (t) => {
+  const server = await sampled(t);
+  const { page } = await visit(t, at(server, "#/items/manhunt?mode=partiql"));
+  await page.getByLabel("PartiQL statement").fill(`UPDATE manhunt SET name = 'Kept Nowhere' WHERE PK = 'c0de-1' AND SK = 'contact' RETURNING ALL NEW *`);
+  await page.getByRole("button", { name: "Run" }).click();
+  await page.getByText("1 row, page 1").waitFor();
+  const kept = await page.evaluate(() => JSON.stringify([{ ...localStorage }, location.href]));
+  assert.ok(!/Kept(.|%20)Nowhere/.test(kept), kept);
+  await call(server, "DynamoDB_20120810.UpdateItem", {
+    TableName: "manhunt", Key: CONTACT, UpdateExpression: "SET #n = :n", ExpressionAttributeNames: { "#n": "name" }, ExpressionAttributeValues: { ":n": { S: "of another client" } },
+  });
+  await page.locator("button.rowlink").first().click();
+  await page.getByLabel("Value of name").fill("by hand");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Saved").waitFor();
+  await page.waitForTimeout(500);
+  assert.equal((await call(server, "DynamoDB_20120810.GetItem", { TableName: "manhunt", Key: CONTACT })).Item.name.S, "by hand");
+  await page.keyboard.press("Escape");
+  await page.getByLabel("PartiQL statement").fill(`SELECT * FROM manhunt WHERE PK = 'c0de-1'`);
+  await page.getByRole("button", { name: "Run" }).click();
+  await page.getByText("4 rows, page 1").waitFor();
+  assert.equal((await call(server, "DynamoDB_20120810.GetItem", { TableName: "manhunt", Key: CONTACT })).Item.name.S, "by hand");
+});
+
 test("text of others is never taken for markup", async (t) => {
   const server = await sampled(t);
   const hostile = `<img src=x onerror="window.wasRun = true">`;

@@ -296,6 +296,21 @@ test("a console that is read-only changes nothing, whoever logs in; one that is 
   assert.equal((await fetch(`${off.url}/console/`)).status, 404);
 });
 
+test("a server without keys whose console is read-only is not written to by the page", async (t) => {
+  const server = await sampled(t, "--console", "read-only");
+  const { page } = await visit(t, at(server, "#/items/manhunt?item=new"));
+  await page.getByText("The server was started with --console read-only.").waitFor();
+  assert.equal(await page.getByRole("button", { name: "Write", exact: true }).count(), 0);
+  await page.goto(at(server, "#/items/manhunt?mode=partiql"));
+  await page.getByLabel("PartiQL statement").fill(`DELETE FROM manhunt WHERE PK = 'c0de-1' AND SK = 'contact'`);
+  assert.ok(await page.getByRole("button", { name: "Run" }).isDisabled());
+  await page.keyboard.press("Control+Enter");
+  await page.waitForTimeout(300);
+  await page.getByLabel("PartiQL statement").fill(`SELECT * FROM manhunt WHERE PK = 'c0de-1'`);
+  await page.getByRole("button", { name: "Run" }).click();
+  await page.getByText("4 rows, page 1").waitFor();
+});
+
 test("a page of another origin can neither use a session nor frame the console", async (t) => {
   const server = await withKeys(t);
   const { page } = await visit(t, at(server, "#/overview"));

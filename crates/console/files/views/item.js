@@ -1,5 +1,5 @@
 // One item: its attributes as a form with the model's checks, its JSON, its history; written on the condition that it is as it was read.
-import { dynamodb, may } from "../api.js";
+import { dynamodb, may, session } from "../api.js";
 import { eventOf } from "../change.js";
 import { historyOf } from "../history.js";
 import { STORED, complaint, mayLack, recognise, templateOf } from "../model.js";
@@ -24,7 +24,7 @@ export function ItemDrawer({ table, known, address }) {
   }, []);
   const keys = (event) => event.key === "Escape" && !document.querySelector("dialog[open]") && close();
   return html`<section class="drawer stack" ref=${ref} tabindex="-1" role="dialog" aria-label=${text === "new" ? "New item" : "Item"} onKeyDown=${keys}>
-    ${text === "new" ? html`<${NewItem} table=${table} known=${known} close=${close} />` : html`<${KnownItem} table=${table} known=${known} text=${text} close=${close} />`}
+    ${text === "new" ? !may.write ? html`<${NoNewItem} close=${close} />` : html`<${NewItem} table=${table} known=${known} close=${close} />` : html`<${KnownItem} table=${table} known=${known} text=${text} close=${close} />`}
   </section>`;
 }
 
@@ -158,6 +158,8 @@ function Editor({ table, known, read, reload, close }) {
       <p class="quiet">Written only if ${isLarge ? `the attributes that you change are as they were read: the item has more than ${COMPARED_MAX}` : "no attribute was changed or removed since the item was read"}.</p>`}
     ${open === "delete" && html`<${Confirm} title="Delete this item" action="Delete" danger onDone=${remove} onClose=${() => setOpen()}><p>It is deleted only if ${isLarge ? `${COMPARED_MAX} of its attributes are` : "every attribute is"} as it was read. This cannot be undone.</p><${Preview} write=${{ operation: "DeleteItem", request: deleteOf(table, read) }} changes=${differences(read)} /><//>`}`;
 }
+
+const NoNewItem = ({ close }) => html`<${Top} title="New item" close=${close} /><div class="empty"><h2>This console is read-only for you</h2><p>${session.readOnly ? "The server was started with --console read-only." : `The access key ${session.accessKey} has the role ${session.role}.`}</p></div>`;
 
 function NewItem({ table, known, close }) {
   const writable = known?.entities.filter((entity) => !entity.of) ?? [];

@@ -16,6 +16,9 @@ const COLUMNS = 8;
 /** A filter may leave nothing of many pages; after so many, the user decides whether to continue. */
 const PAGES_AT_ONCE = 20;
 
+/** Whether a statement only reads. */
+const isRead = (statement) => /^\s*select\b/i.test(statement);
+
 export function Items({ address }) {
   const [name] = address.parts;
   const names = useAsked(tableNames, []);
@@ -124,7 +127,8 @@ function Results({ pages, asked, table, keys, known, address, label }) {
     setOpen(what);
   };
   useEffect(() => {
-    const again = () => pages.reload();
+    // A statement that wrote is not carried out again.
+    const again = () => !asked.isWrite && pages.reload();
     window.addEventListener("trestle-written", again);
     return () => window.removeEventListener("trestle-written", again);
   });
@@ -186,7 +190,7 @@ function Export({ table, pages, asked, onClose }) {
   });
   return html`<${Dialog} title="Export" onClose=${onClose}><div class="dialog-body">
     <fieldset><legend>Rows</legend><label class="check"><input type="radio" name="scope" checked=${scope === "page"} onChange=${() => setScope("page")} />This page: ${count(pages.items.length)}</label><br />
-      <label class="check"><input type="radio" name="scope" checked=${scope === "all"} onChange=${() => setScope("all")} />All pages, from the first</label></fieldset>
+      ${!asked.isWrite && html`<label class="check"><input type="radio" name="scope" checked=${scope === "all"} onChange=${() => setScope("all")} />All pages, from the first</label>`}</fieldset>
     <fieldset><legend>Format</legend>${Object.entries(FORMATS).map(([id, one]) => html`<label class="check"><input type="radio" name="format" checked=${format === id} onChange=${() => setFormat(id)} />${one.label}</label><br />`)}</fieldset>
     ${scope === "all" && html`<p class="quiet">${WRITES_FILES ? "The rows are written to the file as they are read." : `This browser cannot write a file while rows are read: at most ${count(ROWS_MAX)} rows are exported.`}${format === "csv" ? " For CSV all rows are read twice, first to find the columns." : ""}</p>`}
     ${action.busy && progress !== undefined && html`<p role="status">${count(progress)} rows read …</p>`}
@@ -364,15 +368,21 @@ function Access({ table, known, address }) {
 // ---- by statement
 
 function Statement({ table, known, address }) {
-  const { statement } = address.query;
-  const [text, setText] = useState(statement ?? `SELECT * FROM "${table.TableName}"`);
-  // A link must never write: only a SELECT runs when the address has it, anything else when its button is pressed here.
+  const { statement = "" } = address.query;
+  const [text, setText] = useState(statement || `SELECT * FROM "${table.TableName}"`);
+  // A link must never write: only a SELECT runs when the address has it. A statement that writes runs once each time its button is pressed;
+  // it has the values of a row, so it is neither put into the address nor remembered.
   const [pressed, setPressed] = useState();
-  const mayRun = statement && (/^\s*select\b/i.test(statement) || pressed === statement);
+  useEffect(() => {
+    setPressed();
+    if (statement) setText(statement);
+    if (statement && !isRead(statement)) go(["items", table.TableName], { mode: "partiql" }, true);
+  }, [statement]);
+  const runs = pressed?.text ?? (isRead(statement) ? statement : undefined);
   const asked = {
-    id: mayRun && JSON.stringify([table.TableName, statement]),
+    id: runs && JSON.stringify([table.TableName, runs, pressed?.turn]), isWrite: Boolean(pressed), attributes: (found) => Object.keys(found),
     run: async (start) => {
-      const answer = await dynamodb("ExecuteStatement", { Statement: statement, ReturnConsumedCapacity: "TOTAL", ...(start ? { NextToken: start } : {}) });
+      const answer = await dynamodb("ExecuteStatement", { Statement: runs, ReturnConsumedCapacity: "TOTAL", ...(pressed ? {} : { Limit: PAGE }), ...(start ? { NextToken: start } : {}) });
       return { items: answer.Items ?? [], next: answer.NextToken ?? undefined, units: answer.ConsumedCapacity?.CapacityUnits };
     },
     emptyHint: "The statement was carried out and returned no row.",
@@ -382,13 +392,18 @@ function Statement({ table, known, address }) {
     event.preventDefault();
     const query = { mode: "partiql", statement: text };
     setPressed(text);
+    if (!isRead(text)) {
+      if (may.write) setPressed({ text, turn: (pressed?.turn ?? 0) + 1 });
+      return;
+    }
+    setPressed();
     const to = link(["items", table.TableName], query);
-    if (to === location.hash) pages.reload();
-    else go(["items", table.TableName], query);
+    if (to !== location.hash) go(["items", table.TableName], query);
+    else if (!pressed) pages.reload();
     remember(to, text.slice(0, 80));
   };
   return html`<form class="stack" onSubmit=${run}><${Field} id="statement" label="PartiQL statement"><textarea id="statement" rows="4" spellcheck=${false} value=${text} onInput=${(event) => setText(event.target.value)}
       onKeyDown=${(event) => (event.ctrlKey || event.metaKey) && event.key === "Enter" && run(event)}></textarea><//>
-    <div class="bar"><button class="primary" type="submit">Run</button><span class="quiet"><kbd>Ctrl</kbd> <kbd>Enter</kbd> runs it. A SELECT without the partition key is a scan.</span></div></form>
+    <div class="bar"><button class="primary" type="submit" disabled=${!may.write && !isRead(text)}>Run</button><span class="quiet"><kbd>Ctrl</kbd> <kbd>Enter</kbd> runs it. ${may.write ? "A SELECT without the partition key is a scan." : "You may only read: only a SELECT runs."}</span></div></form>
   <${Results} pages=${pages} asked=${asked} table=${table} keys=${keysOf(table)} known=${known} address=${address} label="Rows of the statement" />`;
 }
