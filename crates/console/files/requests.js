@@ -64,7 +64,7 @@ function filterText(filter, places) {
   const one = () => places.value(parse(filter.type, filter.value));
   switch (filter.op) {
     case "between": return `${name} BETWEEN ${one()} AND ${places.value(parse(filter.type, filter.value2 ?? ""))}`;
-    case "in": return `${name} IN (${filter.value.split("\n").join(",").split(",").map((text) => places.value(parse(filter.type, text.trim()))).join(", ")})`;
+    case "in": return `${name} IN (${filter.value.split("\n").filter((text) => text !== "").map((text) => places.value(parse(filter.type, text))).join(", ")})`;
     case "begins_with": return `begins_with(${name}, ${one()})`;
     case "contains": return `contains(${name}, ${one()})`;
     case "not_contains": return `NOT contains(${name}, ${one()})`;
@@ -78,6 +78,9 @@ function filterText(filter, places) {
 
 /** The sort attributes that a form may have conditions on: in order, each only if those before it must be equal to a value. */
 export const shownRange = (keys, range) => keys.range.filter((_, i) => range.slice(0, i).every((one) => one?.op === "=") && range.length >= i);
+
+/** Rows that one request with a filter looks at. */
+const FILTERED_MAX = 1000;
 
 /** The request that a form stands for: a Query if the partition key is given, a Scan otherwise. */
 export function fromForm(table, form) {
@@ -102,7 +105,8 @@ export function fromForm(table, form) {
   }
   const filters = (form.filters ?? []).filter((filter) => filter.name);
   if (filters.length) request.FilterExpression = filters.map((filter) => filterText(filter, places)).join(form.any ? " OR " : " AND ");
-  else request.Limit = form.limit;
+  // A filter looks at more rows than it finds, and may find them all.
+  request.Limit = filters.length ? Math.max(form.limit, FILTERED_MAX) : form.limit;
   if (form.consistent) request.ConsistentRead = true;
   return { operation: isQuery ? "Query" : "Scan", request: places.into(request) };
 }

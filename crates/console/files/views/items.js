@@ -300,7 +300,9 @@ function Filter({ filter, i, onChange }) {
     <${Field} id=${`${id}-op`} label="Operator"><select id=${`${id}-op`} value=${filter.op} onChange=${(event) => change({ op: event.target.value })}>${FILTER_OPERATORS.map(([op, label]) => html`<option value=${op}>${label}</option>`)}</select><//>
     ${!WITHOUT_VALUE.has(filter.op) && !filter.op.startsWith("size") && filter.op !== "type" && html`<${Field} id=${`${id}-type`} label="Type"><select id=${`${id}-type`} value=${filter.type} onChange=${(event) => change({ type: event.target.value })}>${["S", "N", "BOOL", "NULL", "B"].map((type) => html`<option value=${type}>${TYPE_NAMES[type]}</option>`)}</select><//>`}
     ${filter.op === "type" ? html`<${Field} id=${`${id}-value`} label="Type"><select id=${`${id}-value`} value=${filter.value} onChange=${(event) => change({ value: event.target.value })}><option value="">choose</option>${TYPES.map((type) => html`<option value=${type}>${TYPE_NAMES[type]}</option>`)}</select><//>`
-      : !WITHOUT_VALUE.has(filter.op) && html`<div class="wide"><${Field} id=${`${id}-value`} label=${filter.op === "in" ? "Values, with commas between" : filter.op === "between" ? "from" : "Value"}><input id=${`${id}-value`} value=${filter.value} spellcheck=${false} onInput=${(event) => change({ value: event.target.value })} /><//></div>`}
+      : !WITHOUT_VALUE.has(filter.op) && html`<div class="wide"><${Field} id=${`${id}-value`} label=${filter.op === "in" ? "Values, each on a line" : filter.op === "between" ? "from" : "Value"}>${filter.op === "in"
+        ? html`<textarea id=${`${id}-value`} rows="3" spellcheck=${false} value=${filter.value} onInput=${(event) => change({ value: event.target.value })}></textarea>`
+        : html`<input id=${`${id}-value`} value=${filter.value} spellcheck=${false} onInput=${(event) => change({ value: event.target.value })} />`}<//></div>`}
     ${filter.op === "between" && html`<div class="wide"><${Field} id=${`${id}-value2`} label="to"><input id=${`${id}-value2`} value=${filter.value2 ?? ""} onInput=${(event) => change({ value2: event.target.value })} /><//></div>`}
     <button type="button" class="small" onClick=${() => onChange(undefined)}>Remove</button>
   </div>`;
@@ -390,13 +392,12 @@ function Statement({ table, known, address }) {
   const pages = usePages(asked);
   const run = (event) => {
     event.preventDefault();
-    const query = { mode: "partiql", statement: text };
-    setPressed(text);
     if (!isRead(text)) {
       if (may.write) setPressed({ text, turn: (pressed?.turn ?? 0) + 1 });
       return;
     }
     setPressed();
+    const query = { mode: "partiql", statement: text };
     const to = link(["items", table.TableName], query);
     if (to !== location.hash) go(["items", table.TableName], query);
     else if (!pressed) pages.reload();
