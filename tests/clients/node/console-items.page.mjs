@@ -441,6 +441,29 @@ test("a page of rows has a bound, with a filter and by statement too", { timeout
   await page.getByText("100 rows, page 2").waitFor();
 });
 
+test("the history of an item goes on behind empty pages of the log, and can be stopped", { timeout: 60_000 }, async (t) => {
+  const server = await sampled(t);
+  const { page } = await visit(t, at(server, itemLink(CONTACT)));
+  const state = { empty: 10, isSlow: false };
+  await page.route("**/", async (route) => {
+    const asked = route.request();
+    if (!asked.headers()["x-amz-target"]?.endsWith(".GetRecords")) return route.continue();
+    if (state.isSlow) await new Promise((done) => setTimeout(done, 300));
+    if (!state.isSlow && state.empty === 0) return route.continue();
+    state.empty -= 1;
+    return route.fulfill({ json: { Records: [], NextShardIterator: asked.postDataJSON().ShardIterator } });
+  });
+  await page.getByRole("tab", { name: "History" }).click();
+  await page.getByRole("button", { name: "Read the log" }).click();
+  await page.getByText("insert", { exact: true }).waitFor();
+  state.isSlow = true;
+  await page.getByRole("tab", { name: "JSON" }).click();
+  await page.getByRole("tab", { name: "History" }).click();
+  await page.getByRole("button", { name: "Read the log" }).click();
+  await page.getByRole("button", { name: "Stop", exact: true }).click();
+  await page.getByText("Stopped: there may be more changes.").waitFor();
+});
+
 test("text of others is never taken for markup", async (t) => {
   const server = await sampled(t);
   const hostile = `<img src=x onerror="window.wasRun = true">`;

@@ -6,7 +6,7 @@ import { STORED, complaint, mayLack, recognise, templateOf } from "../model.js";
 import { COMPARED_MAX, createOf, deleteOf, updateOf } from "../requests.js";
 import { go } from "../router.js";
 import { KeyValue } from "../rows.js";
-import { TYPES, TYPE_NAMES, differences, editable, parse, plainItem, shown, typeOf, when } from "../values.js";
+import { TYPES, TYPE_NAMES, count, differences, editable, parse, plainItem, shown, typeOf, when } from "../values.js";
 import { Changed, Preview } from "./preview.js";
 import { Confirm, EntityChip, Failure, Json, Loading, html, say, useAction, useAsked, useEffect, useLayoutEffect, useRef, useState } from "../ui.js";
 
@@ -194,20 +194,23 @@ function NewItem({ table, known, close }) {
 function History({ table, itemKey }) {
   const [state, setState] = useState();
   const stop = useRef(false);
-  useEffect(() => () => { stop.current = true; }, []);
+  const end = () => { stop.current = true; };
+  useEffect(() => end, []);
   if (!table.LatestStreamArn) return html`<p class="quiet">Table ${table.TableName} has no stream, so there is no log of changes.</p>`;
   const begin = async () => {
+    stop.current = false;
     setState({ busy: true, read: 0 });
     try {
-      const records = await historyOf(table, itemKey, (read, found) => setState({ busy: true, read, found }), () => stop.current);
-      setState({ records });
+      const records = await historyOf(table, itemKey, (read) => setState({ busy: true, read }), () => stop.current);
+      setState({ records, isStopped: stop.current });
     } catch (error) {
       setState({ error });
     }
   };
   if (!state) return html`<div class="empty"><h2>Changes of this item</h2><p>Reads the whole change log of the table, within the retention of its stream.</p><button type="button" class="primary" onClick=${begin}>Read the log</button></div>`;
   if (state.error) return html`<${Failure} error=${state.error} />`;
-  if (state.busy) return html`<p role="status">${state.read} records read …</p>`;
-  if (!state.records.length) return html`<p>The log has no record of this item: it did not change within the retention of the stream.</p>`;
-  return html`<ol class="letters" reversed>${state.records.map((record) => html`<li class="card"><header><strong>${eventOf(record)}</strong><span class="quiet">${when(record.dynamodb.ApproximateCreationDateTime * 1000)}</span></header><${Changed} changes=${differences(record.dynamodb.OldImage, record.dynamodb.NewImage)} /></li>`)}</ol>`;
+  if (state.busy) return html`<p role="status">${count(state.read)} records read …</p><button type="button" onClick=${end}>Stop</button>`;
+  const stopped = state.isStopped && html`<p role="status">Stopped: there may be more changes. <button type="button" onClick=${begin}>Read the whole log</button></p>`;
+  if (!state.records.length) return stopped || html`<p>The log has no record of this item: it did not change within the retention of the stream.</p>`;
+  return html`${stopped}<ol class="letters" reversed>${state.records.map((record) => html`<li class="card"><header><strong>${eventOf(record)}</strong><span class="quiet">${when(record.dynamodb.ApproximateCreationDateTime * 1000)}</span></header><${Changed} changes=${differences(record.dynamodb.OldImage, record.dynamodb.NewImage)} /></li>`)}</ol>`;
 }
