@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
-import { at, browsing, ended, hooked, logIn, picture, proxy, run, serve, violations, violationsInBothThemes } from "./console.mjs";
+import { at, browsing, ended, hooked, logIn, picture, proxy, run, serve, until, violations, violationsInBothThemes } from "./console.mjs";
 import { CONTACT, EFFECTS, NAMES, administer, generated, itemLink, put, queues, sampled, streamed, withKeys } from "./console-sample.mjs";
 
 const { visit } = browsing();
@@ -221,6 +221,24 @@ test("everything is reached by keys: palette, views, rows, help, bookmarks", asy
   await page.keyboard.press("Escape");
   await page.keyboard.press("Control+k");
   await page.getByRole("option", { name: /bookmark/ }).waitFor();
+});
+
+test("the chosen option of the palette is in sight", async (t) => {
+  const server = await sampled(t);
+  const { page } = await visit(t, at(server, "#/overview"), { viewport: { width: 1360, height: 420 } });
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("option", { name: /Items of manhunt/ }).waitFor();
+  const options = await page.getByRole("option").count();
+  for (let i = 1; i < options; i += 1) await page.keyboard.press("ArrowDown");
+  const chosen = page.locator('[role="option"][aria-selected="true"]');
+  assert.equal(await chosen.getAttribute("id"), `palette-${options - 1}`);
+  const isInSight = () => chosen.evaluate((option) => {
+    const list = option.parentElement.getBoundingClientRect();
+    const { top, bottom } = option.getBoundingClientRect();
+    return top >= list.top - 1 && bottom <= list.bottom + 1 && bottom <= window.innerHeight;
+  });
+  await until("it is in sight", isInSight);
 });
 
 // ---- logins, roles, origins
