@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
 import { at, browsing, hooked, run, serve, until, violationsInBothThemes } from "./console.mjs";
-import { administer, call, put, queues, sampled, streamed } from "./console-sample.mjs";
+import { EFFECTS, administer, call, put, queues, sampled, streamed } from "./console-sample.mjs";
 
 const { visit } = browsing();
 
@@ -24,6 +24,13 @@ test("a model file shows its errors in place, is compared, and applied", async (
   await page.getByRole("region", { name: "Differences" }).getByText("email").waitFor();
   await page.getByRole("button", { name: "Audit and repair" }).click();
   await page.getByText("everything agrees").waitFor();
+});
+
+test("what follows from a write is listed as text", async (t) => {
+  const server = await serve(t);
+  await administer(server, "apply-model", { text: EFFECTS });
+  const { page } = await visit(t, at(server, "#/models/effects?tab=entities"));
+  for (const text of ["the newest row by version is kept as doc.head", "is counted in docs of shop", "the other direction of the relation is kept in rows of club"]) await page.getByText(text).waitFor();
 });
 
 test("a model is inferred from a table, checked and applied", { timeout: 60_000 }, async (t) => {

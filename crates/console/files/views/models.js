@@ -133,7 +133,7 @@ function Graph({ model, colour }) {
         ${node.texts.map((text, i) => html`<text class="small" x=${node.x + 10} y=${node.y + 35 + i * LINE}>${cut(text)}</text>`)}</g>`;
     })}
   </svg></div>
-  <p class="quiet">Left: entities that clients write. ${following.length ? "Middle: rows that the database writes. " : ""}Right: indexes. A line says what follows from a write.</p>`;
+  <p class="quiet">Left: entities that clients write. ${following.length ? "Middle: rows that the database writes. " : ""}Right: indexes. A line says what follows from a write; <a href=${link(["models", model.name], { tab: "entities" })}>Entities</a> lists the same as text.</p>`;
 }
 
 function Entities({ model, colour }) {
@@ -143,6 +143,19 @@ function Entities({ model, colour }) {
     <table><thead><tr><th scope="col">Attribute</th><th scope="col">Type</th><th scope="col">Rules</th></tr></thead><tbody>${entity.attributes.map((one) => html`<tr><th scope="row">${one.name}</th><td>${one.kind}</td><td class="quiet">${[one.optional && "optional", one.immutable && "immutable", one.default && "has a default", one.time && `the time at which the row was ${one.time}`, one.one_of && `one of ${one.one_of.map((value) => Object.values(value)[0]).join(", ")}`, one.length && `${one.length[0]} to ${one.length[1]} characters`, one.chars && `characters ${one.chars}`].filter(Boolean).join("; ")}</td></tr>`)}</tbody></table></div>
     ${entity.effects.length > 0 && html`<${Effects} effects=${entity.effects} />`}</section>`)}`;
 }
+
+const EFFECTS = {
+  head: (effect) => `${effect.attributes.length ? `the newest row by ${effect.attributes.join(", ")}` : "the row that another row names"} is kept as ${effect.entity}`,
+  inverse: (effect) => `the other direction of the relation is kept in rows of ${effect.entity}`,
+  counter: (effect) => `is counted in ${effect.attributes.join(", ")} of ${effect.entity}`,
+  unique: (effect) => `${effect.attributes.join(", ")} is unique, by rows of ${effect.entity}`,
+  copy: (effect) => `has ${effect.attributes.join(", ")} copied from ${effect.entity}`,
+  entries: (effect) => `each member of ${effect.attributes.join(", ")} has a row of ${effect.entity}`,
+  history: (effect) => `earlier values${effect.attributes.length ? ` of ${effect.attributes.join(", ")}` : ""} are kept as ${effect.entity}`,
+};
+
+/** What follows from a write, which the graph only draws. */
+const Effects = ({ effects }) => html`<h3>What follows from a write</h3><ul class="findings">${effects.map((effect) => html`<li><b>${effect.kind}${effect.name ? ` ${effect.name}` : ""}</b>: ${EFFECTS[effect.kind](effect)}</li>`)}</ul>`;
 
 function Patterns({ model }) {
   if (!model.access.length) return html`<${Empty} title="No access pattern"><p>Add <code>[access.name]</code> to the file: each is one Get or one Query, and becomes a form here.</p><//>`;
