@@ -33,6 +33,31 @@ test("what follows from a write is listed as text", async (t) => {
   for (const text of ["the newest row by version is kept as doc.head", "is counted in docs of shop", "the other direction of the relation is kept in rows of club"]) await page.getByText(text).waitFor();
 });
 
+test("an older check of a model file is not shown after a newer one", async (t) => {
+  const server = await serve(t);
+  const { page } = await visit(t, at(server, "#/models/new"));
+  const file = page.getByLabel("Model file");
+  const sound = await file.inputValue();
+  await page.getByText("The file is sound").waitFor();
+  let late = 0;
+  await page.route("**/_trestle/apply-model", async (route) => {
+    if (route.request().postDataJSON().text !== "unsound") return route.continue();
+    await new Promise((done) => setTimeout(done, 2500));
+    await route.continue();
+    late += 1;
+    return undefined;
+  });
+  const asked = page.waitForRequest((request) => request.url().endsWith("/apply-model") && request.postDataJSON().text === "unsound");
+  await file.fill("unsound");
+  await asked;
+  await file.fill(sound);
+  await page.getByText("The file is sound").waitFor();
+  await until("the older check is answered", () => late === 1);
+  await page.waitForTimeout(500);
+  assert.equal(await page.getByText("The file is sound").count(), 1);
+  assert.equal(await page.getByRole("alert").count(), 0);
+});
+
 test("a model is inferred from a table, checked and applied", { timeout: 60_000 }, async (t) => {
   const server = await serve(t);
   await call(server, "DynamoDB_20120810.CreateTable", {
