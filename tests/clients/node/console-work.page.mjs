@@ -58,6 +58,25 @@ test("an older check of a model file is not shown after a newer one", async (t) 
   assert.equal(await page.getByRole("alert").count(), 0);
 });
 
+test("alarms name all sources of a dead-letter queue, and look at the latest reindexes of all pages", async (t) => {
+  const server = await serve(t);
+  const { dead } = await queues(server);
+  const { Attributes } = await call(server, "AmazonSQS.GetQueueAttributes", { QueueUrl: dead, AttributeNames: ["QueueArn"] });
+  await call(server, "AmazonSQS.CreateQueue", { QueueName: "mails", Attributes: { RedrivePolicy: JSON.stringify({ deadLetterTargetArn: Attributes.QueueArn, maxReceiveCount: 3 }) } });
+  await streamed(server, "books");
+  await administer(server, "start-reindex", { table: "books", name: "some", ids: ["missing"], force: true });
+  const { page } = await visit(t, at(server, ""));
+  // Of a server with more reindexes than a page has, this one is on the second.
+  await page.route("**/_trestle/list-reindexes", (route) => {
+    const { after, running } = route.request().postDataJSON();
+    return after || running ? route.continue() : route.fulfill({ json: { reindexes: [], next: "many" } });
+  });
+  await page.goto(at(server, "#/overview"));
+  await page.reload();
+  await page.getByRole("link", { name: "Queue jobs-given-up holds 1 dead letter of the queues jobs, mails." }).waitFor();
+  await page.getByRole("link", { name: "The reindex some has 1 dead letter." }).waitFor();
+});
+
 test("a model is inferred from a table, checked and applied", { timeout: 60_000 }, async (t) => {
   const server = await serve(t);
   await call(server, "DynamoDB_20120810.CreateTable", {
