@@ -77,6 +77,24 @@ test("alarms name all sources of a dead-letter queue, and look at the latest rei
   await page.getByRole("link", { name: "The reindex some has 1 dead letter." }).waitFor();
 });
 
+test("of many queues a page is asked about, and any is found by its name", { timeout: 60_000 }, async (t) => {
+  const server = await serve(t);
+  for (let i = 0; i < 60; i += 1) await call(server, "AmazonSQS.CreateQueue", { QueueName: `jobs-${String(i).padStart(2, "0")}` });
+  const { page } = await visit(t, at(server, ""));
+  const asked = new Set();
+  page.on("request", (request) => request.headers()["x-amz-target"] === "AmazonSQS.GetQueueAttributes" && asked.add(request.postDataJSON().QueueUrl));
+  await page.goto(at(server, "#/queues"));
+  const rows = page.getByRole("region", { name: "Queues" });
+  await rows.getByRole("link", { name: "jobs-49" }).waitFor();
+  await page.waitForTimeout(4000);
+  assert.equal([...asked].filter((url) => /jobs-5\d$/.test(url)).length, 0);
+  await page.getByRole("button", { name: "Next page" }).click();
+  await rows.getByRole("link", { name: "jobs-59" }).waitFor();
+  await page.getByLabel("Name contains").fill("-07");
+  await rows.getByRole("link", { name: "jobs-07" }).waitFor();
+  await page.getByText("1 of 60 queues, page 1 of 1").waitFor();
+});
+
 test("a model is inferred from a table, checked and applied", { timeout: 60_000 }, async (t) => {
   const server = await serve(t);
   await call(server, "DynamoDB_20120810.CreateTable", {
