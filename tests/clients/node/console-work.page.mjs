@@ -26,13 +26,6 @@ test("a model file shows its errors in place, is compared, and applied", async (
   await page.getByText("everything agrees").waitFor();
 });
 
-test("what follows from a write is listed as text", async (t) => {
-  const server = await serve(t);
-  await administer(server, "apply-model", { text: EFFECTS });
-  const { page } = await visit(t, at(server, "#/models/effects?tab=entities"));
-  for (const text of ["the newest row by version is kept as doc.head", "is counted in docs of shop", "the other direction of the relation is kept in rows of club"]) await page.getByText(text).waitFor();
-});
-
 test("an older check of a model file is not shown after a newer one", async (t) => {
   const server = await serve(t);
   const { page } = await visit(t, at(server, "#/models/new"));
@@ -56,6 +49,13 @@ test("an older check of a model file is not shown after a newer one", async (t) 
   await page.waitForTimeout(500);
   assert.equal(await page.getByText("The file is sound").count(), 1);
   assert.equal(await page.getByRole("alert").count(), 0);
+});
+
+test("what follows from a write is listed as text", async (t) => {
+  const server = await serve(t);
+  await administer(server, "apply-model", { text: EFFECTS });
+  const { page } = await visit(t, at(server, "#/models/effects?tab=entities"));
+  for (const text of ["the newest row by version is kept as doc.head", "is counted in docs of shop", "the other direction of the relation is kept in rows of club"]) await page.getByText(text).waitFor();
 });
 
 test("alarms name all sources of a dead-letter queue, and look at the latest reindexes of all pages", async (t) => {
