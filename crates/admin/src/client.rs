@@ -5,6 +5,7 @@ use crate::error::{AdminError, AdminErrorCode};
 use crate::http::{BACKUP, HEADER, PREFIX};
 use bytes::Bytes;
 use std::sync::Arc;
+use trestle_api::{Error, ErrorKind};
 use trestle_http_client::{Client, Download, Failure, Outgoing, Prepared, Repeat, request};
 use trestle_remote::{BadSettings, Identity, NoAnswer, Settings, SignatureRefusal, Signer};
 
@@ -56,10 +57,13 @@ impl AdminClient {
     }
 
     fn read(&self, call: &AdminCall, body: &[u8]) -> Result<AdminAnswer, AdminError> {
+        let endpoint = &self.settings.endpoint;
         call.answer_from_json(body).map_err(|error| {
+            if !is_object(body) {
+                return AdminError::no_administration(format!("{endpoint} is not a Trestle server: {error}"));
+            }
             AdminError::failed(format!(
-                "the answer of {} cannot be understood: {error}; it may be another version of Trestle",
-                self.settings.endpoint
+                "the answer of {endpoint} cannot be understood: {error}; it may be another version of Trestle"
             ))
         })
     }
@@ -123,18 +127,10 @@ impl AdminClient {
             return Some(error);
         }
         let endpoint = &self.settings.endpoint;
-        let said = String::from_utf8_lossy(body);
-        let said = said.trim();
-        if !said.starts_with('{') {
-            let code = AdminErrorCode::Failed;
-            return Some(AdminError::new(
-                code,
-                format!(
-                    "{endpoint} answered {status}: {said}; it is not a Trestle server, or has another version"
-                ),
-            ));
-        }
-        let error = trestle_wire::decode_error(status, body);
+        let error = match error_of_server(endpoint, status, body) {
+            Ok(error) => error,
+            Err(error) => return Some(error),
+        };
         let now = self.settings.clock.now();
         let error = match self.identity.after(&error, signer, may_repeat, now).await {
             None => error,
@@ -146,5 +142,95 @@ impl AdminClient {
     }
 }
 
+/// DynamoDB's error, if a Trestle server answers calls with it.
+fn error_of_server(endpoint: &str, status: u16, body: &[u8]) -> Result<Error, AdminError> {
+    let said = beginning(body);
+    // A proxy answers for a server that is down, which may be a Trestle server.
+    if matches!(status, 502..=504) && !is_object(body) {
+        return Err(AdminError::failed(format!(
+            "{endpoint} answered {status}: {said}"
+        )));
+    }
+    let error = trestle_wire::decode_error(status, body);
+    if is_of_server(error.kind()) {
+        return Ok(error);
+    }
+    Err(AdminError::no_administration(format!(
+        "{endpoint} is not a Trestle server, or has another version: it answered {status}: {said}"
+    )))
+}
+
+fn is_object(body: &[u8]) -> bool {
+    body.trim_ascii_start().starts_with(b"{")
+}
+
+/// Whether a Trestle server answers calls with this error of DynamoDB. Other databases say that there is no such operation, or no such
+/// path, or that they failed: DynamoDB Local answers `InternalFailure`.
+fn is_of_server(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::AccessDenied
+            | ErrorKind::ExpiredToken
+            | ErrorKind::IncompleteSignature
+            | ErrorKind::InvalidSignature
+            | ErrorKind::MissingAuthenticationToken
+            | ErrorKind::RequestEntityTooLarge
+            | ErrorKind::Throttling
+            | ErrorKind::UnrecognizedClient
+    )
+}
+
+/// What an answer begins with, in a line: it may be a page.
+fn beginning(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(SHOWN_MAX).collect()
+}
+
+/// How much of an answer that is not understood is shown.
+const SHOWN_MAX: usize = 200;
+
 /// More than any refusal.
 const REFUSAL_BYTES_MAX: usize = 64 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code_of(status: u16, body: &str) -> Option<AdminErrorCode> {
+        let found = error_of_server("http://127.0.0.1:1", status, body.as_bytes());
+        found.err().map(|error| error.code)
+    }
+
+    #[test]
+    fn other_databases_have_no_administration() {
+        let local = r#"{"__type":"com.amazonaws.dynamodb.v20120810#InternalFailure","Message":"The request processing has failed"}"#;
+        for (status, body) in [
+            (500, local),
+            (
+                400,
+                r#"{"__type":"com.amazon.coral.service#UnknownOperationException"}"#,
+            ),
+            (404, "<UnknownOperationException/>\n"),
+            (500, "<!doctype html>\n<title>500 Internal Server Error</title>"),
+            (404, ""),
+        ] {
+            let code = code_of(status, body);
+            assert_eq!(code, Some(AdminErrorCode::NoAdministration), "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_refuses_or_is_down_may_have_an_administration() {
+        for name in [
+            "UnrecognizedClientException",
+            "AccessDeniedException",
+            "ThrottlingException",
+        ] {
+            let body = format!(r#"{{"__type":"com.amazon.coral.service#{name}","message":"no"}}"#);
+            assert_eq!(code_of(400, &body), None, "{name}");
+        }
+        let down = code_of(502, "<html><h1>502 Bad Gateway</h1></html>");
+        assert_eq!(down, Some(AdminErrorCode::Failed));
+    }
+}

@@ -34,6 +34,8 @@ pub enum AdminErrorCode {
     Forbidden,
     /// There is no such thing.
     NotFound,
+    /// No call can be carried out here: the endpoint is not a Trestle server, or the server was built without the administration.
+    NoAdministration,
     /// The state of the database is in the way. Nothing was changed.
     Refused,
     /// The server failed.
@@ -49,7 +51,7 @@ impl AdminErrorCode {
         match self {
             Self::Invalid | Self::Unsound => 400,
             Self::Forbidden => 403,
-            Self::NotFound => 404,
+            Self::NotFound | Self::NoAdministration => 404,
             Self::Refused => 409,
             Self::Failed | Self::NoAnswer => 500,
         }
@@ -75,6 +77,11 @@ impl AdminError {
     /// There is no such thing.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(AdminErrorCode::NotFound, message)
+    }
+
+    /// No call can be carried out here.
+    pub fn no_administration(message: impl Into<String>) -> Self {
+        Self::new(AdminErrorCode::NoAdministration, message)
     }
 
     /// The server failed.

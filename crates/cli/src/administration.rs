@@ -33,6 +33,7 @@ impl From<AdminError> for Failure {
             AdminErrorCode::Invalid
             | AdminErrorCode::Forbidden
             | AdminErrorCode::NotFound
+            | AdminErrorCode::NoAdministration
             | AdminErrorCode::Failed
             | AdminErrorCode::NoAnswer => Code::Failed,
         };

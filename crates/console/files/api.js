@@ -148,6 +148,10 @@ export async function describeTable(name, fresh = false) {
   return Table;
 }
 
+/** Codes of errors where there is no such call: the endpoint of the console is another database, a gateway, or behind a proxy that holds calls back. */
+const NO_CALL = new Set(["no-administration", "not-found", "no-answer", "HTTP 404"]);
+export const isNoCall = (error) => NO_CALL.has(error.code);
+
 let models;
 /** The applied models, described; none where the server has no administration. */
 export async function modelDescriptions(fresh = false) {
@@ -157,7 +161,7 @@ export async function modelDescriptions(fresh = false) {
     models = { at: Date.now(), list };
     return list;
   } catch (error) {
-    if (["not-found", "no-answer", "HTTP 404"].includes(error.code)) return [];
+    if (isNoCall(error)) return [];
     throw error;
   }
 }

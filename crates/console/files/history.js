@@ -3,6 +3,12 @@ import { streams } from "./api.js";
 import { same } from "./values.js";
 import { shardsOf } from "./wire.js";
 
+/**
+ * A shard that is closed says where it ends. One that is written to does not, and a page of it may be empty before its end: so many in a
+ * row are taken for the end.
+ */
+const EMPTY_MAX = 20;
+
 /** Reads the whole log and keeps the records of one item. `onProgress(read, found)` hears how far it is; `isStopped()` ends it. */
 export async function historyOf(table, key, onProgress, isStopped) {
   const found = [];
@@ -10,7 +16,7 @@ export async function historyOf(table, key, onProgress, isStopped) {
   for (const shard of table.LatestStreamArn ? await shardsOf(streams, table.LatestStreamArn) : []) {
     let { ShardIterator: iterator } = await streams("GetShardIterator", { StreamArn: shard.arn, ShardId: shard.id, ShardIteratorType: "TRIM_HORIZON" });
     let empty = 0;
-    while (iterator && empty < 3 && !isStopped()) {
+    while (iterator && (shard.closed || empty < EMPTY_MAX) && !isStopped()) {
       const page = await streams("GetRecords", { ShardIterator: iterator });
       read += page.Records.length;
       found.push(...page.Records.filter((record) => Object.entries(key).every(([name, value]) => same(record.dynamodb.Keys[name], value))));

@@ -1,4 +1,5 @@
-// What the browser remembers for a user: columns, bookmarks, earlier queries, the theme. Never rows, never secrets.
+// What the browser remembers for a user: columns, bookmarks, earlier queries, the theme. Never rows, nor statements that write
+// them; never secrets.
 
 const PREFIX = "trestle-console:";
 const LAST_MAX = 50;

@@ -96,6 +96,7 @@ function Palette({ onClose }) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const found = all.filter((one) => words.every((word) => one.label.toLowerCase().includes(word))).slice(0, 40);
   const chosen = Math.min(at, found.length - 1);
+  useEffect(() => document.getElementById(`palette-${chosen}`)?.scrollIntoView({ block: "nearest" }), [chosen, text]);
   const take = (one) => {
     onClose();
     if (one) location.hash = one.href;

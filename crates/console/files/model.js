@@ -90,9 +90,12 @@ export const STORED = {
   list: "L", map: "M", "string-set": "SS", "number-set": "NS", "binary-set": "BS", large: "M", any: "S",
 };
 
+/** Whether a new row may lack an attribute: the database writes its default, or the time. */
+export const mayLack = (attribute) => Boolean(attribute.optional || attribute.default || attribute.time);
+
 /** What is wrong with a value of an attribute, as the model has it; nothing if the server will say. */
 export function complaint(attribute, value) {
-  if (value === undefined) return attribute.optional || attribute.default ? undefined : "must be given";
+  if (value === undefined) return mayLack(attribute) ? undefined : "must be given";
   if (attribute.kind === "any" || attribute.kind === "large") return undefined;
   const stored = STORED[attribute.kind];
   if (typeOf(value) !== stored) return `must be of type ${attribute.kind}`;

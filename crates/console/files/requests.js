@@ -50,6 +50,13 @@ export function keysOf(table, indexName) {
   return { hash: typed("HASH"), range: typed("RANGE") };
 }
 
+/** The attributes that rows read through an index have; `undefined`: all of them. */
+export function attributesOf(table, indexName) {
+  const { Projection, KeySchema } = [...(table.GlobalSecondaryIndexes ?? []), ...(table.LocalSecondaryIndexes ?? [])].find((one) => one.IndexName === indexName) ?? {};
+  if (!Projection || Projection.ProjectionType === "ALL") return undefined;
+  return [...[...table.KeySchema, ...KeySchema].map((key) => key.AttributeName), ...(Projection.NonKeyAttributes ?? [])];
+}
+
 export const keyOf = (table, item) => Object.fromEntries(table.KeySchema.map((key) => [key.AttributeName, item[key.AttributeName]]));
 
 function filterText(filter, places) {
@@ -57,7 +64,7 @@ function filterText(filter, places) {
   const one = () => places.value(parse(filter.type, filter.value));
   switch (filter.op) {
     case "between": return `${name} BETWEEN ${one()} AND ${places.value(parse(filter.type, filter.value2 ?? ""))}`;
-    case "in": return `${name} IN (${filter.value.split("\n").join(",").split(",").map((text) => places.value(parse(filter.type, text.trim()))).join(", ")})`;
+    case "in": return `${name} IN (${filter.value.split("\n").filter((text) => text !== "").map((text) => places.value(parse(filter.type, text))).join(", ")})`;
     case "begins_with": return `begins_with(${name}, ${one()})`;
     case "contains": return `contains(${name}, ${one()})`;
     case "not_contains": return `NOT contains(${name}, ${one()})`;
@@ -71,6 +78,9 @@ function filterText(filter, places) {
 
 /** The sort attributes that a form may have conditions on: in order, each only if those before it must be equal to a value. */
 export const shownRange = (keys, range) => keys.range.filter((_, i) => range.slice(0, i).every((one) => one?.op === "=") && range.length >= i);
+
+/** Rows that one request with a filter looks at. */
+const FILTERED_MAX = 1000;
 
 /** The request that a form stands for: a Query if the partition key is given, a Scan otherwise. */
 export function fromForm(table, form) {
@@ -95,19 +105,25 @@ export function fromForm(table, form) {
   }
   const filters = (form.filters ?? []).filter((filter) => filter.name);
   if (filters.length) request.FilterExpression = filters.map((filter) => filterText(filter, places)).join(form.any ? " OR " : " AND ");
-  else request.Limit = form.limit;
+  // A filter looks at more rows than it finds, and may find them all.
+  request.Limit = filters.length ? Math.max(form.limit, FILTERED_MAX) : form.limit;
   if (form.consistent) request.ConsistentRead = true;
   return { operation: isQuery ? "Query" : "Scan", request: places.into(request) };
 }
 
-/** What everything that was read must still be. DynamoDB takes some 300 operators, so larger items are held to what changes. */
-const COMPARED_MAX = 140;
+/** Attributes that a condition compares: DynamoDB takes 300 operators, and each needs one, and one before the next. */
+export const COMPARED_MAX = 140;
+
+/**
+ * The condition that attributes are as they were read: all of them, or those that change in an item with more than a condition compares. No
+ * condition can say that an item has no other attribute: one that another client adds is not noticed.
+ */
 export function unchanged(read, touched = Object.keys(read), places = new Placeholders()) {
   const names = Object.keys(read).length <= COMPARED_MAX ? [...new Set([...Object.keys(read), ...touched])] : [...touched].slice(0, COMPARED_MAX);
   const conditions = names.map((name) => (read[name] === undefined
     ? `attribute_not_exists(${places.name(`"${name}"`)})`
     : `${places.name(`"${name}"`)} = ${places.value(read[name])}`));
-  return { condition: conditions.join(" AND "), places, whole: Object.keys(read).length <= COMPARED_MAX };
+  return { condition: conditions.join(" AND "), places };
 }
 
 /** An update of exactly what differs, on the condition that the item is as it was read. */

@@ -120,21 +120,28 @@ export function Confirm({ title, children, action = "Confirm", danger, onDone, o
   <//>`;
 }
 
-/** A button that does something that takes a while, and shows how it ended. */
+/** Something that takes a while, and how it ended. What was begun before the latest, or before it was cleared, is not shown any more. */
 export function useAction() {
   const [state, setState] = useState({});
+  const turn = useRef(0);
+  const begin = (next) => {
+    turn.current += 1;
+    setState(next);
+    return turn.current;
+  };
   const run = async (act) => {
-    setState({ busy: true });
+    const mine = begin({ busy: true });
+    const end = (how) => mine === turn.current && setState(how);
     try {
       const done = await act();
-      setState({ done });
+      end({ done });
       return done;
     } catch (error) {
-      setState({ error });
+      end({ error });
       return undefined;
     }
   };
-  return { ...state, run, clear: () => setState({}) };
+  return { ...state, run, clear: () => begin({}) };
 }
 
 /** Tabs of a view, as links: each is an address. */

@@ -81,6 +81,9 @@ struct DescribedAttribute<'m> {
     kind: AttributeKind,
     optional: bool,
     immutable: bool,
+    /// Which time the database writes there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     default: Option<&'m AttributeValue>,
     #[serde(skip_serializing_if = "<[AttributeValue]>::is_empty")]
@@ -176,9 +179,22 @@ impl Entity {
             key: self.table_key.iter().map(KeyTemplate::described).collect(),
             index_keys: self.index_keys.iter().map(KeyTemplate::described).collect(),
             identity: &self.identity,
-            attributes: self.attributes.iter().map(Attribute::described).collect(),
+            attributes: self
+                .attributes
+                .iter()
+                .map(|attribute| attribute.described(self.time_of(&attribute.name)))
+                .collect(),
             effects: self.effects.iter().map(Effect::described).collect(),
         }
+    }
+}
+
+impl Entity {
+    /// The time that the database writes to an attribute: of the first write, or of the last.
+    fn time_of(&self, attribute: &str) -> Option<&'static str> {
+        let times = [("created", self.created()), ("updated", self.updated())];
+        let found = times.into_iter().find(|(_, name)| *name == Some(attribute));
+        found.map(|(time, _)| time)
     }
 }
 
@@ -192,12 +208,13 @@ impl KeyTemplate {
 }
 
 impl Attribute {
-    fn described(&self) -> DescribedAttribute<'_> {
+    fn described(&self, time: Option<&'static str>) -> DescribedAttribute<'_> {
         DescribedAttribute {
             name: &self.name,
             kind: self.kind,
             optional: self.optional,
             immutable: self.immutable,
+            time,
             default: self.default.as_ref(),
             one_of: &self.one_of,
             length: self.length,
@@ -254,6 +271,31 @@ mod tests {
     fn described(file: &str) -> Value {
         let loaded = crate::load(file).model.unwrap();
         serde_json::to_value(loaded.describe()).unwrap()
+    }
+
+    #[test]
+    fn times_that_the_database_writes_are_marked() {
+        let model = described(
+            r#"model = "shop"
+[table.shop]
+key = ["pk"]
+[entity.customer]
+table = "shop"
+key = { pk = "customer#{id}" }
+created = "since"
+updated = "changed"
+attributes = { id = "string", since = "timestamp", changed = "epoch-seconds" }
+"#,
+        );
+        let attributes = model["entities"][0]["attributes"].as_array().unwrap();
+        let time = |name| {
+            let attribute = attributes.iter().find(|attribute| attribute["name"] == name);
+            attribute.unwrap()["time"].clone()
+        };
+        assert_eq!(
+            [time("since"), time("changed"), time("id")],
+            [json!("created"), json!("updated"), Value::Null]
+        );
     }
 
     #[test]

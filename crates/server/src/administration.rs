@@ -108,5 +108,5 @@ pub(crate) fn refusal(error: &AdminError) -> Reply {
 
 /// Answers when the program around the server has no administration.
 pub(crate) fn none() -> Reply {
-    refusal(&AdminError::not_found("this server has no administration"))
+    refusal(&AdminError::no_administration("this server has no administration"))
 }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
 import { at, browsing, hooked, run, serve, until, violationsInBothThemes } from "./console.mjs";
-import { administer, call, put, queues, sampled, streamed } from "./console-sample.mjs";
+import { EFFECTS, administer, call, put, queues, sampled, streamed } from "./console-sample.mjs";
 
 const { visit } = browsing();
 
@@ -24,6 +24,75 @@ test("a model file shows its errors in place, is compared, and applied", async (
   await page.getByRole("region", { name: "Differences" }).getByText("email").waitFor();
   await page.getByRole("button", { name: "Audit and repair" }).click();
   await page.getByText("everything agrees").waitFor();
+});
+
+test("an older check of a model file is not shown after a newer one", async (t) => {
+  const server = await serve(t);
+  const { page } = await visit(t, at(server, "#/models/new"));
+  const file = page.getByLabel("Model file");
+  const sound = await file.inputValue();
+  await page.getByText("The file is sound").waitFor();
+  let late = 0;
+  await page.route("**/_trestle/apply-model", async (route) => {
+    if (route.request().postDataJSON().text !== "unsound") return route.continue();
+    await new Promise((done) => setTimeout(done, 2500));
+    await route.continue();
+    late += 1;
+    return undefined;
+  });
+  const asked = page.waitForRequest((request) => request.url().endsWith("/apply-model") && request.postDataJSON().text === "unsound");
+  await file.fill("unsound");
+  await asked;
+  await file.fill(sound);
+  await page.getByText("The file is sound").waitFor();
+  await until("the older check is answered", () => late === 1);
+  await page.waitForTimeout(500);
+  assert.equal(await page.getByText("The file is sound").count(), 1);
+  assert.equal(await page.getByRole("alert").count(), 0);
+});
+
+test("what follows from a write is listed as text", async (t) => {
+  const server = await serve(t);
+  await administer(server, "apply-model", { text: EFFECTS });
+  const { page } = await visit(t, at(server, "#/models/effects?tab=entities"));
+  for (const text of ["the newest row by version is kept as doc.head", "is counted in docs of shop", "the other direction of the relation is kept in rows of club"]) await page.getByText(text).waitFor();
+});
+
+test("alarms name all sources of a dead-letter queue, and look at the latest reindexes of all pages", async (t) => {
+  const server = await serve(t);
+  const { dead } = await queues(server);
+  const { Attributes } = await call(server, "AmazonSQS.GetQueueAttributes", { QueueUrl: dead, AttributeNames: ["QueueArn"] });
+  await call(server, "AmazonSQS.CreateQueue", { QueueName: "mails", Attributes: { RedrivePolicy: JSON.stringify({ deadLetterTargetArn: Attributes.QueueArn, maxReceiveCount: 3 }) } });
+  await streamed(server, "books");
+  await administer(server, "start-reindex", { table: "books", name: "some", ids: ["missing"], force: true });
+  const { page } = await visit(t, at(server, ""));
+  // Of a server with more reindexes than a page has, this one is on the second.
+  await page.route("**/_trestle/list-reindexes", (route) => {
+    const { after, running } = route.request().postDataJSON();
+    return after || running ? route.continue() : route.fulfill({ json: { reindexes: [], next: "many" } });
+  });
+  await page.goto(at(server, "#/overview"));
+  await page.reload();
+  await page.getByRole("link", { name: "Queue jobs-given-up holds 1 dead letter of the queues jobs, mails." }).waitFor();
+  await page.getByRole("link", { name: "The reindex some has 1 dead letter." }).waitFor();
+});
+
+test("of many queues a page is asked about, and any is found by its name", { timeout: 60_000 }, async (t) => {
+  const server = await serve(t);
+  for (let i = 0; i < 60; i += 1) await call(server, "AmazonSQS.CreateQueue", { QueueName: `jobs-${String(i).padStart(2, "0")}` });
+  const { page } = await visit(t, at(server, ""));
+  const asked = new Set();
+  page.on("request", (request) => request.headers()["x-amz-target"] === "AmazonSQS.GetQueueAttributes" && asked.add(request.postDataJSON().QueueUrl));
+  await page.goto(at(server, "#/queues"));
+  const rows = page.getByRole("region", { name: "Queues" });
+  await rows.getByRole("link", { name: "jobs-49" }).waitFor();
+  await page.waitForTimeout(4000);
+  assert.equal([...asked].filter((url) => /jobs-5\d$/.test(url)).length, 0);
+  await page.getByRole("button", { name: "Next page" }).click();
+  await rows.getByRole("link", { name: "jobs-59" }).waitFor();
+  await page.getByLabel("Name contains").fill("-07");
+  await rows.getByRole("link", { name: "jobs-07" }).waitFor();
+  await page.getByText("1 of 60 queues, page 1 of 1").waitFor();
 });
 
 test("a model is inferred from a table, checked and applied", { timeout: 60_000 }, async (t) => {

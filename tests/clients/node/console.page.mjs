@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
-import { at, browsing, ended, hooked, logIn, picture, proxy, run, serve, violations, violationsInBothThemes } from "./console.mjs";
+import { at, browsing, ended, hooked, logIn, picture, proxy, run, serve, until, violations, violationsInBothThemes } from "./console.mjs";
 import { CONTACT, EFFECTS, NAMES, administer, generated, itemLink, put, queues, sampled, streamed, withKeys } from "./console-sample.mjs";
 
 const { visit } = browsing();
@@ -223,6 +223,24 @@ test("everything is reached by keys: palette, views, rows, help, bookmarks", asy
   await page.getByRole("option", { name: /bookmark/ }).waitFor();
 });
 
+test("the chosen option of the palette is in sight", async (t) => {
+  const server = await sampled(t);
+  const { page } = await visit(t, at(server, "#/overview"), { viewport: { width: 1360, height: 420 } });
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("option", { name: /Items of manhunt/ }).waitFor();
+  const options = await page.getByRole("option").count();
+  for (let i = 1; i < options; i += 1) await page.keyboard.press("ArrowDown");
+  const chosen = page.locator('[role="option"][aria-selected="true"]');
+  assert.equal(await chosen.getAttribute("id"), `palette-${options - 1}`);
+  const isInSight = () => chosen.evaluate((option) => {
+    const list = option.parentElement.getBoundingClientRect();
+    const { top, bottom } = option.getBoundingClientRect();
+    return top >= list.top - 1 && bottom <= list.bottom + 1 && bottom <= window.innerHeight;
+  });
+  await until("it is in sight", isInSight);
+});
+
 // ---- logins, roles, origins
 
 test("a login takes the secret of a key, keeps no secret, and holds until it is ended", async (t) => {
@@ -294,6 +312,21 @@ test("a console that is read-only changes nothing, whoever logs in; one that is 
   assert.deepEqual(answers, [400, 403, 200, 200]);
   const off = await serve(t, "--console", "off");
   assert.equal((await fetch(`${off.url}/console/`)).status, 404);
+});
+
+test("a server without keys whose console is read-only is not written to by the page", async (t) => {
+  const server = await sampled(t, "--console", "read-only");
+  const { page } = await visit(t, at(server, "#/items/manhunt?item=new"));
+  await page.getByText("The server was started with --console read-only.").waitFor();
+  assert.equal(await page.getByRole("button", { name: "Write", exact: true }).count(), 0);
+  await page.goto(at(server, "#/items/manhunt?mode=partiql"));
+  await page.getByLabel("PartiQL statement").fill(`DELETE FROM manhunt WHERE PK = 'c0de-1' AND SK = 'contact'`);
+  assert.ok(await page.getByRole("button", { name: "Run" }).isDisabled());
+  await page.keyboard.press("Control+Enter");
+  await page.waitForTimeout(300);
+  await page.getByLabel("PartiQL statement").fill(`SELECT * FROM manhunt WHERE PK = 'c0de-1'`);
+  await page.getByRole("button", { name: "Run" }).click();
+  await page.getByText("4 rows, page 1").waitFor();
 });
 
 test("a page of another origin can neither use a session nor frame the console", async (t) => {

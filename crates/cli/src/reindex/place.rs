@@ -152,6 +152,7 @@ fn failure(error: AdminError) -> Failure {
         AdminErrorCode::Invalid | AdminErrorCode::NotFound | AdminErrorCode::Refused => Code::Usage,
         AdminErrorCode::Unsound
         | AdminErrorCode::Forbidden
+        | AdminErrorCode::NoAdministration
         | AdminErrorCode::Failed
         | AdminErrorCode::NoAnswer => Code::Failed,
     };

@@ -77,7 +77,7 @@ fn what_is_left(route: &str, status: &BackfillStatus, parked: u64) -> Option<Str
 fn call<C: Call>(flags: &BackfillFlags, call: C) -> Result<C::Answer, Failure> {
     let answer = RunningServer::new(&flags.server, START_ONE)?.ask(call);
     answer.map_err(|mut error| {
-        if error.code == AdminErrorCode::Failed {
+        if error.code == AdminErrorCode::NoAdministration {
             let name = &flags.name;
             let flag = if flags.cancel {
                 "cancel-backfill"

@@ -5,7 +5,7 @@ import { everyRow, paced } from "../bulk.js";
 import { recognise } from "../model.js";
 import { deleteOf, keyOf, updateOf } from "../requests.js";
 import { KeyValue } from "../rows.js";
-import { TYPES, TYPE_NAMES, count, parse, same } from "../values.js";
+import { TYPES, TYPE_NAMES, count, differences, parse, same } from "../values.js";
 import { Dialog, EntityChip, Failure, Field, html, useEffect, useRef, useState } from "../ui.js";
 
 const FIRST = 5;
@@ -14,6 +14,19 @@ const DRAW_MS = 200;
 
 /** The rows that are meant: `items`, or all that `asked` finds. */
 const rowsOf = ({ items, asked }) => items ?? everyRow(asked.run);
+
+/**
+ * A row that was found, read again whole, because an index may have less of it; `undefined` if it was deleted. A row that another client
+ * changed since it was found is refused: what it is now was not chosen.
+ */
+async function asFound(table, found, attributes = () => undefined) {
+  const { Item } = await dynamodb("GetItem", { TableName: table.TableName, Key: keyOf(table, found), ConsistentRead: true });
+  if (!Item) return undefined;
+  const known = attributes(found);
+  const changed = differences(found, Item).filter(({ name }) => !known || known.includes(name));
+  if (changed.length) throw new Error(`The row was changed since it was found: ${changed.map(({ name }) => name).join(", ")}.`);
+  return Item;
+}
 
 /** Counts the rows that are meant, by entity, and keeps the first of them. */
 function useLook(rows, known, isOver) {
@@ -51,7 +64,7 @@ function derivedOf(known, entities) {
   return names.length ? `The model derives rows of ${[...new Set(names)].join(", ")} from these. They change in the same commits.` : "The model derives no other row from these.";
 }
 
-/** Acts on rows, each on the condition that it is as it was read. `act(item)` writes one; `isReady` says whether it is known how. */
+/** Acts on rows, each on the condition that it is as it was found. `act(item)` writes one, which is `undefined` if it was deleted; `isReady` says whether it is known how. */
 function EachRow({ verb, danger, table, known, rows, act, isReady = true, children, onClose }) {
   const [rate, setRate] = useState("50");
   const [state, setState] = useState({ at: "preview", done: 0, left: [] });
@@ -66,8 +79,7 @@ function EachRow({ verb, danger, table, known, rows, act, isReady = true, childr
     const timer = setInterval(() => show("running"), DRAW_MS);
     const one = async (item) => {
       try {
-        const { Item } = await dynamodb("GetItem", { TableName: table.TableName, Key: keyOf(table, item), ConsistentRead: true });
-        if (Item) await act(Item);
+        await act(await asFound(table, item, rows.attributes));
       } catch (error) {
         seen.left.push({ item, error });
       }
@@ -90,7 +102,7 @@ function EachRow({ verb, danger, table, known, rows, act, isReady = true, childr
   return html`<${Dialog} title=${`${verb} ${scope}${count(look.total)}${look.isWhole || at !== "preview" ? "" : " or more"} rows of ${table.TableName}`} onClose=${onClose} wide><div class="dialog-body">
     ${at === "preview" && html`<p role="status">${look.isWhole ? "" : "Counting … "}${known ? look.entities.map(([entity, number]) => `${count(number)} of ${entity}`).join(", ") : `${count(look.total)} rows`}.</p><${First} look=${look} table=${table} known=${known} />`}
     ${known && look.total > 0 && html`<p>${derivedOf(known, look.entities)}</p>`}
-    <p>${rows.items ? "" : "These are the rows that the query finds, on every page. "}A row that another client changes in the meantime is not changed. This cannot be undone.</p>
+    <p>${rows.items ? "" : "These are the rows that the query finds, on every page. "}A row that another client changes after it was found is left as it is, and counted as not changed. This cannot be undone.</p>
     ${typeof children === "function" ? children(look) : children}
     <${Field} id="each-rate" label="Rows in a second"><input id="each-rate" inputmode="numeric" value=${rate} disabled=${at !== "preview"} onInput=${(event) => setRate(event.target.value)} /><//>
     ${at !== "preview" && html`<div class="progress" role="progressbar" aria-label=${verb} aria-valuenow=${done} aria-valuemin="0" aria-valuemax=${Math.max(look.total, done)}><i style=${{ width: `${(100 * done) / Math.max(look.total, done, 1)}%` }}></i></div>
@@ -101,7 +113,7 @@ function EachRow({ verb, danger, table, known, rows, act, isReady = true, childr
 }
 
 export const DeleteRows = ({ table, known, rows, onClose }) => html`<${EachRow} verb="Delete" danger table=${table} known=${known} rows=${rows} onClose=${onClose}
-  act=${(Item) => dynamodb("DeleteItem", deleteOf(table, Item))} />`;
+  act=${async (Item) => Item && dynamodb("DeleteItem", deleteOf(table, Item))} />`;
 
 /** Gives rows the same value of an attribute, or removes the attribute. */
 export function EditRows({ table, known, rows, onClose }) {
@@ -117,6 +129,7 @@ export function EditRows({ table, known, rows, onClose }) {
   const isKey = table.KeySchema.some((key) => key.AttributeName === form.name);
   const differing = (items) => count(items.filter((item) => !same(item[form.name], after)).length);
   const act = async (Item) => {
+    if (!Item) throw new Error("The row was deleted since it was found.");
     if (!same(Item[form.name], after)) await dynamodb("UpdateItem", updateOf(table, Item, [{ name: form.name, after }]));
   };
   return html`<${EachRow} verb="Edit" table=${table} known=${known} rows=${rows} act=${act} onClose=${onClose} isReady=${Boolean(form.name) && !wrong && !isKey}>

@@ -1,12 +1,12 @@
 // One item: its attributes as a form with the model's checks, its JSON, its history; written on the condition that it is as it was read.
-import { dynamodb, may } from "../api.js";
+import { dynamodb, may, session } from "../api.js";
 import { eventOf } from "../change.js";
 import { historyOf } from "../history.js";
-import { STORED, complaint, recognise, templateOf } from "../model.js";
-import { createOf, deleteOf, updateOf } from "../requests.js";
+import { STORED, complaint, mayLack, recognise, templateOf } from "../model.js";
+import { COMPARED_MAX, createOf, deleteOf, updateOf } from "../requests.js";
 import { go } from "../router.js";
 import { KeyValue } from "../rows.js";
-import { TYPES, TYPE_NAMES, differences, editable, parse, plainItem, shown, typeOf, when } from "../values.js";
+import { TYPES, TYPE_NAMES, count, differences, editable, parse, plainItem, shown, typeOf, when } from "../values.js";
 import { Changed, Preview } from "./preview.js";
 import { Confirm, EntityChip, Failure, Json, Loading, html, say, useAction, useAsked, useEffect, useLayoutEffect, useRef, useState } from "../ui.js";
 
@@ -24,7 +24,7 @@ export function ItemDrawer({ table, known, address }) {
   }, []);
   const keys = (event) => event.key === "Escape" && !document.querySelector("dialog[open]") && close();
   return html`<section class="drawer stack" ref=${ref} tabindex="-1" role="dialog" aria-label=${text === "new" ? "New item" : "Item"} onKeyDown=${keys}>
-    ${text === "new" ? html`<${NewItem} table=${table} known=${known} close=${close} />` : html`<${KnownItem} table=${table} known=${known} text=${text} close=${close} />`}
+    ${text === "new" ? !may.write ? html`<${NoNewItem} close=${close} />` : html`<${NewItem} table=${table} known=${known} close=${close} />` : html`<${KnownItem} table=${table} known=${known} text=${text} close=${close} />`}
   </section>`;
 }
 
@@ -132,6 +132,7 @@ function Editor({ table, known, read, reload, close }) {
   const fixed = new Set([...keyNames(table), known?.table.entity_attribute, ...(entity?.identity ?? []), ...(entity?.attributes.filter((one) => one.immutable && read[one.name]).map((one) => one.name) ?? [])]);
   const { item, wrong } = readLines(lines, entity);
   const changes = differences(read, item);
+  const isLarge = Object.keys(read).length > COMPARED_MAX;
   const conflict = action.error?.code === "ConditionalCheckFailedException";
   const save = () => action.run(async () => {
     await dynamodb("UpdateItem", updateOf(table, read, changes));
@@ -154,16 +155,18 @@ function Editor({ table, known, read, reload, close }) {
       <button type="button" class="primary" disabled=${!changes.length || Object.keys(wrong).length > 0 || action.busy} onClick=${save}>Save</button>
       <button type="button" disabled=${!changes.length} onClick=${() => setLines(asRead())}>Undo</button><span class="grow"></span>
       <button type="button" class="danger" onClick=${() => setOpen("delete")}>Delete</button></div>
-      <p class="quiet">Written only if the item is still as it was read.</p>`}
-    ${open === "delete" && html`<${Confirm} title="Delete this item" action="Delete" danger onDone=${remove} onClose=${() => setOpen()}><p>It is deleted only if it is unchanged since it was read. This cannot be undone.</p><${Preview} write=${{ operation: "DeleteItem", request: deleteOf(table, read) }} changes=${differences(read)} /><//>`}`;
+      <p class="quiet">Written only if ${isLarge ? `the attributes that you change are as they were read: the item has more than ${COMPARED_MAX}` : "no attribute was changed or removed since the item was read"}.</p>`}
+    ${open === "delete" && html`<${Confirm} title="Delete this item" action="Delete" danger onDone=${remove} onClose=${() => setOpen()}><p>It is deleted only if ${isLarge ? `${COMPARED_MAX} of its attributes are` : "every attribute is"} as it was read. This cannot be undone.</p><${Preview} write=${{ operation: "DeleteItem", request: deleteOf(table, read) }} changes=${differences(read)} /><//>`}`;
 }
+
+const NoNewItem = ({ close }) => html`<${Top} title="New item" close=${close} /><div class="empty"><h2>This console is read-only for you</h2><p>${session.readOnly ? "The server was started with --console read-only." : `The access key ${session.accessKey} has the role ${session.role}.`}</p></div>`;
 
 function NewItem({ table, known, close }) {
   const writable = known?.entities.filter((entity) => !entity.of) ?? [];
   const [name, setName] = useState(writable[0]?.name ?? "");
   const entity = writable.find((one) => one.name === name);
   const begin = (of) => (of
-    ? of.attributes.map((attribute) => ({ name: attribute.name, type: STORED[attribute.kind], text: attribute.default ? editable(attribute.default) : attribute.kind === "boolean" ? "true" : "", absent: Boolean(attribute.optional || attribute.default) }))
+    ? of.attributes.map((attribute) => ({ name: attribute.name, type: STORED[attribute.kind], text: attribute.default ? editable(attribute.default) : attribute.kind === "boolean" ? "true" : "", absent: mayLack(attribute) }))
     : table.KeySchema.map((key) => ({ name: key.AttributeName, type: table.AttributeDefinitions.find((one) => one.AttributeName === key.AttributeName).AttributeType, text: "" })));
   const [lines, setLines] = useState(() => begin(entity));
   const action = useAction();
@@ -191,20 +194,23 @@ function NewItem({ table, known, close }) {
 function History({ table, itemKey }) {
   const [state, setState] = useState();
   const stop = useRef(false);
-  useEffect(() => () => { stop.current = true; }, []);
+  const end = () => { stop.current = true; };
+  useEffect(() => end, []);
   if (!table.LatestStreamArn) return html`<p class="quiet">Table ${table.TableName} has no stream, so there is no log of changes.</p>`;
   const begin = async () => {
+    stop.current = false;
     setState({ busy: true, read: 0 });
     try {
-      const records = await historyOf(table, itemKey, (read, found) => setState({ busy: true, read, found }), () => stop.current);
-      setState({ records });
+      const records = await historyOf(table, itemKey, (read) => setState({ busy: true, read }), () => stop.current);
+      setState({ records, isStopped: stop.current });
     } catch (error) {
       setState({ error });
     }
   };
   if (!state) return html`<div class="empty"><h2>Changes of this item</h2><p>Reads the whole change log of the table, within the retention of its stream.</p><button type="button" class="primary" onClick=${begin}>Read the log</button></div>`;
   if (state.error) return html`<${Failure} error=${state.error} />`;
-  if (state.busy) return html`<p role="status">${state.read} records read …</p>`;
-  if (!state.records.length) return html`<p>The log has no record of this item: it did not change within the retention of the stream.</p>`;
-  return html`<ol class="letters" reversed>${state.records.map((record) => html`<li class="card"><header><strong>${eventOf(record)}</strong><span class="quiet">${when(record.dynamodb.ApproximateCreationDateTime * 1000)}</span></header><${Changed} changes=${differences(record.dynamodb.OldImage, record.dynamodb.NewImage)} /></li>`)}</ol>`;
+  if (state.busy) return html`<p role="status">${count(state.read)} records read …</p><button type="button" onClick=${end}>Stop</button>`;
+  const stopped = state.isStopped && html`<p role="status">Stopped: there may be more changes. <button type="button" onClick=${begin}>Read the whole log</button></p>`;
+  if (!state.records.length) return stopped || html`<p>The log has no record of this item: it did not change within the retention of the stream.</p>`;
+  return html`${stopped}<ol class="letters" reversed>${state.records.map((record) => html`<li class="card"><header><strong>${eventOf(record)}</strong><span class="quiet">${when(record.dynamodb.ApproximateCreationDateTime * 1000)}</span></header><${Changed} changes=${differences(record.dynamodb.OldImage, record.dynamodb.NewImage)} /></li>`)}</ol>`;
 }

@@ -3,7 +3,7 @@ import { administer, describeTable, dynamodb, may, modelDescriptions, tableNames
 import { FORMATS, ROWS_MAX, WRITES_FILES, exportAll, exportPage, openFile } from "../exports.js";
 import { read, remember, toggleBookmark, isBookmarked, write } from "../kept.js";
 import { tableModel } from "../model.js";
-import { FILTER_OPERATORS, KEY_OPERATORS, WITHOUT_VALUE, fromForm, keyOf, keysOf, shownRange } from "../requests.js";
+import { FILTER_OPERATORS, KEY_OPERATORS, WITHOUT_VALUE, attributesOf, fromForm, keyOf, keysOf, shownRange } from "../requests.js";
 import { go, link } from "../router.js";
 import { Rows, columnsOf } from "../rows.js";
 import { TYPES, TYPE_NAMES, bytes, count, editable } from "../values.js";
@@ -15,6 +15,9 @@ const PAGE = 100;
 const COLUMNS = 8;
 /** A filter may leave nothing of many pages; after so many, the user decides whether to continue. */
 const PAGES_AT_ONCE = 20;
+
+/** Whether a statement only reads. */
+const isRead = (statement) => /^\s*select\b/i.test(statement);
 
 export function Items({ address }) {
   const [name] = address.parts;
@@ -124,7 +127,8 @@ function Results({ pages, asked, table, keys, known, address, label }) {
     setOpen(what);
   };
   useEffect(() => {
-    const again = () => pages.reload();
+    // A statement that wrote is not carried out again.
+    const again = () => !asked.isWrite && pages.reload();
     window.addEventListener("trestle-written", again);
     return () => window.removeEventListener("trestle-written", again);
   });
@@ -134,7 +138,8 @@ function Results({ pages, asked, table, keys, known, address, label }) {
   const hasKey = (item) => table.KeySchema.every((key) => item[key.AttributeName]);
   // Without a selection, everything that the query finds is meant.
   const picked = items.filter((item) => selected.has(idOf(item)));
-  const rows = !may.write || !items.length ? undefined : picked.length ? { items: picked } : asked.isQuestion ? { asked } : undefined;
+  const { attributes } = asked;
+  const rows = !may.write || !items.length ? undefined : picked.length ? { items: picked, attributes } : asked.isQuestion ? { asked, attributes } : undefined;
   const openItem = (item) => (hasKey(item) ? go(["items", table.TableName], { ...address.query, item: JSON.stringify(keyOf(table, item)) }) : say("This row does not have the whole key of the table"));
   const collection = (item) => go(["items", table.TableName], { ...Object.fromEntries(keys.hash.map((key, i) => [`hash${i || ""}`, editable(item[key.name])])), index: asked.index });
   return html`
@@ -185,7 +190,7 @@ function Export({ table, pages, asked, onClose }) {
   });
   return html`<${Dialog} title="Export" onClose=${onClose}><div class="dialog-body">
     <fieldset><legend>Rows</legend><label class="check"><input type="radio" name="scope" checked=${scope === "page"} onChange=${() => setScope("page")} />This page: ${count(pages.items.length)}</label><br />
-      <label class="check"><input type="radio" name="scope" checked=${scope === "all"} onChange=${() => setScope("all")} />All pages, from the first</label></fieldset>
+      ${!asked.isWrite && html`<label class="check"><input type="radio" name="scope" checked=${scope === "all"} onChange=${() => setScope("all")} />All pages, from the first</label>`}</fieldset>
     <fieldset><legend>Format</legend>${Object.entries(FORMATS).map(([id, one]) => html`<label class="check"><input type="radio" name="format" checked=${format === id} onChange=${() => setFormat(id)} />${one.label}</label><br />`)}</fieldset>
     ${scope === "all" && html`<p class="quiet">${WRITES_FILES ? "The rows are written to the file as they are read." : `This browser cannot write a file while rows are read: at most ${count(ROWS_MAX)} rows are exported.`}${format === "csv" ? " For CSV all rows are read twice, first to find the columns." : ""}</p>`}
     ${action.busy && progress !== undefined && html`<p role="status">${count(progress)} rows read …</p>`}
@@ -233,7 +238,7 @@ function Browse({ table, known, address }) {
     wrong = error;
   }
   const asked = {
-    id: built && id, index, isQuestion: true,
+    id: built && id, index, isQuestion: true, attributes: () => attributesOf(table, index),
     run: async (start) => {
       const answer = await dynamodb(built.operation, start ? { ...built.request, ExclusiveStartKey: start } : built.request);
       return { items: answer.Items, next: answer.LastEvaluatedKey, scanned: answer.ScannedCount, units: answer.ConsumedCapacity?.CapacityUnits };
@@ -295,7 +300,9 @@ function Filter({ filter, i, onChange }) {
     <${Field} id=${`${id}-op`} label="Operator"><select id=${`${id}-op`} value=${filter.op} onChange=${(event) => change({ op: event.target.value })}>${FILTER_OPERATORS.map(([op, label]) => html`<option value=${op}>${label}</option>`)}</select><//>
     ${!WITHOUT_VALUE.has(filter.op) && !filter.op.startsWith("size") && filter.op !== "type" && html`<${Field} id=${`${id}-type`} label="Type"><select id=${`${id}-type`} value=${filter.type} onChange=${(event) => change({ type: event.target.value })}>${["S", "N", "BOOL", "NULL", "B"].map((type) => html`<option value=${type}>${TYPE_NAMES[type]}</option>`)}</select><//>`}
     ${filter.op === "type" ? html`<${Field} id=${`${id}-value`} label="Type"><select id=${`${id}-value`} value=${filter.value} onChange=${(event) => change({ value: event.target.value })}><option value="">choose</option>${TYPES.map((type) => html`<option value=${type}>${TYPE_NAMES[type]}</option>`)}</select><//>`
-      : !WITHOUT_VALUE.has(filter.op) && html`<div class="wide"><${Field} id=${`${id}-value`} label=${filter.op === "in" ? "Values, with commas between" : filter.op === "between" ? "from" : "Value"}><input id=${`${id}-value`} value=${filter.value} spellcheck=${false} onInput=${(event) => change({ value: event.target.value })} /><//></div>`}
+      : !WITHOUT_VALUE.has(filter.op) && html`<div class="wide"><${Field} id=${`${id}-value`} label=${filter.op === "in" ? "Values, each on a line" : filter.op === "between" ? "from" : "Value"}>${filter.op === "in"
+        ? html`<textarea id=${`${id}-value`} rows="3" spellcheck=${false} value=${filter.value} onInput=${(event) => change({ value: event.target.value })}></textarea>`
+        : html`<input id=${`${id}-value`} value=${filter.value} spellcheck=${false} onInput=${(event) => change({ value: event.target.value })} />`}<//></div>`}
     ${filter.op === "between" && html`<div class="wide"><${Field} id=${`${id}-value2`} label="to"><input id=${`${id}-value2`} value=${filter.value2 ?? ""} onInput=${(event) => change({ value2: event.target.value })} /><//></div>`}
     <button type="button" class="small" onClick=${() => onChange(undefined)}>Remove</button>
   </div>`;
@@ -320,7 +327,7 @@ function Access({ table, known, address }) {
   const bound = useAsked(async () => (run ? administer("explain-access", { model: known.model.name, access: pattern.name, where: given }) : undefined), [run, id]);
   const ready = bound.value && !bound.loading && !bound.error ? bound.value : undefined;
   const asked = {
-    id: ready && id, index: pattern.index, isQuestion: !pattern.limit, emptyHint: "The access pattern finds no row for these parameters.",
+    id: ready && id, index: pattern.index, isQuestion: !pattern.limit, attributes: () => attributesOf(table, pattern.index), emptyHint: "The access pattern finds no row for these parameters.",
     run: async (start) => {
       const request = { Limit: PAGE, ...ready.request, ReturnConsumedCapacity: "TOTAL" };
       if (ready.operation === "GetItem") {
@@ -363,15 +370,21 @@ function Access({ table, known, address }) {
 // ---- by statement
 
 function Statement({ table, known, address }) {
-  const { statement } = address.query;
-  const [text, setText] = useState(statement ?? `SELECT * FROM "${table.TableName}"`);
-  // A link must never write: only a SELECT runs when the address has it, anything else when its button is pressed here.
+  const { statement = "" } = address.query;
+  const [text, setText] = useState(statement || `SELECT * FROM "${table.TableName}"`);
+  // A link must never write: only a SELECT runs when the address has it. A statement that writes runs once each time its button is pressed;
+  // it has the values of a row, so it is neither put into the address nor remembered.
   const [pressed, setPressed] = useState();
-  const mayRun = statement && (/^\s*select\b/i.test(statement) || pressed === statement);
+  useEffect(() => {
+    setPressed();
+    if (statement) setText(statement);
+    if (statement && !isRead(statement)) go(["items", table.TableName], { mode: "partiql" }, true);
+  }, [statement]);
+  const runs = pressed?.text ?? (isRead(statement) ? statement : undefined);
   const asked = {
-    id: mayRun && JSON.stringify([table.TableName, statement]),
+    id: runs && JSON.stringify([table.TableName, runs, pressed?.turn]), isWrite: Boolean(pressed), attributes: (found) => Object.keys(found),
     run: async (start) => {
-      const answer = await dynamodb("ExecuteStatement", { Statement: statement, ReturnConsumedCapacity: "TOTAL", ...(start ? { NextToken: start } : {}) });
+      const answer = await dynamodb("ExecuteStatement", { Statement: runs, ReturnConsumedCapacity: "TOTAL", ...(pressed ? {} : { Limit: PAGE }), ...(start ? { NextToken: start } : {}) });
       return { items: answer.Items ?? [], next: answer.NextToken ?? undefined, units: answer.ConsumedCapacity?.CapacityUnits };
     },
     emptyHint: "The statement was carried out and returned no row.",
@@ -379,15 +392,19 @@ function Statement({ table, known, address }) {
   const pages = usePages(asked);
   const run = (event) => {
     event.preventDefault();
+    if (!isRead(text)) {
+      if (may.write) setPressed({ text, turn: (pressed?.turn ?? 0) + 1 });
+      return;
+    }
+    setPressed();
     const query = { mode: "partiql", statement: text };
-    setPressed(text);
     const to = link(["items", table.TableName], query);
-    if (to === location.hash) pages.reload();
-    else go(["items", table.TableName], query);
+    if (to !== location.hash) go(["items", table.TableName], query);
+    else if (!pressed) pages.reload();
     remember(to, text.slice(0, 80));
   };
   return html`<form class="stack" onSubmit=${run}><${Field} id="statement" label="PartiQL statement"><textarea id="statement" rows="4" spellcheck=${false} value=${text} onInput=${(event) => setText(event.target.value)}
       onKeyDown=${(event) => (event.ctrlKey || event.metaKey) && event.key === "Enter" && run(event)}></textarea><//>
-    <div class="bar"><button class="primary" type="submit">Run</button><span class="quiet"><kbd>Ctrl</kbd> <kbd>Enter</kbd> runs it. A SELECT without the partition key is a scan.</span></div></form>
+    <div class="bar"><button class="primary" type="submit" disabled=${!may.write && !isRead(text)}>Run</button><span class="quiet"><kbd>Ctrl</kbd> <kbd>Enter</kbd> runs it. ${may.write ? "A SELECT without the partition key is a scan." : "You may only read: only a SELECT runs."}</span></div></form>
   <${Results} pages=${pages} asked=${asked} table=${table} keys=${keysOf(table)} known=${known} address=${address} label="Rows of the statement" />`;
 }

@@ -133,15 +133,29 @@ function Graph({ model, colour }) {
         ${node.texts.map((text, i) => html`<text class="small" x=${node.x + 10} y=${node.y + 35 + i * LINE}>${cut(text)}</text>`)}</g>`;
     })}
   </svg></div>
-  <p class="quiet">Left: entities that clients write. ${following.length ? "Middle: rows that the database writes. " : ""}Right: indexes. A line says what follows from a write.</p>`;
+  <p class="quiet">Left: entities that clients write. ${following.length ? "Middle: rows that the database writes. " : ""}Right: indexes. A line says what follows from a write; <a href=${link(["models", model.name], { tab: "entities" })}>Entities</a> lists the same as text.</p>`;
 }
 
 function Entities({ model, colour }) {
   return html`${model.entities.map((entity) => html`<section class="card"><header><h2><${EntityChip} entity=${entity.name} colour=${Math.max(0, colour(entity))} /></h2><span class="quiet">${entity.role === "declared" ? entity.table : `${entity.role} of ${entity.of}`}</span></header>
     ${entity.about && html`<p>${entity.about}</p>`}
     <div class="scroll" tabindex="0" role="region" aria-label=${`Entity ${entity.name}`}><table><thead><tr><th scope="col">Key</th><th scope="col">Template</th></tr></thead><tbody>${[...entity.key, ...entity.index_keys].map((key) => html`<tr><th scope="row">${key.attribute}</th><td><code>${key.template}</code></td></tr>`)}</tbody></table>
-    <table><thead><tr><th scope="col">Attribute</th><th scope="col">Type</th><th scope="col">Rules</th></tr></thead><tbody>${entity.attributes.map((one) => html`<tr><th scope="row">${one.name}</th><td>${one.kind}</td><td class="quiet">${[one.optional && "optional", one.immutable && "immutable", one.default && "has a default", one.one_of && `one of ${one.one_of.map((value) => Object.values(value)[0]).join(", ")}`, one.length && `${one.length[0]} to ${one.length[1]} characters`, one.chars && `characters ${one.chars}`].filter(Boolean).join("; ")}</td></tr>`)}</tbody></table></div></section>`)}`;
+    <table><thead><tr><th scope="col">Attribute</th><th scope="col">Type</th><th scope="col">Rules</th></tr></thead><tbody>${entity.attributes.map((one) => html`<tr><th scope="row">${one.name}</th><td>${one.kind}</td><td class="quiet">${[one.optional && "optional", one.immutable && "immutable", one.default && "has a default", one.time && `the time at which the row was ${one.time}`, one.one_of && `one of ${one.one_of.map((value) => Object.values(value)[0]).join(", ")}`, one.length && `${one.length[0]} to ${one.length[1]} characters`, one.chars && `characters ${one.chars}`].filter(Boolean).join("; ")}</td></tr>`)}</tbody></table></div>
+    ${entity.effects.length > 0 && html`<${Effects} effects=${entity.effects} />`}</section>`)}`;
 }
+
+const EFFECTS = {
+  head: (effect) => `${effect.attributes.length ? `the newest row by ${effect.attributes.join(", ")}` : "the row that another row names"} is kept as ${effect.entity}`,
+  inverse: (effect) => `the other direction of the relation is kept in rows of ${effect.entity}`,
+  counter: (effect) => `is counted in ${effect.attributes.join(", ")} of ${effect.entity}`,
+  unique: (effect) => `${effect.attributes.join(", ")} is unique, by rows of ${effect.entity}`,
+  copy: (effect) => `has ${effect.attributes.join(", ")} copied from ${effect.entity}`,
+  entries: (effect) => `each member of ${effect.attributes.join(", ")} has a row of ${effect.entity}`,
+  history: (effect) => `earlier values${effect.attributes.length ? ` of ${effect.attributes.join(", ")}` : ""} are kept as ${effect.entity}`,
+};
+
+/** What follows from a write, which the graph only draws. */
+const Effects = ({ effects }) => html`<h3>What follows from a write</h3><ul class="findings">${effects.map((effect) => html`<li><b>${effect.kind}${effect.name ? ` ${effect.name}` : ""}</b>: ${EFFECTS[effect.kind](effect)}</li>`)}</ul>`;
 
 function Patterns({ model }) {
   if (!model.access.length) return html`<${Empty} title="No access pattern"><p>Add <code>[access.name]</code> to the file: each is one Get or one Query, and becomes a form here.</p><//>`;

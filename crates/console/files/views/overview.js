@@ -1,5 +1,5 @@
 // Tables, models, routes, queues and work under way on one page, and what is wrong in words.
-import { administer, describeTable, may, modelDescriptions, queues, tableNames } from "../api.js";
+import { administer, describeTable, everyPage, isNoCall, may, modelDescriptions, queues, tableNames } from "../api.js";
 import { Chart } from "../chart.js";
 import { byOperation, perSecond, rates } from "../rates.js";
 import { link } from "../router.js";
@@ -15,7 +15,7 @@ const REINDEXES_MAX = 10;
 const NEARLY_FULL = 0.8;
 
 const unlessMissing = (asked, otherwise) => asked.catch((error) => {
-  if (["not-found", "HTTP 404", "forbidden"].includes(error.code)) return otherwise;
+  if (isNoCall(error) || error.code === "forbidden") return otherwise;
   throw error;
 });
 
@@ -48,8 +48,10 @@ async function administration() {
 /** How the latest reindexes are doing. */
 async function latestReindexes() {
   if (!may.administer) return [];
-  const { reindexes } = await unlessMissing(administer("list-reindexes", { limit: 100 }), { reindexes: [] });
-  const latest = reindexes.sort((one, two) => two.started_at - one.started_at).slice(0, REINDEXES_MAX);
+  // Pages come by name.
+  const page = (after) => unlessMissing(administer("list-reindexes", { limit: 1000, after }), { reindexes: [] });
+  const all = await everyPage(page, ({ reindexes }) => reindexes, ({ next }) => next);
+  const latest = all.sort((one, two) => two.started_at - one.started_at).slice(0, REINDEXES_MAX);
   return Promise.all(latest.map((one) => administer("read-reindex", { name: one.name })));
 }
 
@@ -86,10 +88,10 @@ export function alarms({ models, routes, gone, migrations, history }, queueList,
     if (migration.stuck?.rows) add("bad", `Rows of ${migration.model} that cannot move: ${count(migration.stuck.rows)}.`, at);
     if (migration.state === "verified") add("warn", `The migration of ${migration.model} is verified and waits to be finished.`, at);
   }
-  const dead = new Map(queueList.filter((queue) => queue.RedrivePolicy).map((queue) => [JSON.parse(queue.RedrivePolicy).deadLetterTargetArn, queue.name]));
   for (const queue of queueList) {
     const waiting = Number(queue.ApproximateNumberOfMessages);
-    if (waiting && dead.has(queue.QueueArn)) add("bad", `Queue ${queue.name} holds ${counted(waiting, "dead letter")} of the queue ${dead.get(queue.QueueArn)}.`, link(["queues", queue.name]));
+    const sources = queueList.filter((one) => one.RedrivePolicy && JSON.parse(one.RedrivePolicy).deadLetterTargetArn === queue.QueueArn).map((one) => one.name);
+    if (waiting && sources.length) add("bad", `Queue ${queue.name} holds ${counted(waiting, "dead letter")} of the ${sources.length === 1 ? "queue" : "queues"} ${sources.join(", ")}.`, link(["queues", queue.name]));
   }
   if (throttled) add("warn", `Requests throttled in the last hour: ${throttledOperations(history)}.`, link(["metrics"]));
   return found.sort((one, two) => (one.kind < two.kind ? -1 : one.kind > two.kind ? 1 : 0));

@@ -1,5 +1,5 @@
 // What a write would change, as the server says it: the row itself, and every row that the model derives from it. Asked while you type.
-import { administer, modelDescriptions } from "../api.js";
+import { administer, isNoCall, modelDescriptions } from "../api.js";
 import { recognise, tableModel } from "../model.js";
 import { KeyValue } from "../rows.js";
 import { count, differences, shown } from "../values.js";
@@ -32,7 +32,7 @@ function useAnswer(write) {
 export function Preview({ write, changes }) {
   const models = useAsked(modelDescriptions, []);
   const { preview, error } = useAnswer(write);
-  const isUnknown = error && ["not-found", "no-answer", "HTTP 404"].includes(error.code);
+  const isUnknown = error && isNoCall(error);
   const [own, ...following] = preview?.rows ?? [];
   return html`<section class="card" aria-label="Preview"><h3>What will be written</h3>
     ${isUnknown && html`<${Changed} changes=${changes} /><p class="quiet">Derived rows are not known here: ${error.message}</p>`}

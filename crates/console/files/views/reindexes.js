@@ -69,7 +69,7 @@ function Start() {
       ${pattern?.parameters.map(({ name, kind }) => html`<${Field} id=${`reindex-where-${name}`} label=${`${name} (${kind})`}><input id=${`reindex-where-${name}`} required value=${form.where[name] ?? ""} spellcheck=${false} onInput=${(event) => change({ where: { ...form.where, [name]: event.target.value } })} /><//>`)}
       ${input("first", "Only the first", "rows")}
       <div class="wide"><${Field} id="reindex-ids" label="Only rows with these ids" hint="one on each line: the partition key, or a JSON object with both key attributes"><textarea id="reindex-ids" rows="2" spellcheck=${false} value=${form.ids} onInput=${(event) => change({ ids: event.target.value })}></textarea><//></div></div></fieldset>
-    <fieldset><legend>How fast</legend><div class="form">${input("read_units", "Read units in a second, at most")}${input("write_units", "Write units in a second, at most")}${input("page_rows", "Rows of a page", "900 unless given")}${input("workers", "Workers", "4 unless given")}${input("attempts", "Attempts for each row", "4 unless given")}</div>
+    <fieldset><legend>How fast</legend><div class="form">${input("read_units", "Read units in a second, at most")}${input("write_units", "Write units in a second, at most")}${input("page_rows", "Rows of a page", "1,000 unless given")}${input("workers", "Workers", "4 unless given")}${input("attempts", "Attempts for each row", "4 unless given")}</div>
       <div class="bar">${check("no_yield", "do not slow down for other requests")}${check("force", "start even if nothing reads the stream")}</div></fieldset>
     <${Failure} error=${action.error} /><div><button class="primary" disabled=${action.busy || !table}>Start</button></div></form>`;
 }
