@@ -369,3 +369,21 @@ test("only rows of an access pattern are reindexed", { timeout: 60_000 }, async 
   const { Items } = await call(server, "DynamoDB_20120810.Scan", { TableName: "manhunt" });
   assert.deepEqual(new Set(Items.filter((item) => item.reindexVersion).map((item) => item.PK.S)), new Set(["c0de-1"]));
 });
+
+test("tables whose writes are paused are named with their end, and resumed", { timeout: 60_000 }, async (t) => {
+  const server = await serve(t);
+  await streamed(server, "books");
+  await streamed(server, "films");
+  await administer(server, "pause-writes", { tables: ["books"], seconds: 3600 });
+  await administer(server, "pause-writes", { tables: ["films"] });
+  const { page } = await visit(t, at(server, "#/overview"), { bypassCSP: true });
+  await page.getByRole("region", { name: "Alarms" }).getByRole("link", { name: /^Writes to table films are paused until you resume them/ }).waitFor();
+  const paused = page.getByRole("region", { name: "Paused tables" });
+  await paused.getByText(/^Writes to table books are paused until .*, while it is copied\./).waitFor();
+  await paused.getByRole("button", { name: "Resume writes to films" }).click();
+  assert.deepEqual(await violationsInBothThemes(page), []);
+  await page.getByRole("dialog").getByRole("button", { name: "Resume", exact: true }).click();
+  await paused.getByText(/films/).waitFor({ state: "detached" });
+  await put(server, "films", { pk: "a" });
+  assert.deepEqual((await administer(server, "list-paused-tables")).tables.map((one) => one.table), ["books"]);
+});

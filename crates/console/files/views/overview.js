@@ -5,6 +5,7 @@ import { byOperation, perSecond, rates } from "../rates.js";
 import { link } from "../router.js";
 import { bytes, count, counted, duration, micros, when } from "../values.js";
 import { Chip, Empty, Failure, Loading, html, useAsked } from "../ui.js";
+import { PausedTables, pauseOf } from "./paused.js";
 
 const EVERY_MS = 5000;
 const TABLES_MAX = 200;
@@ -35,14 +36,15 @@ async function allQueues() {
 
 async function administration() {
   if (!may.administer) return undefined;
-  const [{ models }, { routes, gone = [] }, { migrations }, { reindexes }, history] = await Promise.all([
+  const [{ models }, { routes, gone = [] }, { migrations }, { reindexes }, history, { tables: paused }] = await Promise.all([
     unlessMissing(administer("list-models"), { models: [] }),
     unlessMissing(administer("list-routes"), { routes: [] }),
     unlessMissing(administer("list-migrations"), { migrations: [] }),
     unlessMissing(administer("list-reindexes", { running: true }), { reindexes: [] }),
     unlessMissing(administer("read-metrics"), { samples: [], interval_seconds: 10 }),
+    unlessMissing(administer("list-paused-tables"), { tables: [] }),
   ]);
-  return { models, routes, gone, migrations, reindexes, history };
+  return { models, routes, gone, migrations, reindexes, history, paused };
 }
 
 /** How the latest reindexes are doing. */
@@ -54,7 +56,7 @@ async function latestReindexes() {
 }
 
 /** What an operator must know, in words, errors first. */
-export function alarms({ models, routes, gone, migrations, history }, queueList, reindexes) {
+export function alarms({ models, routes, gone, migrations, history, paused }, queueList, reindexes) {
   const found = [];
   const add = (kind, text, href) => found.push({ kind, text, href });
   const { systemErrors, throttled } = rates(history);
@@ -79,6 +81,7 @@ export function alarms({ models, routes, gone, migrations, history }, queueList,
     if (one.state === "done" && one.gaps > one.dead_letters) add("bad", `Rows missing at the destination of the reindex ${one.name}: ${count(one.gaps)}.`, at);
     if (one.held_up) add("warn", `The reindex ${one.name} is held up: ${one.held_up}`, at);
   }
+  for (const one of paused) add("warn", pauseOf(one), link(["items", one.table]));
   for (const one of gone) add("warn", `The route ${one.route} was removed and has ${counted(one.dead, "dead letter")}.`, link(["routes", one.route]));
   for (const migration of migrations) {
     const at = link(["migrations"]);
@@ -150,6 +153,7 @@ export function Overview() {
     <${Failure} error=${all.error ?? queueList.error ?? models.error ?? reindexes.error} />
     ${state && html`<section class="card" aria-label="Alarms"><header><h2>Alarms</h2></header>
       ${found.length ? found.map((alarm) => html`<div class="alarm"><${Chip} kind=${alarm.kind}>${alarm.kind === "bad" ? "error" : "warning"}<//><a href=${alarm.href}>${alarm.text}</a></div>`) : html`<p><${Chip} kind="good">ok<//> No errors and no warnings.</p>`}</section>`}
+    ${state && html`<${PausedTables} tables=${state.paused} onResumed=${all.reload} />`}
     ${lines && html`<div class="grid2">
       <section class="card"><${Chart} title="Requests" times=${lines.times} format=${perSecond} series=${[{ name: "all", values: lines.requests }, { name: "refused", values: lines.refused }]} /></section>
       <section class="card"><${Chart} title="Latency of the slowest operation" times=${lines.times} format=${micros} series=${[{ name: "median, at most", values: lines.p50 }, { name: "99 %, at most", values: lines.p99 }]} /></section>
