@@ -387,3 +387,29 @@ test("tables whose writes are paused are named with their end, and resumed", { t
   await put(server, "films", { pk: "a" });
   assert.deepEqual((await administer(server, "list-paused-tables")).tables.map((one) => one.table), ["books"]);
 });
+
+test("metrics show what storage reads, of all operations and of one", { timeout: 60_000 }, async (t) => {
+  const server = await serve(t);
+  await streamed(server, "books");
+  const read = async () => {
+    await call(server, "DynamoDB_20120810.GetItem", { TableName: "books", Key: { pk: { S: "a" } } });
+    await call(server, "DynamoDB_20120810.Scan", { TableName: "books" });
+  };
+  // A chart is drawn of two samples.
+  await until("there are two samples of storage", async () => {
+    await read();
+    return (await administer(server, "read-metrics")).samples.filter((sample) => sample.storage?.some((one) => one.operation === "GetItem" && one.point_lookups > 0)).length >= 2;
+  });
+  const { page } = await visit(t, at(server, "#/metrics"), { bypassCSP: true });
+  const storage = page.getByRole("region", { name: "Storage by operation", exact: true });
+  const row = (name) => storage.getByRole("row", { name: new RegExp(`^${name} `) });
+  await row("GetItem").waitFor();
+  await row("Scan").waitFor();
+  await page.getByRole("img", { name: /^Storage: lookups and ranges: lookups of a key [0-9.]+\/s/ }).waitFor();
+  await page.getByRole("img", { name: /^Storage: blocks read: from files/ }).waitFor();
+  assert.deepEqual(await violationsInBothThemes(page), []);
+  await page.getByRole("region", { name: "Operations" }).getByRole("link", { name: "GetItem" }).click();
+  await page.getByRole("heading", { name: /GetItem$/ }).waitFor();
+  await row("GetItem").waitFor();
+  assert.equal(await row("Scan").count(), 0);
+});

@@ -178,7 +178,9 @@ fn not_here(call: &AdminCall) -> AdminError {
     let instead = match call {
         AdminCall::TryRoute(_) => "`trestle tail` shows the changes of an endpoint",
         AdminCall::InferModel(_) => "`trestle model infer` reads an endpoint with --endpoint",
-        AdminCall::DeleteCollection(_) => "`trestle delete-collection` deletes through a gateway with --endpoint",
+        AdminCall::DeleteCollection(_) => {
+            "`trestle delete-collection` deletes through a gateway with --endpoint"
+        }
         AdminCall::ListPausedTables(_)
         | AdminCall::PauseWrites(_)
         | AdminCall::ResumeWrites(_)

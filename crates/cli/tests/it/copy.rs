@@ -260,8 +260,14 @@ fn the_calls_that_a_copy_makes_take_nothing_else() {
             .ends_with("ThrottlingException"),
         "{refused}"
     );
-    assert_eq!(admin(&shops.first, "list-paused-tables", json!({})), (200, paused));
+    assert_eq!(
+        admin(&shops.first, "list-paused-tables", json!({})),
+        (200, paused)
+    );
     let (status, paused) = admin(&shops.first, "resume-writes", json!({"tables": ["shop"]}));
     assert_eq!((status, &paused), (200, &json!({"tables": []})));
-    assert_eq!(admin(&shops.first, "list-paused-tables", json!({})), (200, paused));
+    assert_eq!(
+        admin(&shops.first, "list-paused-tables", json!({})),
+        (200, paused)
+    );
 }
