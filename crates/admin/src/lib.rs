@@ -37,7 +37,7 @@ pub use error::{AdminError, AdminErrorCode};
 pub use faults::{FaultList, FaultStatus, ListFaults, SetFaults};
 pub use gateway::{GatewayStatus, ReadGateway};
 pub use http::{BACKUP, HEADER, PREFIX};
-pub use metrics::{MetricsHistory, MetricsSample, OperationSample, ReadMetrics, RouteSample};
+pub use metrics::{MetricsHistory, MetricsSample, OperationSample, ReadMetrics, RouteSample, StorageSample};
 pub use migrations::{
     FinishMigration, ListMigrations, MigrationList, PauseMigration, PlanMigration, ResumeMigration,
     RollBackMigration, RolledBack, StartMigration,
