@@ -9,6 +9,7 @@ import { Rows, columnsOf } from "../rows.js";
 import { TYPES, TYPE_NAMES, bytes, count, editable } from "../values.js";
 import { Dialog, Empty, Failure, Field, Json, Loading, Tabs, download, html, say, useAction, useAsked, useEffect, useRef, useState } from "../ui.js";
 import { DeleteRows, EditRows } from "./bulk.js";
+import { CollectionButton } from "./collection.js";
 import { ItemDrawer } from "./item.js";
 
 const PAGE = 100;
@@ -273,6 +274,7 @@ function Browse({ table, known, address }) {
   </form>
   ${wrong && html`<${Failure} error=${wrong} />`}
   ${built && html`<details><summary>The request: ${built.operation}</summary><${Json} value=${built.request} label="Request" /></details>`}
+  ${built?.operation === "Query" && !index && html`<${CollectionButton} key=${id} table=${table} call=${{ table: table.TableName, partition: given.hash[0] }} prefix=${given.range[0]?.op === "begins_with" ? given.range[0].value : undefined} />`}
   <${Results} pages=${pages} asked=${asked} table=${table} keys=${keys} known=${known} address=${address} label=${`Rows of ${table.TableName}`} />`;
 }
 
@@ -357,6 +359,7 @@ function Access({ table, known, address }) {
     </tbody></table></fieldset></form>
   <${Failure} error=${bound.error} />
   ${ready && html`<details><summary>The request: ${ready.operation}</summary><${Json} value=${ready.request} label="Request" /></details>`}
+  ${ready?.operation === "Query" && html`<${CollectionButton} key=${id} table=${table} call=${{ model: known.model.name, access: pattern.name, where: given }} />`}
   <${Results} pages=${pages} asked=${asked} table=${table} keys=${keysOf(table, pattern.index)} known=${known} address=${address} label=${`Rows of ${pattern.name}`} />`;
 }
 
