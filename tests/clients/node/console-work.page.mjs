@@ -1,9 +1,10 @@
 // Work in the console: models, routes, queues, migrations, reindexes; on a gateway, too.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { createServer } from "node:http";
 import { test } from "node:test";
 import { at, browsing, hooked, run, serve, until, violationsInBothThemes } from "./console.mjs";
-import { administer, call, put, queues, sampled, streamed } from "./console-sample.mjs";
+import { EFFECTS, administer, call, put, queues, sampled, streamed } from "./console-sample.mjs";
 
 const { visit } = browsing();
 
@@ -412,4 +413,32 @@ test("metrics show what storage reads, of all operations and of one", { timeout:
   await page.getByRole("heading", { name: /GetItem$/ }).waitFor();
   await row("GetItem").waitFor();
   assert.equal(await row("Scan").count(), 0);
+});
+
+test("on a gateway Overview has the endpoint, what a probe found, and rows that changed without a gateway", { timeout: 120_000 }, async (t) => {
+  const endpoint = await serve(t, "--behind-gateways");
+  const credentials = { AWS_ACCESS_KEY_ID: "any", AWS_SECRET_ACCESS_KEY: "any", AWS_REGION: "us-east-1" };
+  const gateway = await run(t, ["serve", "--port", "0", "--backend", endpoint.url], credentials);
+  await administer(gateway, "apply-model", { text: EFFECTS.replace('entity_attribute = "kind"', 'entity_attribute = "kind"\nstream = "new-and-old-images"') });
+  const { page } = await visit(t, at(gateway, "#/overview"), { bypassCSP: true });
+  const card = page.getByRole("region", { name: "Gateway" });
+  await card.getByText(endpoint.url).first().waitFor();
+  await card.getByText("This endpoint was never probed.").waitFor();
+  await put(gateway, "rows", { kind: "doc", name: "plan", version: 1 });
+  // A client that deletes the version at the endpoint itself: the head goes with it.
+  await call(endpoint, "DynamoDB_20120810.DeleteItem", { TableName: "rows", Key: { pk: { S: "doc#plan" }, sk: { S: "v0001" } } });
+  await until("the gateway has corrected the head", async () => (await administer(gateway, "read-gateway")).past_writes.changed >= 1);
+  await card.locator(".figure", { hasText: "rows changed" }).locator("b", { hasText: /^[1-9]/ }).waitFor();
+  await card.getByText("This gateway looks for them.").waitFor();
+  const probe = spawn(process.env.TRESTLE, ["endpoint", "probe", "--endpoint", endpoint.url], { env: credentials, stdio: "ignore" });
+  assert.equal(await new Promise((done) => probe.on("exit", done)), 0);
+  // A gateway that was just started has not read what was stored before.
+  const other = await run(t, ["serve", "--port", "0", "--backend", endpoint.url], credentials);
+  await page.goto(at(other, "#/overview"));
+  await card.getByText("conditional writes", { exact: true }).waitFor();
+  await card.getByText(/^100 rows in a batch\. 100 rows in a transaction\. Probed /).waitFor();
+  assert.deepEqual(await violationsInBothThemes(page), []);
+  await page.goto(at(endpoint, "#/overview"));
+  await page.getByRole("heading", { name: "Tables" }).waitFor();
+  assert.equal(await card.count(), 0);
 });
