@@ -442,3 +442,41 @@ test("on a gateway Overview has the endpoint, what a probe found, and rows that 
   await page.getByRole("heading", { name: "Tables" }).waitFor();
   assert.equal(await card.count(), 0);
 });
+
+test("gaps of a reindex are compared with a table, with a file, and with nothing", { timeout: 120_000 }, async (t) => {
+  const server = await serve(t);
+  await streamed(server, "books");
+  for (const id of ["a", "b", "c"]) await put(server, "books", { pk: id });
+  await streamed(server, "copies");
+  await put(server, "copies", { pk: "1", of: "a" });
+  await put(server, "copies", { pk: "c" });
+  await administer(server, "start-reindex", { table: "books", name: "all", version: 2_000_000_007, force: true });
+  const { page } = await visit(t, at(server, "#/reindexes/all"), { bypassCSP: true });
+  await page.locator("h1 + .chip", { hasText: "done" }).waitFor();
+  const gaps = page.locator("section.card", { has: page.getByRole("heading", { name: "Gaps" }) });
+  const look = () => gaps.getByRole("button", { name: "Look for gaps" }).click();
+  const found = async (...ids) => {
+    await gaps.getByText(ids.length ? `Missing rows: ${ids.length}.` : "None.").waitFor();
+    if (ids.length) assert.deepEqual((await gaps.locator("code").textContent()).split(", ").sort(), ids);
+  };
+  await look();
+  await found();
+  await gaps.getByLabel("Compare with").selectOption("table");
+  await gaps.getByLabel("Table that has the rows").selectOption("copies");
+  await look();
+  await found("a", "b");
+  assert.deepEqual(await violationsInBothThemes(page), []);
+  await gaps.getByLabel("Attribute with the id").fill("of");
+  await look();
+  await found("b", "c");
+  await gaps.getByLabel("Compare with").selectOption("file");
+  await gaps.getByLabel("File").setInputFiles({ name: "ids.txt", mimeType: "text/plain", buffer: Buffer.from("b\nc\n") });
+  await look();
+  await found("a");
+  assert.deepEqual(await violationsInBothThemes(page), []);
+  await gaps.getByLabel("Compare with").selectOption("all");
+  await look();
+  await found("a", "b", "c");
+  await gaps.getByRole("button", { name: "Send these again" }).click();
+  await gaps.getByText("Rows that the destination does not have.").waitFor();
+});
