@@ -384,7 +384,7 @@ test("tables whose writes are paused are named with their end, and resumed", { t
   await paused.getByRole("button", { name: "Resume writes to films" }).click();
   assert.deepEqual(await violationsInBothThemes(page), []);
   await page.getByRole("dialog").getByRole("button", { name: "Resume", exact: true }).click();
-  await paused.getByText(/films/).waitFor({ state: "detached" });
+  await paused.getByText(/^Writes to table films/).waitFor({ state: "detached" });
   await put(server, "films", { pk: "a" });
   assert.deepEqual((await administer(server, "list-paused-tables")).tables.map((one) => one.table), ["books"]);
 });
@@ -424,9 +424,16 @@ test("on a gateway Overview has the endpoint, what a probe found, and rows that 
   const card = page.getByRole("region", { name: "Gateway" });
   await card.getByText(endpoint.url).first().waitFor();
   await card.getByText("This endpoint was never probed.").waitFor();
-  await put(gateway, "rows", { kind: "doc", name: "plan", version: 1 });
+  // A change shows that the stream is read.
+  let version = 0;
+  await until("the stream is read", async () => {
+    version += 1;
+    await put(gateway, "rows", { kind: "doc", name: "plan", version });
+    return (await administer(gateway, "read-gateway")).past_writes.records > 0;
+  });
+  await put(gateway, "rows", { kind: "doc", name: "idea", version: 1 });
   // A client that deletes the version at the endpoint itself: the head goes with it.
-  await call(endpoint, "DynamoDB_20120810.DeleteItem", { TableName: "rows", Key: { pk: { S: "doc#plan" }, sk: { S: "v0001" } } });
+  await call(endpoint, "DynamoDB_20120810.DeleteItem", { TableName: "rows", Key: { pk: { S: "doc#idea" }, sk: { S: "v0001" } } });
   await until("the gateway has corrected the head", async () => (await administer(gateway, "read-gateway")).past_writes.changed >= 1);
   await card.locator(".figure", { hasText: "rows changed" }).locator("b", { hasText: /^[1-9]/ }).waitFor();
   await card.getByText("This gateway looks for them.").waitFor();
