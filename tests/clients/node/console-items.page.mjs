@@ -464,3 +464,41 @@ test("who may change nothing in the administration is offered no deletion of a c
   await page.getByText("0 rows, page 1").waitFor();
   assert.equal(await page.getByRole("button", { name: "Delete the collection …" }).count(), 0);
 });
+
+test("the address has the page of the rows and the tab of the item, so that both are shared", { timeout: 60_000 }, async (t) => {
+  const server = await serve(t);
+  await call(server, "DynamoDB_20120810.CreateTable", {
+    TableName: "many", BillingMode: "PAY_PER_REQUEST", AttributeDefinitions: [{ AttributeName: "pk", AttributeType: "S" }, { AttributeName: "sk", AttributeType: "N" }],
+    KeySchema: [{ AttributeName: "pk", KeyType: "HASH" }, { AttributeName: "sk", KeyType: "RANGE" }],
+  });
+  for (let i = 0; i < 7; i += 1) await put(server, "many", { pk: "a", sk: i });
+  const { page } = await visit(t, at(server, "#/items/many?hash=a&limit=3"));
+  const pageOf = async (seen, text, ...keys) => {
+    await seen.getByText(text).waitFor();
+    const shown = await seen.getByRole("region", { name: "Rows of many" }).locator("button.rowlink").count();
+    assert.equal(shown, keys.length);
+    for (const key of keys) await seen.getByRole("region", { name: "Rows of many" }).getByText(String(key), { exact: true }).first().waitFor();
+  };
+  await pageOf(page, "3 rows, page 1", 0, 1, 2);
+  await page.getByRole("button", { name: "Next page" }).click();
+  await pageOf(page, "3 rows, page 2", 3, 4, 5);
+  await page.getByRole("button", { name: "Next page" }).click();
+  await pageOf(page, "1 row, page 3", 6);
+  await page.getByRole("button", { name: "Previous page" }).click();
+  await pageOf(page, "3 rows, page 2", 3, 4, 5);
+  await page.locator("button.rowlink").first().click();
+  await page.getByRole("tab", { name: "JSON" }).click();
+  await page.getByLabel("Item as plain JSON").getByText('"sk": 3').waitFor();
+  const { page: other } = await visit(t, page.url());
+  await other.getByLabel("Item as plain JSON").getByText('"sk": 3').waitFor();
+  await other.keyboard.press("Escape");
+  await pageOf(other, "3 rows, page 2", 3, 4, 5);
+  await other.getByRole("button", { name: "First page" }).click();
+  await pageOf(other, "3 rows, page 1", 0, 1, 2);
+  await other.getByRole("button", { name: "Next page" }).click();
+  await other.getByText("3 rows, page 2").waitFor();
+  await other.goBack();
+  await pageOf(other, "3 rows, page 1", 0, 1, 2);
+  await other.locator("button.rowlink").first().click();
+  await other.getByRole("tab", { name: "Edit", selected: true }).waitFor();
+});
