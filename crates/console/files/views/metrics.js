@@ -48,7 +48,7 @@ export function Metrics({ address }) {
       ${operations.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Operations"><table><thead><tr><th scope="col">Operation</th><th scope="col" class="number">Answered</th><th scope="col" class="number">Refused</th><th scope="col" class="number">Throttled</th><th scope="col" class="number">Failed</th><th scope="col" class="number">Median, at most</th><th scope="col" class="number">99 %, at most</th></tr></thead>
         <tbody>${operations.map((one) => html`<tr><th scope="row"><a href=${`#/metrics?operation=${one.name}`}>${one.name}</a></th><td class="number">${count(one.succeeded)}</td><td class="number">${count(one.user_errors)}</td><td class="number">${count(one.throttled)}</td><td class="number">${count(one.system_errors)}</td><td class="number">${micros(one.p50_us)}</td><td class="number">${micros(one.p99_us)}</td></tr>`)}</tbody></table></div>`
         : html`<${Empty} title="No request yet"><p>Each operation appears here within ten seconds.</p><//>`}
-      <p class="quiet">Latencies are bounds of buckets, the highest of all samples. The same counters since the start are at <code>/metrics</code> for Prometheus.</p></section>
+      <p class="quiet">Latencies are bounds of buckets, the highest of all samples. All figures are of all tables together: the server counts by operation, not by table. The same counters since the start are at <code>/metrics</code> for Prometheus.</p></section>
     ${storage && html`<${StorageReads} history=${shown} lines=${storage} times=${lines.times} />`}
   </div>`;
 }

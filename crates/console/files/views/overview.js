@@ -158,8 +158,8 @@ export function Overview() {
       ${found.length ? found.map((alarm) => html`<div class="alarm"><${Chip} kind=${alarm.kind}>${alarm.kind === "bad" ? "error" : "warning"}<//><a href=${alarm.href}>${alarm.text}</a></div>`) : html`<p><${Chip} kind="good">ok<//> No errors and no warnings.</p>`}</section>`}
     ${state && html`<${PausedTables} tables=${state.paused} onResumed=${all.reload} />`}
     ${lines && html`<div class="grid2">
-      <section class="card"><${Chart} title="Requests" times=${lines.times} format=${perSecond} series=${[{ name: "all", values: lines.requests }, { name: "refused", values: lines.refused }]} /></section>
-      <section class="card"><${Chart} title="Latency of the slowest operation" times=${lines.times} format=${micros} series=${[{ name: "median, at most", values: lines.p50 }, { name: "99 %, at most", values: lines.p99 }]} /></section>
+      <section class="card"><${Chart} title="Requests, all tables" times=${lines.times} format=${perSecond} series=${[{ name: "all", values: lines.requests }, { name: "refused", values: lines.refused }]} /></section>
+      <section class="card"><${Chart} title="Latency of the slowest operation, all tables" times=${lines.times} format=${micros} series=${[{ name: "median, at most", values: lines.p50 }, { name: "99 %, at most", values: lines.p99 }]} /></section>
     </div>`}
     ${state?.gateway && html`<${GatewayCard} gateway=${state.gateway} />`}
     <section class="card"><header><h2>Tables</h2>${listed.value && html`<span class="quiet">${count(listed.value.names.length)}</span>`}</header><${TableList} asked=${listed} models=${models.value ?? []} /></section>
