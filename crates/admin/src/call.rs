@@ -124,6 +124,7 @@ calls! {
     FinishMigration -> MigrationStatus, "finish-migration", "Ends a migration that is verified.";
     RollBackMigration -> RolledBack, "roll-back-migration", "Goes back to the version before.";
     DeleteCollection -> DeletedRows, "delete-collection", "Deletes rows of a partition, of a key prefix or of an access pattern, in one bounded step.";
+    ListPausedTables -> PausedTableList, "list-paused-tables", "Lists the tables whose writes are paused.";
     PauseWrites -> PausedTableList, "pause-writes", "Pauses writes to tables; reads continue.";
     ResumeWrites -> PausedTableList, "resume-writes", "Resumes writes to tables.";
     WriteKeptRows -> Value, "write-kept-rows", "Creates, changes or writes a table of Trestle's own that holds what models keep about rows.";

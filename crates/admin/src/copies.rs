@@ -22,7 +22,12 @@ pub struct ResumeWrites {
     pub tables: Vec<String>,
 }
 
-/// The answer to [`PauseWrites`] and [`ResumeWrites`].
+/// Lists the tables whose rows are read and not written now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListPausedTables {}
+
+/// The answer to [`ListPausedTables`], [`PauseWrites`] and [`ResumeWrites`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PausedTableList {
     /// All tables whose rows are not written now, by name.

@@ -30,12 +30,14 @@ pub use call::{AdminAnswer, AdminCall, Call, CallInfo};
 pub use client::AdminClient;
 pub use clock::{ClockTime, MoveClock, ReadClock, move_clock, read_clock};
 pub use collections::{DeleteCollection, DeletedRows, StayingRow};
-pub use copies::{PauseWrites, PausedTableList, PausedTableStatus, ResumeWrites, WriteKeptRows};
+pub use copies::{
+    ListPausedTables, PauseWrites, PausedTableList, PausedTableStatus, ResumeWrites, WriteKeptRows,
+};
 pub use error::{AdminError, AdminErrorCode};
 pub use faults::{FaultList, FaultStatus, ListFaults, SetFaults};
 pub use gateway::{GatewayStatus, ReadGateway};
 pub use http::{BACKUP, HEADER, PREFIX};
-pub use metrics::{MetricsHistory, MetricsSample, OperationSample, ReadMetrics, RouteSample};
+pub use metrics::{MetricsHistory, MetricsSample, OperationSample, ReadMetrics, RouteSample, StorageSample};
 pub use migrations::{
     FinishMigration, ListMigrations, MigrationList, PauseMigration, PlanMigration, ResumeMigration,
     RollBackMigration, RolledBack, StartMigration,

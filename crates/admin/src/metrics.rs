@@ -33,6 +33,9 @@ pub struct MetricsSample {
     pub refused: u64,
     /// Operations that were asked for, by name.
     pub operations: Vec<OperationSample>,
+    /// What storage did to read rows, of operations that read something. Work in the background is `other`. A gateway has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub storage: Vec<StorageSample>,
     /// The routes at work, by name, at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<RouteSample>,
@@ -47,6 +50,23 @@ pub struct RouteSample {
     pub lag_records: u64,
     /// Age of the oldest change that was not done, in milliseconds.
     pub lag_ms: u64,
+}
+
+/// What storage did to read rows for one operation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StorageSample {
+    /// The operation's name, or `other`.
+    pub operation: String,
+    /// Lookups of one key.
+    pub point_lookups: u64,
+    /// Ranges that were read, whatever the number of rows in each.
+    pub ranges: u64,
+    /// Lookups under old keys during a migration.
+    pub double_reads: u64,
+    /// Blocks that were read from files.
+    pub blocks_from_disk: u64,
+    /// Blocks that were found in the cache.
+    pub blocks_from_cache: u64,
 }
 
 /// What was done of one operation.

@@ -13,8 +13,9 @@ use clap::{Args, Subcommand};
 use sides::SideFlags;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use trestle_admin::{AdministrationExt, ResumeWrites};
+use trestle_admin::{AdministrationExt, ListPausedTables, ResumeWrites};
 use trestle_copy::{CopyError, CopyPhase, CopySettings, StateFile};
+use trestle_env::{Timestamp, iso_8601_millis};
 
 pub(crate) const COPY_HELP: &str = "FROM and TO are each a data directory, the URL of a server of Trestle's, the URL of an endpoint that speaks \
 DynamoDB's protocol, or dynamodb:REGION for Amazon DynamoDB. Access keys and regions come from the variables that AWS names, unless flags say \
@@ -79,11 +80,14 @@ pub(crate) struct CopyFlags {
 }
 
 const STATE: &str = "trestle-copy.json";
+const NONE_PAUSED: &str = "no table is paused";
 
 #[derive(Debug, Subcommand)]
 enum CopyCommand {
     /// Switch over to the target of a running copy.
     CutOver(CutOverFlags),
+    /// List the tables whose writes are paused, at a Trestle server.
+    PausedTables(PausedFlags),
     /// Allow writes again that a cut-over has paused, at a Trestle server.
     ResumeWrites(ResumeFlags),
 }
@@ -93,6 +97,15 @@ struct CutOverFlags {
     /// The state of the copy
     #[arg(long, value_name = "FILE", default_value = STATE)]
     state: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct PausedFlags {
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: ServerFlags,
 }
 
 #[derive(Debug, Args)]
@@ -108,6 +121,7 @@ struct ResumeFlags {
 pub(crate) fn copy(flags: CopyFlags) -> Result<(), Failure> {
     match &flags.command {
         Some(CopyCommand::CutOver(flags)) => cut_over(&flags.state),
+        Some(CopyCommand::PausedTables(flags)) => paused_tables(flags),
         Some(CopyCommand::ResumeWrites(flags)) => resume_writes(flags),
         None => run::run(flags),
     }
@@ -193,18 +207,35 @@ fn cut_over(state: &Path) -> Result<(), Failure> {
     }
 }
 
+fn paused_tables(flags: &PausedFlags) -> Result<(), Failure> {
+    let paused = RunningServer::new(&flags.server, START_ONE)?.ask(ListPausedTables {})?;
+    if flags.json {
+        return print_json(&paused);
+    }
+    for one in &paused.tables {
+        match one.until_ms.map(Timestamp::from_millis) {
+            Some(until) => line(&format!("{}  until {}Z", one.table, iso_8601_millis(until))),
+            None => line(&format!("{}  until `trestle copy resume-writes`", one.table)),
+        }
+    }
+    if paused.tables.is_empty() {
+        line(NONE_PAUSED);
+    }
+    Ok(())
+}
+
 fn resume_writes(flags: &ResumeFlags) -> Result<(), Failure> {
     let server = RunningServer::new(&flags.server, START_ONE)?;
     let mut tables = flags.tables.clone();
     if tables.is_empty() {
-        let paused = server.ask(ResumeWrites::default())?.tables;
+        let paused = server.ask(ListPausedTables {})?.tables;
         tables = paused.into_iter().map(|paused| paused.table).collect();
     }
     server.ask(ResumeWrites {
         tables: tables.clone(),
     })?;
     line(&match tables.is_empty() {
-        true => "no table is paused".to_owned(),
+        true => NONE_PAUSED.to_owned(),
         false => format!("rows are written again: {}", tables.join(", ")),
     });
     Ok(())

@@ -33,4 +33,24 @@ export function byOperation(history) {
   return [...totals.values()].sort((one, two) => two.succeeded - one.succeeded);
 }
 
+const READS = ["point_lookups", "ranges", "double_reads", "blocks_from_disk", "blocks_from_cache"];
+
+/** What storage read in each second; none where nothing says so: at a gateway, and at servers that do not count it. */
+export function storageRates({ samples, interval_seconds: interval }) {
+  if (!samples.some((sample) => sample.storage)) return undefined;
+  const rate = (counter) => samples.map((sample) => (sample.storage ?? []).reduce((sum, one) => sum + one[counter], 0) / interval);
+  return Object.fromEntries(READS.map((counter) => [counter, rate(counter)]));
+}
+
+/** What storage read for each operation, most lookups first. */
+export function storageByOperation({ samples }) {
+  const totals = new Map();
+  for (const one of samples.flatMap((sample) => sample.storage ?? [])) {
+    const total = totals.get(one.operation) ?? { operation: one.operation, ...Object.fromEntries(READS.map((counter) => [counter, 0])) };
+    for (const counter of READS) total[counter] += one[counter];
+    totals.set(one.operation, total);
+  }
+  return [...totals.values()].sort((one, two) => two.point_lookups + two.ranges - one.point_lookups - one.ranges);
+}
+
 export const perSecond = (rate) => (rate >= 100 ? `${Math.round(rate).toLocaleString("en-US")}/s` : `${rate.toFixed(rate < 10 ? 1 : 0)}/s`);

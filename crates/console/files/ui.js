@@ -10,20 +10,25 @@ export { useCallback, useEffect, useLayoutEffect, useRef, useState };
 export function useAsked(ask, dependencies = [], everyMs) {
   const [state, setState] = useState({ loading: true });
   const asked = useRef(0);
+  const open = useRef(0);
   const reload = useCallback(async () => {
     asked.current += 1;
     const turn = asked.current;
+    open.current = turn;
     try {
       const value = await ask();
       if (turn === asked.current) setState({ value });
     } catch (error) {
       if (turn === asked.current) setState((before) => ({ value: before.value, error }));
+    } finally {
+      if (turn === open.current) open.current = 0;
     }
   }, dependencies);
   useEffect(() => {
     setState((before) => ({ ...before, loading: true, error: undefined }));
     reload();
-    const timer = everyMs && setInterval(() => document.visibilityState === "visible" && reload(), everyMs);
+    // An answer that takes longer than the interval is waited for: asked again, it would never be shown.
+    const timer = everyMs && setInterval(() => document.visibilityState === "visible" && !open.current && reload(), everyMs);
     return () => {
       asked.current += 1;
       clearInterval(timer);

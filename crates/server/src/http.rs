@@ -412,9 +412,10 @@ impl Service {
     /// Keeps what was done since the last sample.
     pub(crate) fn sample(&self) {
         let routes = self.route_lags.as_ref().map(|lags| lags()).unwrap_or_default();
+        let storage = self.storage.as_ref().map(|reads| reads());
         self.metrics
             .history
-            .record(&self.metrics, routes, self.clock.now().as_secs());
+            .record(&self.metrics, storage, routes, self.clock.now().as_secs());
     }
 
     async fn metrics_page(&self) -> String {

@@ -1,8 +1,8 @@
 // Rows in the console: read by form, access pattern and statement, edited one by one and together, exported.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { at, browsing, picture, serve, until, violationsInBothThemes } from "./console.mjs";
-import { CONTACT, EFFECTS, administer, call, itemLink, put, sampled } from "./console-sample.mjs";
+import { at, browsing, logIn, picture, proxy, serve, until, violationsInBothThemes } from "./console.mjs";
+import { CONTACT, EFFECTS, administer, call, itemLink, put, sampled, withKeys } from "./console-sample.mjs";
 
 const { visit } = browsing();
 
@@ -501,4 +501,135 @@ test("columns, queries and the theme are remembered in the browser", async (t) =
   await page.getByText("4 rows, page 1").waitFor();
   await rows.getByRole("columnheader", { name: "waitSeconds" }).waitFor();
   assert.equal(await rows.getByRole("columnheader", { name: "destination" }).count(), 0);
+});
+
+/** A server with a collection of rows, and of another whose key begins with the same letters. */
+async function collections(t, rows) {
+  const server = await serve(t);
+  await call(server, "DynamoDB_20120810.CreateTable", {
+    TableName: "shop", BillingMode: "PAY_PER_REQUEST", AttributeDefinitions: ["pk", "sk"].map((AttributeName) => ({ AttributeName, AttributeType: "S" })),
+    KeySchema: [{ AttributeName: "pk", KeyType: "HASH" }, { AttributeName: "sk", KeyType: "RANGE" }],
+  });
+  for (let i = 0; i < rows; i += 1) await put(server, "shop", { pk: "ada", sk: `order#${i}` });
+  await put(server, "shop", { pk: "ada", sk: "profile" });
+  await put(server, "shop", { pk: "grace", sk: "order#0" });
+  const left = async () => (await call(server, "DynamoDB_20120810.Scan", { TableName: "shop" })).Items.map((item) => `${item.pk.S} ${item.sk.S}`).sort();
+  return { server, left };
+}
+
+test("a collection is counted, deleted at a rate, stopped and continued", { timeout: 60_000 }, async (t) => {
+  const { server, left } = await collections(t, 30);
+  const { page, complaints } = await visit(t, at(server, "#/items/shop?hash=ada&op=begins_with&value=order%23"), { bypassCSP: true });
+  await page.getByRole("button", { name: "Delete the collection …" }).click();
+  const dialog = page.getByRole("dialog", { name: "Delete a collection of shop" });
+  await dialog.getByText("30 rows.", { exact: true }).waitFor();
+  await dialog.getByLabel("Only rows whose sk begins with").fill("");
+  await dialog.getByText("31 rows.", { exact: true }).waitFor();
+  await dialog.getByLabel("Only rows whose sk begins with").fill("order#");
+  await dialog.getByText("30 rows.", { exact: true }).waitFor();
+  assert.deepEqual(await violationsInBothThemes(page), []);
+  assert.equal((await left()).length, 32, "counting deletes nothing");
+  await dialog.getByLabel("Rows in a second, at most").fill("5");
+  await dialog.getByRole("button", { name: "Delete", exact: true }).click();
+  await dialog.getByText(/^(5|10) rows deleted\.$/).waitFor();
+  await dialog.getByRole("button", { name: "Stop" }).click();
+  await dialog.getByText(/^Stopped\. \d+ rows deleted\.$/).waitFor();
+  const { length } = await left();
+  assert.ok(length > 2 && length < 32, `${length} rows are left`);
+  assert.deepEqual(await violationsInBothThemes(page), []);
+  await dialog.getByLabel("Rows in a second, at most").fill("");
+  await dialog.getByRole("button", { name: "Continue" }).click();
+  await dialog.getByText("30 rows deleted.", { exact: true }).waitFor();
+  assert.deepEqual(await left(), ["ada profile", "grace order#0"]);
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+  await page.getByText("0 rows, page 1").waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("a deletion that gets no answer is continued where it was", { timeout: 60_000 }, async (t) => {
+  const { server, left } = await collections(t, 20);
+  let isDown = false;
+  const url = await proxy(t, server.url, "/db", (asked) => isDown && asked.url.endsWith("/delete-collection"));
+  const { page } = await visit(t, `${url}/console/#/items/shop?hash=ada`);
+  await page.getByRole("button", { name: "Delete the collection …" }).click();
+  const dialog = page.getByRole("dialog", { name: "Delete a collection of shop" });
+  await dialog.getByLabel("Rows in a second, at most").fill("5");
+  await dialog.getByRole("button", { name: "Delete", exact: true }).click();
+  await dialog.getByText("5 rows deleted.", { exact: true }).waitFor();
+  isDown = true;
+  await dialog.getByRole("alert").getByText(/^No answer from/).waitFor();
+  isDown = false;
+  await dialog.getByLabel("Rows in a second, at most").fill("");
+  await dialog.getByRole("button", { name: "Continue" }).click();
+  await dialog.getByText("21 rows deleted.", { exact: true }).waitFor();
+  assert.deepEqual(await left(), ["grace order#0"]);
+});
+
+test("the rows of an access pattern are deleted as a collection; rows that must stay are named", { timeout: 60_000 }, async (t) => {
+  const server = await sampled(t);
+  const { page } = await visit(t, at(server, "#/items/manhunt?mode=access&access=contact_with_methods&p.contactId=c0de-1&run=1"));
+  await page.getByRole("button", { name: "Delete the collection …" }).click();
+  const dialog = page.getByRole("dialog", { name: "Delete a collection of manhunt" });
+  await dialog.getByText("4 rows.", { exact: true }).waitFor();
+  await dialog.getByRole("button", { name: "Delete", exact: true }).click();
+  await dialog.getByText("4 rows deleted.", { exact: true }).waitFor();
+  const { Items } = await call(server, "DynamoDB_20120810.Query", { TableName: "manhunt", KeyConditionExpression: "PK = :p", ExpressionAttributeValues: { ":p": { S: "c0de-1" } } });
+  assert.deepEqual(Items, []);
+  await administer(server, "apply-model", { text: EFFECTS });
+  await put(server, "rows", { kind: "doc", name: "plan", version: 1 });
+  await page.goto(at(server, "#/items/rows?hash=doc%23plan&op=%3D&value=head"));
+  await page.getByRole("button", { name: "Delete the collection …" }).click();
+  await page.getByLabel("Only rows whose sk begins with").fill("head");
+  const rows = page.getByRole("dialog", { name: "Delete a collection of rows" });
+  await rows.getByText("1 rows.", { exact: true }).waitFor();
+  await rows.getByRole("button", { name: "Delete", exact: true }).click();
+  await rows.getByText("0 rows deleted, 1 stay.", { exact: true }).waitFor();
+  await rows.getByText("Keys of the first 1").click();
+  await rows.locator("code", { hasText: "doc#plan / head" }).waitFor();
+});
+
+test("who may change nothing in the administration is offered no deletion of a collection", async (t) => {
+  const server = await withKeys(t);
+  const { page } = await visit(t, at(server, "#/items/manhunt?hash=c0de-1"));
+  await logIn(page, "WRITER");
+  await page.getByText("0 rows, page 1").waitFor();
+  assert.equal(await page.getByRole("button", { name: "Delete the collection …" }).count(), 0);
+});
+
+test("the address has the page of the rows and the tab of the item, so that both are shared", { timeout: 60_000 }, async (t) => {
+  const server = await serve(t);
+  await call(server, "DynamoDB_20120810.CreateTable", {
+    TableName: "many", BillingMode: "PAY_PER_REQUEST", AttributeDefinitions: [{ AttributeName: "pk", AttributeType: "S" }, { AttributeName: "sk", AttributeType: "N" }],
+    KeySchema: [{ AttributeName: "pk", KeyType: "HASH" }, { AttributeName: "sk", KeyType: "RANGE" }],
+  });
+  for (let i = 0; i < 7; i += 1) await put(server, "many", { pk: "a", sk: i });
+  const { page } = await visit(t, at(server, "#/items/many?hash=a&limit=3"));
+  const pageOf = async (seen, text, ...keys) => {
+    await seen.getByText(text).waitFor();
+    const shown = await seen.getByRole("region", { name: "Rows of many" }).locator("button.rowlink").count();
+    assert.equal(shown, keys.length);
+    for (const key of keys) await seen.getByRole("region", { name: "Rows of many" }).getByText(String(key), { exact: true }).first().waitFor();
+  };
+  await pageOf(page, "3 rows, page 1", 0, 1, 2);
+  await page.getByRole("button", { name: "Next page" }).click();
+  await pageOf(page, "3 rows, page 2", 3, 4, 5);
+  await page.getByRole("button", { name: "Next page" }).click();
+  await pageOf(page, "1 row, page 3", 6);
+  await page.getByRole("button", { name: "Previous page" }).click();
+  await pageOf(page, "3 rows, page 2", 3, 4, 5);
+  await page.locator("button.rowlink").first().click();
+  await page.getByRole("tab", { name: "JSON" }).click();
+  await page.getByLabel("Item as plain JSON").getByText('"sk": 3').waitFor();
+  const { page: other } = await visit(t, page.url());
+  await other.getByLabel("Item as plain JSON").getByText('"sk": 3').waitFor();
+  await other.keyboard.press("Escape");
+  await pageOf(other, "3 rows, page 2", 3, 4, 5);
+  await other.getByRole("button", { name: "First page" }).click();
+  await pageOf(other, "3 rows, page 1", 0, 1, 2);
+  await other.getByRole("button", { name: "Next page" }).click();
+  await other.getByText("3 rows, page 2").waitFor();
+  await other.goBack();
+  await pageOf(other, "3 rows, page 1", 0, 1, 2);
+  await other.locator("button.rowlink").first().click();
+  await other.getByRole("tab", { name: "Edit", selected: true }).waitFor();
 });

@@ -78,7 +78,10 @@ function sample(attribute, number) {
   }
 }
 
-/** Rows of every entity that clients write; those that need rows which are not there are refused, and left out. */
+/**
+ * Rows of every entity that clients write; those that need rows which are not there are refused, and left out. Says by model which tables
+ * have rows now.
+ */
 export async function generated(server) {
   const { models } = await administer(server, "describe-models");
   const written = new Map();
@@ -90,7 +93,7 @@ export async function generated(server) {
         const item = Object.fromEntries(given.map((attribute) => [attribute.name, sample(attribute, number)]));
         if (tag) item[tag] = { S: entity.tag };
         const { ok } = await post(server.url, dataHeaders("DynamoDB_20120810.PutItem"), { TableName: entity.table, Item: item });
-        if (ok) written.set(model.name, (written.get(model.name) ?? 0) + 1);
+        if (ok) written.set(model.name, (written.get(model.name) ?? new Set()).add(entity.table));
       }
     }
   }

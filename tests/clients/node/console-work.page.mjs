@@ -1,5 +1,6 @@
 // Work in the console: models, routes, queues, migrations, reindexes; on a gateway, too.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { createServer } from "node:http";
 import { test } from "node:test";
 import { at, browsing, hooked, run, serve, until, violationsInBothThemes } from "./console.mjs";
@@ -437,4 +438,121 @@ test("only rows of an access pattern are reindexed", { timeout: 60_000 }, async 
   await page.locator("h1 + .chip", { hasText: "done" }).waitFor();
   const { Items } = await call(server, "DynamoDB_20120810.Scan", { TableName: "manhunt" });
   assert.deepEqual(new Set(Items.filter((item) => item.reindexVersion).map((item) => item.PK.S)), new Set(["c0de-1"]));
+});
+
+test("tables whose writes are paused are named with their end, and resumed", { timeout: 60_000 }, async (t) => {
+  const server = await serve(t);
+  await streamed(server, "books");
+  await streamed(server, "films");
+  await administer(server, "pause-writes", { tables: ["books"], seconds: 3600 });
+  await administer(server, "pause-writes", { tables: ["films"] });
+  const { page } = await visit(t, at(server, "#/overview"), { bypassCSP: true });
+  await page.getByRole("region", { name: "Alarms" }).getByRole("link", { name: /^Writes to table films are paused until you resume them/ }).waitFor();
+  const paused = page.getByRole("region", { name: "Paused tables" });
+  await paused.getByText(/^Writes to table books are paused until .*, while it is copied\./).waitFor();
+  await paused.getByRole("button", { name: "Resume writes to films" }).click();
+  assert.deepEqual(await violationsInBothThemes(page), []);
+  await page.getByRole("dialog").getByRole("button", { name: "Resume", exact: true }).click();
+  await paused.getByText(/^Writes to table films/).waitFor({ state: "detached" });
+  await put(server, "films", { pk: "a" });
+  assert.deepEqual((await administer(server, "list-paused-tables")).tables.map((one) => one.table), ["books"]);
+});
+
+test("metrics show what storage reads, of all operations and of one", { timeout: 60_000 }, async (t) => {
+  const server = await serve(t);
+  await streamed(server, "books");
+  const read = async () => {
+    await call(server, "DynamoDB_20120810.GetItem", { TableName: "books", Key: { pk: { S: "a" } } });
+    await call(server, "DynamoDB_20120810.Scan", { TableName: "books" });
+  };
+  // A chart is drawn of two samples.
+  await until("there are two samples of storage", async () => {
+    await read();
+    return (await administer(server, "read-metrics")).samples.filter((sample) => sample.storage?.some((one) => one.operation === "GetItem" && one.point_lookups > 0)).length >= 2;
+  });
+  const { page } = await visit(t, at(server, "#/metrics"), { bypassCSP: true });
+  const storage = page.getByRole("region", { name: "Storage by operation", exact: true });
+  const row = (name) => storage.getByRole("row", { name: new RegExp(`^${name} `) });
+  await row("GetItem").waitFor();
+  await row("Scan").waitFor();
+  await page.getByRole("img", { name: /^Storage: lookups and ranges: lookups of a key [0-9.]+\/s/ }).waitFor();
+  await page.getByRole("img", { name: /^Storage: blocks read: from files/ }).waitFor();
+  assert.deepEqual(await violationsInBothThemes(page), []);
+  await page.getByRole("region", { name: "Operations" }).getByRole("link", { name: "GetItem" }).click();
+  await page.getByRole("heading", { name: /GetItem$/ }).waitFor();
+  await row("GetItem").waitFor();
+  assert.equal(await row("Scan").count(), 0);
+});
+
+test("on a gateway Overview has the endpoint, what a probe found, and rows that changed without a gateway", { timeout: 120_000 }, async (t) => {
+  const endpoint = await serve(t, "--behind-gateways");
+  const credentials = { AWS_ACCESS_KEY_ID: "any", AWS_SECRET_ACCESS_KEY: "any", AWS_REGION: "us-east-1" };
+  const gateway = await run(t, ["serve", "--port", "0", "--backend", endpoint.url], credentials);
+  await administer(gateway, "apply-model", { text: EFFECTS.replace('entity_attribute = "kind"', 'entity_attribute = "kind"\nstream = "new-and-old-images"') });
+  const { page } = await visit(t, at(gateway, "#/overview"), { bypassCSP: true });
+  const card = page.getByRole("region", { name: "Gateway" });
+  await card.getByText(endpoint.url).first().waitFor();
+  await card.getByText("This endpoint was never probed.").waitFor();
+  // A change shows that the stream is read.
+  let version = 0;
+  await until("the stream is read", async () => {
+    version += 1;
+    await put(gateway, "rows", { kind: "doc", name: "plan", version });
+    return (await administer(gateway, "read-gateway")).past_writes.records > 0;
+  });
+  await put(gateway, "rows", { kind: "doc", name: "idea", version: 1 });
+  // A client that deletes the version at the endpoint itself: the head goes with it.
+  await call(endpoint, "DynamoDB_20120810.DeleteItem", { TableName: "rows", Key: { pk: { S: "doc#idea" }, sk: { S: "v0001" } } });
+  await until("the gateway has corrected the head", async () => (await administer(gateway, "read-gateway")).past_writes.changed >= 1);
+  await card.locator(".figure", { hasText: "rows changed" }).locator("b", { hasText: /^[1-9]/ }).waitFor();
+  await card.getByText("This gateway looks for them.").waitFor();
+  const probe = spawn(process.env.TRESTLE, ["endpoint", "probe", "--endpoint", endpoint.url], { env: credentials, stdio: "ignore" });
+  assert.equal(await new Promise((done) => probe.on("exit", done)), 0);
+  // A gateway that was just started has not read what was stored before.
+  const other = await run(t, ["serve", "--port", "0", "--backend", endpoint.url], credentials);
+  await page.goto(at(other, "#/overview"));
+  await card.getByText("conditional writes", { exact: true }).waitFor();
+  await card.getByText(/^100 rows in a batch\. 100 rows in a transaction\. Probed /).waitFor();
+  assert.deepEqual(await violationsInBothThemes(page), []);
+  await page.goto(at(endpoint, "#/overview"));
+  await page.getByRole("heading", { name: "Tables" }).waitFor();
+  assert.equal(await card.count(), 0);
+});
+
+test("gaps of a reindex are compared with a table, with a file, and with nothing", { timeout: 120_000 }, async (t) => {
+  const server = await serve(t);
+  await streamed(server, "books");
+  for (const id of ["a", "b", "c"]) await put(server, "books", { pk: id });
+  await streamed(server, "copies");
+  await put(server, "copies", { pk: "1", of: "a" });
+  await put(server, "copies", { pk: "c" });
+  await administer(server, "start-reindex", { table: "books", name: "all", version: 2_000_000_007, force: true });
+  const { page } = await visit(t, at(server, "#/reindexes/all"), { bypassCSP: true });
+  await page.locator("h1 + .chip", { hasText: "done" }).waitFor();
+  const gaps = page.locator("section.card", { has: page.getByRole("heading", { name: "Gaps" }) });
+  const look = () => gaps.getByRole("button", { name: "Look for gaps" }).click();
+  const found = async (...ids) => {
+    await gaps.getByText(ids.length ? `Missing rows: ${ids.length}.` : "None.").waitFor();
+    if (ids.length) assert.deepEqual((await gaps.locator("code").textContent()).split(", ").sort(), ids);
+  };
+  await look();
+  await found();
+  await gaps.getByLabel("Compare with").selectOption("table");
+  await gaps.getByLabel("Table that has the rows").selectOption("copies");
+  await look();
+  await found("a", "b");
+  assert.deepEqual(await violationsInBothThemes(page), []);
+  await gaps.getByLabel("Attribute with the id").fill("of");
+  await look();
+  await found("b", "c");
+  await gaps.getByLabel("Compare with").selectOption("file");
+  await gaps.getByLabel("File").setInputFiles({ name: "ids.txt", mimeType: "text/plain", buffer: Buffer.from("b\nc\n") });
+  await look();
+  await found("a");
+  assert.deepEqual(await violationsInBothThemes(page), []);
+  await gaps.getByLabel("Compare with").selectOption("all");
+  await look();
+  await found("a", "b", "c");
+  await gaps.getByRole("button", { name: "Send these again" }).click();
+  await gaps.getByText("Rows that the destination does not have.").waitFor();
 });

@@ -50,7 +50,12 @@ async function call(method, path, body) {
 test("works are found, and a new pipeline is filled and answers searches, all on the page", async (t) => {
   await call("PUT", "/pipelines/first", { transformer: 1 });
   await call("PUT", "/sources/miro/V0000001", { image_title: HOSTILE, image_keywords: ["Scales"] });
-  await call("POST", "/pipelines/first/serve");
+  // Until the record has arrived, the pipeline is refused.
+  const serves = async () => (await fetch(`${url}/pipelines/first/serve`, { method: "POST" })).ok;
+  for (let i = 0; !(await serves()); i += 1) {
+    assert.ok(i < 300, "pipeline first never had its record");
+    await new Promise((done) => setTimeout(done, 100));
+  }
   await call("PUT", "/pipelines/second", { transformer: 2 });
   const context = await browser.newContext({ viewport: { width: 340, height: 800 } });
   t.after(() => context.close());

@@ -180,6 +180,7 @@ function calls(server) {
     "finish-migration": {},
     "roll-back-migration": {},
     "delete-collection": { table: "things", partition: "none" },
+    "list-paused-tables": {},
     "pause-writes": { tables: ["things"], seconds: 60 },
     "resume-writes": { tables: ["things"] },
     "write-kept-rows": { operation: "BatchWriteItem", request: { RequestItems: {} } },

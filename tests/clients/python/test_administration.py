@@ -190,6 +190,7 @@ class Administration(unittest.TestCase):
         """What `trestle copy` asks of a source and of a target."""
         paused = self.call("pause-writes", tables=["shop"], seconds=30)["tables"]
         self.assertEqual(["shop"], [table["table"] for table in paused])
+        self.assertEqual(paused, self.call("list-paused-tables")["tables"])
         late = {"TableName": "shop", "Item": {"pk": {"S": "late"}, "sk": {"S": "late"}}}
         with self.assertRaises(ClientError) as refused:
             self.db.put_item(**late)

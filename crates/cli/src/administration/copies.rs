@@ -35,7 +35,8 @@ pub(crate) fn resume(db: &Embedded, call: &ResumeWrites) -> Result<PausedTableLi
     Ok(paused(db))
 }
 
-fn paused(db: &Embedded) -> PausedTableList {
+/// All tables whose writes are paused.
+pub(crate) fn paused(db: &Embedded) -> PausedTableList {
     let tables = db.paused_tables().into_iter();
     PausedTableList {
         tables: tables

@@ -45,6 +45,7 @@ impl Administration for ServerAdministration {
             AdminCall::ReadGateway(_) => Err(AdminError::not_found(
                 "this server has its own data; only a gateway (`trestle serve --backend URL`) has an endpoint",
             )),
+            AdminCall::ListPausedTables(_) => Ok(AdminAnswer::ListPausedTables(copies::paused(&self.db))),
             AdminCall::PauseWrites(call) => copies::pause(&self.db, &call).map(AdminAnswer::PauseWrites),
             AdminCall::ResumeWrites(call) => copies::resume(&self.db, &call).map(AdminAnswer::ResumeWrites),
             AdminCall::WriteKeptRows(call) => copies::write(&self.db, call).map(AdminAnswer::WriteKeptRows),

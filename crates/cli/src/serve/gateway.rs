@@ -178,6 +178,13 @@ fn not_here(call: &AdminCall) -> AdminError {
     let instead = match call {
         AdminCall::TryRoute(_) => "`trestle tail` shows the changes of an endpoint",
         AdminCall::InferModel(_) => "`trestle model infer` reads an endpoint with --endpoint",
+        AdminCall::DeleteCollection(_) => {
+            "`trestle delete-collection` deletes through a gateway with --endpoint"
+        }
+        AdminCall::ListPausedTables(_)
+        | AdminCall::PauseWrites(_)
+        | AdminCall::ResumeWrites(_)
+        | AdminCall::WriteKeptRows(_) => "a copy asks a Trestle server with its own data",
         _ => {
             "`trestle reindex` with --endpoint URL runs it, for rows whose model declares no reindex_version; a program that opens the endpoint \
              with the crate trestle touches the others"

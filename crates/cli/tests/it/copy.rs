@@ -138,9 +138,14 @@ fn a_server_becomes_another_one_with_its_model_and_what_is_kept_for_it() {
         refused["message"].as_str().unwrap().contains("writing is paused"),
         "{refused}"
     );
+    let paused = |flags: &[&str]| copy(place, &[&["paused-tables", "--endpoint", &from], flags].concat());
+    let until_told = "shop  until `trestle copy resume-writes`";
+    assert_eq!(paused(&[]), (Some(0), format!("{until_told}\n")));
     let (code, said) = copy(place, &["resume-writes", "--endpoint", &from]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("shop"), "{said}");
+    assert_eq!(paused(&[]), (Some(0), "no table is paused\n".to_owned()));
+    assert_eq!(paused(&["--json"]), (Some(0), "{\"tables\":[]}\n".to_owned()));
     put(&shops.first, &order("ann", 22));
     let (code, said) = copy(place, &["cut-over"]);
     assert_eq!(
@@ -255,8 +260,16 @@ fn the_calls_that_a_copy_makes_take_nothing_else() {
             .ends_with("ThrottlingException"),
         "{refused}"
     );
+    assert_eq!(
+        admin(&shops.first, "list-paused-tables", json!({})),
+        (200, paused)
+    );
     let (status, paused) = admin(&shops.first, "resume-writes", json!({"tables": ["shop"]}));
-    assert_eq!((status, paused), (200, json!({"tables": []})));
+    assert_eq!((status, &paused), (200, &json!({"tables": []})));
+    assert_eq!(
+        admin(&shops.first, "list-paused-tables", json!({})),
+        (200, paused)
+    );
 }
 
 #[test]

@@ -13,7 +13,7 @@ import { Confirm, EntityChip, Failure, Json, Loading, html, say, useAction, useA
 const written = () => window.dispatchEvent(new Event("trestle-written"));
 
 export function ItemDrawer({ table, known, address }) {
-  const { item: text, ...rest } = address.query;
+  const { item: text, tab, ...rest } = address.query;
   const close = () => go(["items", table.TableName], rest);
   const ref = useRef();
   // Before it is painted: a key that is pressed at once is for the drawer.
@@ -24,7 +24,7 @@ export function ItemDrawer({ table, known, address }) {
   }, []);
   const keys = (event) => event.key === "Escape" && !document.querySelector("dialog[open]") && close();
   return html`<section class="drawer stack" ref=${ref} tabindex="-1" role="dialog" aria-label=${text === "new" ? "New item" : "Item"} onKeyDown=${keys}>
-    ${text === "new" ? !may.write ? html`<${NoNewItem} close=${close} />` : html`<${NewItem} table=${table} known=${known} close=${close} />` : html`<${KnownItem} table=${table} known=${known} text=${text} close=${close} />`}
+    ${text === "new" ? !may.write ? html`<${NoNewItem} close=${close} />` : html`<${NewItem} table=${table} known=${known} close=${close} />` : html`<${KnownItem} table=${table} known=${known} address=${address} close=${close} />`}
   </section>`;
 }
 
@@ -38,14 +38,18 @@ function keyFrom(text) {
   }
 }
 
-function KnownItem({ table, known, text, close }) {
+const TABS = ["edit", "json", "history"];
+
+function KnownItem({ table, known, address, close }) {
+  const { item: text } = address.query;
   const key = keyFrom(text);
   const asked = useAsked(async () => {
     if (!key) throw new Error("The link does not have a whole key.");
     const { Item } = await dynamodb("GetItem", { TableName: table.TableName, Key: key, ConsistentRead: true });
     return { item: Item };
   }, [text]);
-  const [tab, setTab] = useState("edit");
+  const tab = TABS.includes(address.query.tab) ? address.query.tab : TABS[0];
+  const setTab = (id) => go(["items", table.TableName], { ...address.query, tab: id === TABS[0] ? "" : id }, true);
   if (asked.error) return html`<${Top} title="Item" close=${close} /><${Failure} error=${asked.error} />`;
   if (!asked.value) return html`<${Top} title="Item" close=${close} /><${Loading} what="the item" />`;
   const { item } = asked.value;

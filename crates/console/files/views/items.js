@@ -9,6 +9,7 @@ import { Rows, columnsOf } from "../rows.js";
 import { TYPES, TYPE_NAMES, bytes, count, editable } from "../values.js";
 import { Dialog, Empty, Failure, Field, Json, Loading, Tabs, download, html, say, useAction, useAsked, useEffect, useRef, useState } from "../ui.js";
 import { DeleteRows, EditRows } from "./bulk.js";
+import { CollectionButton } from "./collection.js";
 import { ItemDrawer } from "./item.js";
 
 const PAGE = 100;
@@ -68,17 +69,30 @@ function TableItems({ name, names, address }) {
 
 // ---- rows of a request, page by page
 
-/** Pages of a request. A page that a filter left empty is followed by the next, up to a bound. */
-function usePages(asked) {
-  const [state, setState] = useState({ starts: [undefined] });
+/** The first page has no place to start from; the address has the number and the start of any other. */
+function placeOf({ page, start }) {
+  const number = Number(page);
+  try {
+    return start && number > 1 ? { number, start: JSON.parse(start) } : { number: 1 };
+  } catch {
+    return { number: 1 };
+  }
+}
+
+/** Pages of a request, one of which the address names. A page that a filter left empty is followed by the next, up to a bound. */
+function usePages(asked, address) {
+  const [state, setState] = useState({ number: 1 });
   const turn = useRef(0);
-  const load = async (starts) => {
+  /** Where the pages of this request start, as far as they were seen. */
+  const starts = useRef({});
+  const { number, start: first } = placeOf(address.query);
+  const load = async () => {
     turn.current += 1;
     const mine = turn.current;
     setState((before) => ({ ...before, loading: true, error: undefined }));
     const began = performance.now();
     try {
-      let start = starts.at(-1);
+      let start = first;
       let [items, scanned, units, requests] = [[], 0, 0, 0];
       do {
         const page = await asked.run(start);
@@ -89,21 +103,28 @@ function usePages(asked) {
         start = page.next;
         requests += 1;
       } while (start && !items.length && requests < PAGES_AT_ONCE);
-      setState({ starts, items, scanned, units, next: start, ms: Math.round(performance.now() - began) });
+      setState({ number, items, scanned, units, next: start, ms: Math.round(performance.now() - began) });
     } catch (error) {
       if (mine === turn.current) setState((before) => ({ ...before, loading: false, error }));
     }
   };
   useEffect(() => {
     turn.current += 1;
-    setState({ starts: [undefined] });
-    if (asked.id) load([undefined]);
+    starts.current = { 1: undefined };
+    setState({ number });
   }, [asked.id]);
+  useEffect(() => {
+    starts.current[number] = first;
+    if (asked.id) load();
+  }, [asked.id, number, JSON.stringify(first)]);
+  const to = (page, start) => go(["items", ...address.parts], { ...address.query, page: page > 1 ? page : "", start: page > 1 ? JSON.stringify(start) : "", item: "", tab: "" });
   return {
     ...state,
-    reload: () => load(state.starts),
-    forward: () => load([...state.starts, state.next]),
-    back: () => load(state.starts.slice(0, -1)),
+    reload: load,
+    forward: state.number === number && state.next && (() => to(number + 1, state.next)),
+    // Of the pages before one that was opened by its address, only the start of the first is known.
+    back: number > 1 && (() => (number - 1 in starts.current ? to(number - 1, starts.current[number - 1]) : to(1))),
+    isBackToFirst: number > 1 && !(number - 1 in starts.current),
   };
 }
 
@@ -140,18 +161,18 @@ function Results({ pages, asked, table, keys, known, address, label }) {
   const picked = items.filter((item) => selected.has(idOf(item)));
   const { attributes } = asked;
   const rows = !may.write || !items.length ? undefined : picked.length ? { items: picked, attributes } : asked.isQuestion ? { asked, attributes } : undefined;
-  const openItem = (item) => (hasKey(item) ? go(["items", table.TableName], { ...address.query, item: JSON.stringify(keyOf(table, item)) }) : say("This row does not have the whole key of the table"));
+  const openItem = (item) => (hasKey(item) ? go(["items", table.TableName], { ...address.query, tab: "", item: JSON.stringify(keyOf(table, item)) }) : say("This row does not have the whole key of the table"));
   const collection = (item) => go(["items", table.TableName], { ...Object.fromEntries(keys.hash.map((key, i) => [`hash${i || ""}`, editable(item[key.name])])), index: asked.index });
   return html`
     <div class="bar" aria-live="polite">
-      <span>${count(items.length)} ${items.length === 1 ? "row" : "rows"}, page ${pages.starts.length}</span>
+      <span>${count(items.length)} ${items.length === 1 ? "row" : "rows"}, page ${count(pages.number)}</span>
       <span class="quiet">read ${count(pages.scanned)}${pages.units ? `, ${pages.units} RCU` : ""}, ${pages.ms} ms</span>
       <span class="grow"></span>
       ${rows && html`<button type="button" onClick=${() => openFor("edit", rows)}>Edit ${rows.items?.length ?? "all"} …</button><button type="button" class="danger" onClick=${() => openFor("delete", rows)}>Delete ${rows.items?.length ?? "all"} …</button>`}
       <button type="button" onClick=${() => setOpen("columns")}>Columns</button>
       <button type="button" onClick=${() => setOpen("export")}>Export</button>
-      <button type="button" disabled=${pages.starts.length < 2 || pages.loading} onClick=${pages.back}>Previous page</button>
-      <button type="button" disabled=${!pages.next || pages.loading} onClick=${pages.forward}>${pages.next && !items.length ? "Continue the search" : "Next page"}</button>
+      <button type="button" disabled=${!pages.back || pages.loading} onClick=${pages.back}>${pages.isBackToFirst ? "First page" : "Previous page"}</button>
+      <button type="button" disabled=${!pages.forward || pages.loading} onClick=${pages.forward}>${pages.next && !items.length ? "Continue the search" : "Next page"}</button>
     </div>
     ${items.length ? html`<${Rows} items=${items} table=${table} keys=${keys} known=${known} columns=${columns} onOpen=${openItem} onCollection=${keys.hash.length ? collection : undefined} label=${label}
         selected=${selected} idOf=${idOf} onSelect=${may.write && items.every(hasKey) ? setSelected : undefined} />`
@@ -244,7 +265,7 @@ function Browse({ table, known, address }) {
       return { items: answer.Items, next: answer.LastEvaluatedKey, scanned: answer.ScannedCount, units: answer.ConsumedCapacity?.CapacityUnits };
     },
   };
-  const pages = usePages(asked);
+  const pages = usePages(asked, address);
   const submit = (event) => {
     event.preventDefault();
     const query = queryOf(form);
@@ -278,6 +299,7 @@ function Browse({ table, known, address }) {
   </form>
   ${wrong && html`<${Failure} error=${wrong} />`}
   ${built && html`<details><summary>The request: ${built.operation}</summary><${Json} value=${built.request} label="Request" /></details>`}
+  ${built?.operation === "Query" && !index && html`<${CollectionButton} key=${id} table=${table} call=${{ table: table.TableName, partition: given.hash[0] }} prefix=${given.range[0]?.op === "begins_with" ? given.range[0].value : undefined} />`}
   <${Results} pages=${pages} asked=${asked} table=${table} keys=${keys} known=${known} address=${address} label=${`Rows of ${table.TableName}`} />`;
 }
 
@@ -339,7 +361,7 @@ function Access({ table, known, address }) {
       return { items: answer.Items, next: answer.LastEvaluatedKey, scanned: answer.ScannedCount, units: answer.ConsumedCapacity?.CapacityUnits };
     },
   };
-  const pages = usePages(asked);
+  const pages = usePages(asked, address);
   const submit = (event) => {
     event.preventDefault();
     const next = { mode: "access", access: pattern.name, ...Object.fromEntries(Object.entries(values).map(([key, value]) => [`p.${key}`, value])), run: "1" };
@@ -364,6 +386,7 @@ function Access({ table, known, address }) {
     </tbody></table></fieldset></form>
   <${Failure} error=${bound.error} />
   ${ready && html`<details><summary>The request: ${ready.operation}</summary><${Json} value=${ready.request} label="Request" /></details>`}
+  ${ready?.operation === "Query" && html`<${CollectionButton} key=${id} table=${table} call=${{ model: known.model.name, access: pattern.name, where: given }} />`}
   <${Results} pages=${pages} asked=${asked} table=${table} keys=${keysOf(table, pattern.index)} known=${known} address=${address} label=${`Rows of ${pattern.name}`} />`;
 }
 
@@ -389,7 +412,7 @@ function Statement({ table, known, address }) {
     },
     emptyHint: "The statement was carried out and returned no row.",
   };
-  const pages = usePages(asked);
+  const pages = usePages(asked, address);
   const run = (event) => {
     event.preventDefault();
     if (!isRead(text)) {

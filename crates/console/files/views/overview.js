@@ -5,6 +5,8 @@ import { byOperation, perSecond, rates } from "../rates.js";
 import { link } from "../router.js";
 import { bytes, count, counted, duration, micros, when } from "../values.js";
 import { Chip, Empty, Failure, Loading, html, useAsked } from "../ui.js";
+import { GatewayCard, gatewayAlarms } from "./gateway.js";
+import { PausedTables, pauseOf } from "./paused.js";
 
 const EVERY_MS = 5000;
 const TABLES_MAX = 200;
@@ -35,14 +37,16 @@ async function allQueues() {
 
 async function administration() {
   if (!may.administer) return undefined;
-  const [{ models }, { routes, gone = [] }, { migrations }, { reindexes }, history] = await Promise.all([
+  const [{ models }, { routes, gone = [] }, { migrations }, { reindexes }, history, { tables: paused }, gateway] = await Promise.all([
     unlessMissing(administer("list-models"), { models: [] }),
     unlessMissing(administer("list-routes"), { routes: [] }),
     unlessMissing(administer("list-migrations"), { migrations: [] }),
     unlessMissing(administer("list-reindexes", { running: true }), { reindexes: [] }),
     unlessMissing(administer("read-metrics"), { samples: [], interval_seconds: 10 }),
+    unlessMissing(administer("list-paused-tables"), { tables: [] }),
+    unlessMissing(administer("read-gateway"), undefined),
   ]);
-  return { models, routes, gone, migrations, reindexes, history };
+  return { models, routes, gone, migrations, reindexes, history, paused, gateway };
 }
 
 /** How the latest reindexes are doing. */
@@ -56,7 +60,7 @@ async function latestReindexes() {
 }
 
 /** What an operator must know, in words, errors first. */
-export function alarms({ models, routes, gone, migrations, history }, queueList, reindexes) {
+export function alarms({ models, routes, gone, migrations, history, paused, gateway }, queueList, reindexes) {
   const found = [];
   const add = (kind, text, href) => found.push({ kind, text, href });
   const { systemErrors, throttled } = rates(history);
@@ -81,6 +85,8 @@ export function alarms({ models, routes, gone, migrations, history }, queueList,
     if (one.state === "done" && one.gaps > one.dead_letters) add("bad", `Rows missing at the destination of the reindex ${one.name}: ${count(one.gaps)}.`, at);
     if (one.held_up) add("warn", `The reindex ${one.name} is held up: ${one.held_up}`, at);
   }
+  for (const text of gateway ? gatewayAlarms(gateway) : []) add("bad", text, link(["models"]));
+  for (const one of paused) add("warn", pauseOf(one), link(["items", one.table]));
   for (const one of gone) add("warn", `The route ${one.route} was removed and has ${counted(one.dead, "dead letter")}.`, link(["routes", one.route]));
   for (const migration of migrations) {
     const at = link(["migrations"]);
@@ -152,10 +158,12 @@ export function Overview() {
     <${Failure} error=${all.error ?? queueList.error ?? models.error ?? reindexes.error} />
     ${state && html`<section class="card" aria-label="Alarms"><header><h2>Alarms</h2></header>
       ${found.length ? found.map((alarm) => html`<div class="alarm"><${Chip} kind=${alarm.kind}>${alarm.kind === "bad" ? "error" : "warning"}<//><a href=${alarm.href}>${alarm.text}</a></div>`) : html`<p><${Chip} kind="good">ok<//> No errors and no warnings.</p>`}</section>`}
+    ${state && html`<${PausedTables} tables=${state.paused} onResumed=${all.reload} />`}
     ${lines && html`<div class="grid2">
-      <section class="card"><${Chart} title="Requests" times=${lines.times} format=${perSecond} series=${[{ name: "all", values: lines.requests }, { name: "refused", values: lines.refused }]} /></section>
-      <section class="card"><${Chart} title="Latency of the slowest operation" times=${lines.times} format=${micros} series=${[{ name: "median, at most", values: lines.p50 }, { name: "99 %, at most", values: lines.p99 }]} /></section>
+      <section class="card"><${Chart} title="Requests, all tables" times=${lines.times} format=${perSecond} series=${[{ name: "all", values: lines.requests }, { name: "refused", values: lines.refused }]} /></section>
+      <section class="card"><${Chart} title="Latency of the slowest operation, all tables" times=${lines.times} format=${micros} series=${[{ name: "median, at most", values: lines.p50 }, { name: "99 %, at most", values: lines.p99 }]} /></section>
     </div>`}
+    ${state?.gateway && html`<${GatewayCard} gateway=${state.gateway} />`}
     <section class="card"><header><h2>Tables</h2>${listed.value && html`<span class="quiet">${count(listed.value.names.length)}</span>`}</header><${TableList} asked=${listed} models=${models.value ?? []} /></section>
     <div class="grid2">
       ${state && html`<section class="card"><header><h2>Applied models</h2><a href="#/models">Models</a></header>

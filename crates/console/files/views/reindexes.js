@@ -4,6 +4,7 @@ import { tableModel } from "../model.js";
 import { go, link } from "../router.js";
 import { count, duration, when } from "../values.js";
 import { Chip, Confirm, Empty, Failure, Field, Json, Loading, html, say, useAction, useAsked, useState } from "../ui.js";
+import { Gaps } from "./gaps.js";
 
 export function Reindexes({ address }) {
   const [name] = address.parts;
@@ -77,7 +78,6 @@ function Start() {
 function OneReindex({ name }) {
   const asked = useAsked(() => administer("read-reindex", { name }), [name], 1500);
   const letters = useAsked(() => administer("list-reindex-dead-letters", { name, limit: 50 }), [name, asked.value?.dead_letters]);
-  const gaps = useAction();
   const action = useAction();
   const [open, setOpen] = useState();
   const act = (call, more = {}) => action.run(async () => { await administer(call, { name, ...more }); await Promise.all([asked.reload(), letters.reload()]); });
@@ -96,8 +96,7 @@ function OneReindex({ name }) {
     <section class="card"><header><h2>Rows that failed</h2>${may.change && letters.value?.dead_letters.length > 0 && html`<span><button type="button" onClick=${() => act("replay-reindex")}>Try all again</button> <button type="button" class="danger" onClick=${() => setOpen("drop")}>Drop all</button></span>`}</header>
       <${Failure} error=${letters.error} />
       ${letters.value?.dead_letters.length ? html`<ul class="letters">${letters.value.dead_letters.map((letter) => html`<li><code>${letter.id}</code> <span class="wrong">${letter.reason}</span> <span class="quiet">${count(letter.attempts)} attempts, ${when(letter.at)}</span><details><summary>The row</summary><${Json} value=${letter.row ?? letter.key} label=${`Row ${letter.id}`} /></details></li>`)}</ul>` : html`<p class="quiet">None.</p>`}</section>
-    <section class="card"><header><h2>Gaps</h2><button type="button" disabled=${gaps.busy} onClick=${() => gaps.run(() => administer("list-reindex-gaps", { name, limit: 1000 }))}>Look for gaps</button></header>
-      <${Failure} error=${gaps.error} />${gaps.done ? gaps.done.gaps.length ? html`<p>Missing rows: ${count(gaps.done.gaps.length)}${gaps.done.next ? " or more" : ""}. <code>${gaps.done.gaps.slice(0, 50).join(", ")}</code></p>${may.change && html`<button type="button" onClick=${async () => { await act("resend-reindex", { ids: gaps.done.gaps }); gaps.clear(); }}>Send these again</button>`}` : html`<p>${gaps.done.next ? "None among the first rows." : "None."}</p>` : html`<p class="quiet">Rows that the destination does not have.</p>`}</section>
+    <${Gaps} name=${name} onResend=${(ids) => act("resend-reindex", { ids })} />
     ${open === "cancel" && html`<${Confirm} title=${`Cancel the reindex ${name}`} action="Cancel the reindex" danger onClose=${() => setOpen()} onDone=${() => act("cancel-reindex")}><p>Rows that are done keep their version.</p><//>`}
     ${open === "drop" && html`<${Confirm} title="Drop the rows that failed" action="Drop" danger onClose=${() => setOpen()} onDone=${() => act("drop-reindex-dead-letters")}><p>The dead letters are deleted. This cannot be undone.</p><//>`}</div>`;
 }

@@ -6,8 +6,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use trestle_admin::{MetricsHistory, MetricsSample, OperationSample, RouteSample};
+use trestle_admin::{MetricsHistory, MetricsSample, OperationSample, RouteSample, StorageSample};
 use trestle_api::OperationName;
+use trestle_embedded::{OperationReads, StorageReads};
 use trestle_queue::sqs::QueueOperation;
 
 /// How much time a sample is about.
@@ -25,6 +26,7 @@ struct Recorded {
     samples: VecDeque<MetricsSample>,
     /// The counters at the end of the last sample.
     operations: HashMap<&'static str, Counted>,
+    storage: Option<StorageReads>,
     refused: u64,
 }
 
@@ -40,7 +42,13 @@ struct Counted {
 
 impl History {
     /// Adds what was done since the last sample.
-    pub(crate) fn record(&self, metrics: &Metrics, routes: Vec<RouteSample>, now_s: u64) {
+    pub(crate) fn record(
+        &self,
+        metrics: &Metrics,
+        storage: Option<StorageReads>,
+        routes: Vec<RouteSample>,
+        now_s: u64,
+    ) {
         let mut recorded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut operations = Vec::new();
         for (name, counters) in counters(metrics) {
@@ -58,8 +66,10 @@ impl History {
             connections: u64::try_from(open).unwrap_or_default(),
             refused: refused.saturating_sub(recorded.refused),
             operations,
+            storage: read_since(recorded.storage.as_ref(), storage.as_ref()),
             routes,
         };
+        recorded.storage = storage;
         recorded.refused = refused;
         if recorded.samples.len() == SAMPLES_MAX {
             recorded.samples.pop_front();
@@ -86,6 +96,25 @@ fn counters(metrics: &Metrics) -> impl Iterator<Item = (&'static str, &Operation
     let of_queues = QueueOperation::ALL.iter();
     let of_queues = of_queues.map(|name| (name.as_str(), metrics.queue_operations.of(*name)));
     of_tables.chain(of_queues)
+}
+
+/// What storage read since the last sample, by operation.
+fn read_since(before: Option<&StorageReads>, now: Option<&StorageReads>) -> Vec<StorageSample> {
+    let Some(now) = now else { return Vec::new() };
+    let read = before.map_or_else(|| now.clone(), |before| now.since(before));
+    let operations = OperationName::ALL.iter();
+    let operations = operations.map(|name| (name.as_str(), read.of(*name)));
+    let all = operations.chain([("other", read.other())]);
+    let some = all.filter(|(_, reads)| *reads != OperationReads::default());
+    some.map(|(operation, reads)| StorageSample {
+        operation: operation.to_owned(),
+        point_lookups: reads.point_lookups,
+        ranges: reads.ranges,
+        double_reads: reads.double_reads,
+        blocks_from_disk: reads.blocks_from_disk,
+        blocks_from_cache: reads.blocks_from_cache,
+    })
+    .collect()
 }
 
 impl Counted {
@@ -135,6 +164,13 @@ fn bound(at_most: &[u64], wanted: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trestle_api::{Database as _, Wait as _};
+    use trestle_embedded::{Embedded, Options};
+
+    const SONGS: &str = r#"{"TableName": "songs", "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [{"AttributeName": "song", "AttributeType": "S"}],
+        "KeySchema": [{"AttributeName": "song", "KeyType": "HASH"}]}"#;
+    const SONG: &str = r#"{"TableName": "songs", "Key": {"song": {"S": "So What"}}}"#;
 
     fn behind(route: &str, lag_records: u64) -> RouteSample {
         RouteSample {
@@ -142,6 +178,11 @@ mod tests {
             lag_records,
             lag_ms: 0,
         }
+    }
+
+    fn ask(db: &Embedded, operation: OperationName, request: &str) {
+        let request = trestle_wire::read_request(operation, request.as_bytes()).unwrap();
+        db.execute(request).wait().unwrap();
     }
 
     #[test]
@@ -157,9 +198,9 @@ mod tests {
             .operations
             .of(OperationName::GetItem)
             .answered(Duration::from_millis(3));
-        history.record(&metrics, vec![behind("mail", 7)], 10);
+        history.record(&metrics, None, vec![behind("mail", 7)], 10);
         metrics.operations.of(OperationName::PutItem).failed_by_us();
-        history.record(&metrics, vec![behind("mail", 0)], 20);
+        history.record(&metrics, None, vec![behind("mail", 0)], 20);
         let read = history.read(&metrics, None);
         let [first, second] = &read.samples[..] else {
             panic!("{read:?}")
@@ -185,10 +226,33 @@ mod tests {
     }
 
     #[test]
+    fn a_sample_has_what_storage_read_in_its_own_time() {
+        let (history, metrics) = (History::default(), Metrics::new());
+        let db = Embedded::in_memory(Options::default()).unwrap();
+        ask(&db, OperationName::CreateTable, SONGS);
+        let look = |times: u32| {
+            for _ in 0..times {
+                ask(&db, OperationName::GetItem, SONG);
+            }
+            Some(db.storage_reads())
+        };
+        history.record(&metrics, look(3), Vec::new(), 10);
+        history.record(&metrics, look(2), Vec::new(), 20);
+        history.record(&metrics, look(0), Vec::new(), 30);
+        let lookups = |sample: &MetricsSample| {
+            let of_get = sample.storage.iter().find(|read| read.operation == "GetItem");
+            of_get.map(|read| read.point_lookups)
+        };
+        let read = history.read(&metrics, None);
+        let found: Vec<_> = read.samples.iter().map(lookups).collect();
+        assert_eq!(found, [Some(3), Some(2), None]);
+    }
+
+    #[test]
     fn no_more_than_an_hour_is_kept() {
         let (history, metrics) = (History::default(), Metrics::new());
         for at in 1..=SAMPLES_MAX as u64 + 5 {
-            history.record(&metrics, Vec::new(), at);
+            history.record(&metrics, None, Vec::new(), at);
         }
         let read = history.read(&metrics, None);
         assert_eq!((read.samples.len(), read.samples[0].at), (SAMPLES_MAX, 6));
