@@ -1,9 +1,12 @@
 //! Catching up: locales that lack the newest version are built again.
 
+use std::collections::BTreeMap;
+
 use futures_util::TryStreamExt as _;
 use serde::Serialize;
+use trestle::typed::Version;
 
-use crate::model::StatusPromote;
+use crate::model::{StatusKey, StatusPromote};
 use crate::status::jobs;
 use crate::{Env, Result, Service, Spec};
 
@@ -14,6 +17,8 @@ pub struct CaughtUp {
     pub packages: usize,
     /// The ids of the builds that are queued now.
     pub queued: Vec<String>,
+    /// Packages whose builds could not be queued, and why.
+    pub failed: BTreeMap<String, String>,
 }
 
 impl Service {
@@ -23,30 +28,35 @@ impl Service {
         let mut packages = self.db.packages().stream();
         while let Some(package) = packages.try_next().await? {
             caught.packages += 1;
-            let begun = self.db.status_head(&package.name, env).await?;
-            let used = self.db.release(&package.name, env).await?;
-            let (begun, used) = (begun.map(|head| head.version), used.map(|used| used.version));
-            if let Some(newest) = begun.max(used) {
-                let spec = Spec::new(package.name, env, newest);
-                caught.queued.extend(self.build_lacking(&spec).await?);
+            // A package that cannot be built holds up no other.
+            match self.build_newest(&package.name, env).await {
+                Ok(queued) => caught.queued.extend(queued),
+                Err(error) => drop(caught.failed.insert(package.name, error.told())),
             }
         }
         Ok(caught)
     }
 
-    /// Queues the builds that a version lacks. Answers with their ids.
-    async fn build_lacking(&self, spec: &Spec) -> Result<Vec<String>> {
-        // What was imported may have builds and no version.
-        if self.db.version(&spec.name, spec.version.clone()).await?.is_none() {
+    /// Queues the builds that the newest version lacks. Answers with their ids.
+    async fn build_newest(&self, name: &str, env: Env) -> Result<Vec<String>> {
+        let published = self.db.published(name).gather().await?.version.into_iter();
+        let versions: Vec<Version> = published.map(|row| row.version).collect();
+        let key = |version: &Version| StatusKey::new(name, env, version.clone());
+        let begun = self.db.get_many(versions.iter().map(key)).await?;
+        let begun = begun.into_iter().flatten().map(|begun| begun.version).max();
+        let used = self.db.release(name, env).await?.map(|used| used.version);
+        // The highest of them, whichever came last. What was imported may have builds and no version.
+        let newest = begun.clone().max(used).filter(|newest| versions.contains(newest));
+        let Some(spec) = newest.map(|newest| Spec::new(name, env, newest)) else {
             return Ok(Vec::new());
-        }
-        let builds = self.builds(spec).await?;
-        let mut lacking = self.locales_of(&spec.name, &spec.version).await?;
+        };
+        let builds = self.builds(&spec).await?;
+        let mut lacking = self.locales_of(name, &spec.version).await?;
         lacking.retain(|locale| builds.iter().all(|build| build.locale != *locale));
         let (mut writes, newer) = (self.db.transaction(), StatusPromote::Newer);
-        let jobs = match self.begun_of(spec).await? {
-            None if !lacking.is_empty() => self.begin(&mut writes, spec, &lacking, newer).await?,
-            _ => jobs(spec, &lacking),
+        let jobs = match begun.filter(|begun| *begun == spec.version) {
+            None if !lacking.is_empty() => self.begin(&mut writes, &spec, &lacking, newer).await?,
+            _ => jobs(&spec, &lacking),
         };
         // If another one has begun it meanwhile, its jobs are on their way.
         self.commit(writes, &jobs).await?;

@@ -58,26 +58,21 @@ impl Service {
         Ok(done.map(|()| is_used))
     }
 
-    /// Goes back to the version that was in use before the present one, or to a given one.
+    /// Goes back to the version that was in use when the present one was first used, or to a given one.
     pub async fn rollback(&self, name: &str, env: Env, to: Option<Version>) -> Result<Version> {
-        let moves = self.moves(name, env).await?;
-        let current = moves.first().and_then(|moved| moved.version.clone());
+        let moves = self.head(name, env).await?.release_history;
+        let current = moves.last().and_then(|moved| moved.version.clone());
         let current = current.or_not_found(format_args!("head of {name} in {env}"))?;
-        // However often it was left and taken again: what was there when it was first used.
+        // However often it was left and taken again, so that one rollback after another goes further back.
         let is_current = |moved: &&ReleaseHistory| moved.version.as_ref() == Some(&current);
-        let before = moves.iter().rfind(is_current);
+        let before = moves.iter().find(is_current);
         let to = to.or_else(|| before.and_then(|moved| moved.from.clone()));
-        let nothing = || Error::Conflict(format!("{name} has no earlier version in {env}"));
+        let first =
+            format!("{current} was the first version of {name} in {env}; name another one with ?to=VERSION");
+        let nothing = || Error::Conflict(first);
         let spec = Spec::new(name, env, to.ok_or_else(nothing)?);
         self.promote(&spec, Some(&current), true).await?;
         Ok(spec.version)
-    }
-
-    /// Which versions an environment used, the latest first.
-    pub async fn moves(&self, name: &str, env: Env) -> Result<Vec<ReleaseHistory>> {
-        let mut moves = self.head(name, env).await?.release_history;
-        moves.reverse();
-        Ok(moves)
     }
 
     /// The version in use, its builds in all locales, and the versions that were.

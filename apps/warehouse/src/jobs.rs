@@ -2,6 +2,7 @@
 //!
 //! A message comes at least once. Each job therefore looks at what is there first, and what comes again changes nothing.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -36,7 +37,8 @@ pub enum Job {
         /// The version.
         version: Version,
         /// The packages because of which it was published, so that a circle of dependencies ends.
-        because: Vec<String>,
+        #[serde(rename = "because")]
+        why: Vec<String>,
     },
     /// Use a version.
     Promote {
@@ -56,23 +58,24 @@ impl Service {
         Ok(queue::commit(writes, messages).await.held()?)
     }
 
-    /// Does a job. What can never succeed is told in the log, and done with.
+    /// Does a job.
     pub(crate) async fn work(self: Arc<Self>, job: queue::Job<Job>) -> Result<()> {
         let done = match &job.body {
             Job::Build { spec, locale } => self.build(spec, locale).await,
-            Job::Trigger {
-                name,
-                version,
-                because,
-            } => self.trigger(name, version, because).await,
+            Job::Trigger { name, version, why } => self.trigger(name, version, why).await,
             Job::Promote { spec, tag } => self.promote_in_turn(spec, *tag).await,
         };
-        match done {
-            Err(error @ (Error::NotFound(_) | Error::Invalid(_))) => {
-                tracing::warn!(job = ?job.body, "given up: {error}");
-                Ok(())
-            }
-            done => done,
+        unless_hopeless(&job.body, done)
+    }
+}
+
+/// What can never succeed is told in the log, and done with.
+pub(crate) fn unless_hopeless(what: impl Debug, done: Result<()>) -> Result<()> {
+    match done {
+        Err(error @ (Error::NotFound(_) | Error::Invalid(_))) => {
+            tracing::warn!(?what, "given up: {error}");
+            Ok(())
         }
+        done => done,
     }
 }

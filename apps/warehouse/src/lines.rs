@@ -10,6 +10,7 @@ use serde_json::Value;
 use trestle::app::OrNotFound as _;
 use trestle::typed::{Version, next_prerelease};
 
+use crate::jobs::unless_hopeless;
 use crate::model::{NewReleaseLineDep, PlacesWhere, ReleaseLine, ReleaseLineDep, Version as VersionRow};
 use crate::publish::manifest;
 use crate::{Manifest, Result, Service};
@@ -69,11 +70,17 @@ impl Service {
         let because: Vec<String> = because.iter().cloned().chain([name.to_owned()]).collect();
         let Line { line, .. } = self.line(name, Some(version.clone())).await?;
         let dependents = self.dependents(name).await?;
+        let mut done = Ok(());
         for dependent in dependents.iter().filter(|one| !because.contains(one)) {
-            // What another publication did meanwhile is looked at again.
-            while !self.publish_again(dependent, &line, &because).await? {}
+            let publish = async {
+                // What another publication did meanwhile is looked at again.
+                while !self.publish_again(dependent, &line, &because).await? {}
+                Ok(())
+            };
+            // One that cannot be published holds up no other.
+            done = done.and(unless_hopeless(dependent, publish.await));
         }
-        Ok(())
+        done
     }
 
     /// Publishes a dependent once more, for a line. Says whether that is done, or need not be.
@@ -84,17 +91,11 @@ impl Service {
         // The version in the highest line below, or what was published last.
         let below = places.iter().find(|place| place.version < line.version);
         let before = match below {
-            Some(place) => Some(place.dependent_version.clone()),
-            None => self.db.package(dependent).await?.map(|package| package.version),
-        };
-        let row = match before {
-            Some(version) => self.db.version(dependent, version).await?,
-            None => None,
+            Some(place) => place.dependent_version.clone(),
+            None => self.package(dependent).await?.version,
         };
         // What was imported may depend on this package and not be here.
-        let Some(row) = row else {
-            return Ok(true);
-        };
+        let row = self.published(dependent, &before).await?;
         let mut manifest = manifest(&row)?;
         let is_done = places.iter().any(|place| place.version == line.version);
         if is_done || !wants(&manifest, line) {

@@ -64,12 +64,10 @@ async fn serve(cli: Cli) -> Result<(), Box<dyn Error>> {
     let (is_demo, options) = (matches!(cli, Cli::Demo(_)), Options::default());
     // The demonstration's files go with it.
     let temporary = tempfile::tempdir()?;
+    let folder = temporary.path().to_owned();
     let ((database, data), door) = match cli {
         Cli::Serve { database, door } => (database.open_with_files("warehouse")?, door),
-        Cli::Demo(door) => (
-            (Embedded::in_memory(options)?.into(), temporary.path().to_owned()),
-            door,
-        ),
+        Cli::Demo(door) => ((Embedded::in_memory(options)?.into(), folder), door),
     };
     let listener = Loopback::listen(door.port).await?;
     let url = listener.url();

@@ -24,20 +24,23 @@ impl Service {
             let created = row.created_at.as_ref().map(ToString::to_string);
             times.insert(row.version.to_string(), created.into());
         }
-        let told = json!({ "_id": name, "name": name, "description": package.description,
-            "dist-tags": tags, "versions": versions, "time": times });
-        Ok(told)
+        Ok(
+            json!({ "_id": name, "name": name, "description": package.description,
+            "dist-tags": tags, "versions": versions, "time": times }),
+        )
     }
 
-    /// The manifest of a version, with the URL of its tarball here.
+    /// The manifest of a version, with the URL of its tarball here. What was imported has none here, and keeps the URL that it has.
     fn described(&self, row: &VersionRow) -> Result<Value> {
         let mut manifest = manifest(row)?;
-        let (path, file) = (row.name.replace('/', "%2f"), unscoped(&row.name));
-        let url = format!("{}/{path}/-/{file}-{}.tgz", self.setup.base_url, row.version);
-        let dist = manifest.get("dist").and_then(Value::as_object);
-        let mut dist = dist.cloned().unwrap_or_default();
-        dist.insert("tarball".to_owned(), url.into());
-        manifest.insert("dist".to_owned(), dist.into());
+        if row.tarball.is_some() || row.tarball_of.is_some() {
+            let (path, file) = (row.name.replace('/', "%2f"), unscoped(&row.name));
+            let url = format!("{}/{path}/-/{file}-{}.tgz", self.setup.base_url, row.version);
+            let dist = manifest.get("dist").and_then(Value::as_object);
+            let mut dist = dist.cloned().unwrap_or_default();
+            dist.insert("tarball".to_owned(), url.into());
+            manifest.insert("dist".to_owned(), dist.into());
+        }
         Ok(manifest.into())
     }
 
@@ -45,12 +48,8 @@ impl Service {
     pub async fn tarball(&self, name: &str, file: &str) -> Result<Vec<u8>> {
         let version = file.strip_prefix(unscoped(name));
         let version = version.and_then(|rest| rest.strip_prefix('-')?.strip_suffix(".tgz")?.parse().ok());
-        let row = match version {
-            Some(version) => self.db.version(name, version).await?,
-            None => None,
-        };
-        let row = row.or_not_found(format_args!("tarball {file} of {name}"))?;
-        self.tarball_of(&row).await
+        let version = version.or_not_found(format_args!("tarball {file} of {name}"))?;
+        self.tarball_of(&self.published(name, &version).await?).await
     }
 
     /// The tarball of a version, its own or the one that it shares.

@@ -47,8 +47,10 @@ impl Service {
             if let Some(there) = self.db.version(&row.name, row.version.clone()).await? {
                 return Ok(Some(there));
             }
-            let writes = self.describe(publication).await?;
-            let writes = writes.with(self.db.put(row).if_not_exists());
+            let package = self.db.package(&row.name).await?;
+            let described = self.db.put(&described(publication, package.as_ref()));
+            let writes = self.db.transaction().with(self.db.put(row).if_not_exists());
+            let writes = writes.with(described.if_unchanged(package.as_ref()));
             let stored = match is_released {
                 true => self.release(writes, row, &[]).await?,
                 false => self.commit(writes, &[]).await?,
@@ -95,7 +97,7 @@ impl Service {
         jobs.push(Job::Trigger {
             name: name.clone(),
             version: version.clone(),
-            because: because.to_vec(),
+            why: because.to_vec(),
         });
         self.commit(writes, &jobs).await
     }
@@ -110,13 +112,6 @@ impl Service {
     pub(crate) async fn locales_of(&self, name: &str, version: &Version) -> Result<BTreeSet<String>> {
         let manifest = manifest(&self.published(name, version).await?)?;
         Ok(built_in(&manifest, &self.managed(&manifest).await?))
-    }
-
-    /// Writes the package as this publication describes it.
-    async fn describe(&self, publication: &Publication) -> Result<Writes<'_>> {
-        let there = self.db.package(&publication.name).await?;
-        let package = self.db.put(&described(publication, there.as_ref()));
-        Ok(self.db.transaction().with(package.if_unchanged(there.as_ref())))
     }
 
     /// Of the dependencies of a manifest, the packages that are published here.

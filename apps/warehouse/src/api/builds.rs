@@ -158,8 +158,9 @@ async fn meta(State(app): App, Path((name, version)): Path<(String, Version)>) -
     let mut envs = Map::new();
     for env in Env::ALL {
         let spec = Spec::new(&name, *env, version.clone());
-        let build = app.build_in(&spec, &locales_to_try(DEFAULT_LOCALE)).await?;
-        if let Some(Value::Object(mut build)) = build.map(|build| json!(build)) {
+        let builds = app.builds(&spec).await?;
+        let best = builds.iter().find(|build| build.locale == DEFAULT_LOCALE);
+        if let Some(Value::Object(mut build)) = best.or(builds.first()).map(|build| json!(build)) {
             build.retain(|key, _| !["name", "env", "version"].contains(&key.as_str()));
             envs.insert(env.to_string(), build.into());
         }
@@ -191,7 +192,9 @@ async fn roll_back(State(app): App, Path(at): Path<Named>, Query(asked): Query<R
 }
 
 async fn history(State(app): App, Path(at): Path<Named>) -> Answer {
-    shown(app.moves(&at.pkg, at.env).await?)
+    let mut moves = app.head(&at.pkg, at.env).await?.release_history;
+    moves.reverse();
+    shown(moves)
 }
 
 /// The line of a version, or `latest`: the one that was begun last.

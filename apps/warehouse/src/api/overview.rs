@@ -24,9 +24,6 @@ async fn environment(app: &Service, name: &str, env: Env) -> Result<Value> {
     let head = app.head(name, env).await?;
     let locales: Vec<&str> = head.build_head.iter().map(|head| head.locale.as_str()).collect();
     let moves: Vec<_> = head.release_history.iter().rev().collect();
-    let mut shown = json!({ "release": head.release, "locales": locales, "moves": moves });
-    if let Some(begun) = app.begun(name, env, None).await? {
-        shown["build"] = json!(begun);
-    }
-    Ok(shown)
+    let build = app.begun(name, env, None).await?;
+    Ok(json!({ "release": head.release, "locales": locales, "moves": moves, "build": build }))
 }

@@ -313,7 +313,10 @@ async fn point_13_catching_up_queues_what_lags_behind_and_nothing_else() {
         .await;
     assert_eq!(
         (status.as_u16(), &caught),
-        (201, &json!({ "packages": 3, "queued": ["p!dev!1.10.0!fr-FR"] }))
+        (
+            201,
+            &json!({ "packages": 3, "queued": ["p!dev!1.10.0!fr-FR"], "failed": {} })
+        )
     );
     world.in_use("p", "dev", "1.10.0").await;
     assert_eq!(moody.bundles.load(Ordering::SeqCst), built + 1);
@@ -326,6 +329,82 @@ async fn point_13_catching_up_queues_what_lags_behind_and_nothing_else() {
         .await;
     assert_eq!(caught["queued"], json!([]));
     assert_eq!(world.read("/builds/good/dev").await["version"], "1.0.0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn point_13_the_highest_version_lags_although_a_lower_one_was_published_after_it() {
+    let moody = Arc::new(Moody {
+        in_locale: Some("fr-FR"),
+        ..Moody::default()
+    });
+    let world = World::with(Wishes {
+        bundler: moody.clone(),
+        ..Wishes::default()
+    })
+    .await;
+    world
+        .publish_and_build(&Pkg::new("p", "1.0.0").locales(&THREE))
+        .await;
+    moody.failures.store(1, Ordering::SeqCst);
+    world.publish(&Pkg::new("p", "2.0.0").locales(&THREE)).await;
+    world.rest().await;
+    world
+        .publish_and_build(&Pkg::new("p", "1.0.1").locales(&THREE))
+        .await;
+    world.in_use("p", "dev", "1.0.1").await;
+    let (_, caught) = world
+        .call(Method::POST, "/catchup", Some(&json!({ "env": "dev" })))
+        .await;
+    assert_eq!(caught["queued"], json!(["p!dev!2.0.0!fr-FR"]));
+    world.in_use("p", "dev", "2.0.0").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_package_that_cannot_be_built_holds_up_no_other() {
+    let moody = Arc::new(Moody {
+        in_locale: Some("fr-FR"),
+        ..Moody::default()
+    });
+    let world = World::with(Wishes {
+        bundler: moody.clone(),
+        ..Wishes::default()
+    })
+    .await;
+    for name in ["base", "a", "bad", "c"] {
+        let package = Pkg::new(name, "1.0.0").locales(&THREE);
+        let package = if name == "base" {
+            package
+        } else {
+            package.needs("base", "^1.0.0")
+        };
+        world.publish_and_build(&package).await;
+        world.rest().await;
+    }
+    let version = world.service().db.version("bad", "1.0.0".parse().unwrap());
+    let mut version = version.await.unwrap().unwrap();
+    version.value = "no manifest".to_owned();
+    world.service().db.put(&version).await.unwrap();
+    world
+        .publish_and_build(&Pkg::new("base", "1.1.0").locales(&THREE))
+        .await;
+    for name in ["a", "c"] {
+        world.in_use(name, "dev", "1.0.1-0").await;
+    }
+    // Neither do the packages that are looked at after it.
+    moody.failures.store(1, Ordering::SeqCst);
+    world.publish(&Pkg::new("c", "2.0.0").locales(&THREE)).await;
+    world.rest().await;
+    let (status, caught) = world
+        .call(Method::POST, "/catchup", Some(&json!({ "env": "dev" })))
+        .await;
+    assert_eq!((status.as_u16(), &caught["packages"]), (201, &json!(4)));
+    assert_eq!(caught["queued"], json!(["c!dev!2.0.0!fr-FR"]));
+    let failed = caught["failed"].as_object().unwrap();
+    let why = failed["bad"].as_str().unwrap();
+    assert!(
+        failed.len() == 1 && why.contains("bad@1.0.0: its manifest"),
+        "{caught}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -359,10 +438,12 @@ async fn point_8_a_locale_falls_back_and_files_are_filtered() {
     assert_eq!(files("/2.0.0").await, (404, vec![]));
     assert_eq!(files(&format!("?filter={}", "x".repeat(50))).await, (200, vec![]));
     assert_eq!(files(&format!("?filter={}", "x".repeat(51))).await.0, 400);
-    // Without en-US there is nothing to fall back to.
+    // Without en-US there is nothing to fall back to, but the environments of a version have its first locale.
     world
-        .publish_and_build(&Pkg::new("q", "1.0.0").locales(&["de-DE"]))
+        .publish_and_build(&Pkg::new("q", "1.0.0").locales(&["fi-FI", "de-DE"]))
         .await;
+    let meta = world.read("/builds/-/meta/q/1.0.0").await;
+    assert_eq!(meta["envs"]["dev"]["buildId"], "q!dev!1.0.0!de-DE");
     assert_eq!(world.get("/assets/files/q/dev?locale=fr-FR").await.0, 404);
 }
 

@@ -119,7 +119,10 @@ async fn a_rollback_goes_to_the_version_before_and_then_to_the_one_before_that()
     let back = async || world.call(Method::POST, "/rollback/p/dev", None).await;
     assert_eq!(back().await.1["version"], "2.0.0");
     assert_eq!(back().await.1["version"], "1.0.0");
-    assert_eq!(back().await.0, 409);
+    let (status, said) = back().await;
+    assert_eq!(status, 409);
+    let told = "1.0.0 was the first version of p in dev; name another one with ?to=VERSION";
+    assert_eq!(said["error"], told);
     let (status, _) = world.call(Method::POST, "/rollback/p/dev?to=3.0.0", None).await;
     assert_eq!(status, 200);
     assert_eq!(back().await.1["version"], "2.0.0");

@@ -1,7 +1,5 @@
 //! What the API says besides the points: lists, descriptions, and what is wrong with a request.
 
-use std::collections::BTreeSet;
-
 use reqwest::Method;
 use serde_json::{Value, json};
 use trestle::app::paths_of;
@@ -87,7 +85,8 @@ async fn errors_are_json_and_name_what_is_wrong() {
         (Method::GET, "/status/q/dev", 404, "status of q in dev"),
         (Method::GET, "/progress/q/dev", 404, "status of q in dev"),
         (Method::GET, "/-/package/q/dist-tags", 404, "'q' in the registry"),
-        (Method::GET, "/p/-/p-2.0.0.tgz", 404, "p-2.0.0.tgz"),
+        (Method::GET, "/p/-/p-2.0.0.tgz", 404, "p@2.0.0"),
+        (Method::GET, "/p/-/q-1.0.0.tgz", 404, "q-1.0.0.tgz"),
         (Method::GET, "/cdn/none.js", 404, "none.js"),
         (Method::PATCH, "/promote/p/test/1.0.0", 409, "no `build`"),
         (Method::DELETE, "/p", 405, "openapi.json"),
@@ -107,25 +106,66 @@ async fn errors_are_json_and_name_what_is_wrong() {
     }
 }
 
+/// A path answers to the methods that are described and to no other, with a status that is described.
+async fn check_methods(world: &World, path: &str, methods: &Value) {
+    let body = match path {
+        "/catchup" => json!({ "env": "dev" }),
+        "/packages/search" => json!({ "keyword": "none" }),
+        path if path.ends_with("/{tag}") => json!("1.0.0"),
+        _ => json!({}),
+    };
+    let field = |part: &str| match part {
+        "{env}" | "{tag}" => "dev".to_owned(),
+        "{version}" => "1.0.0".to_owned(),
+        "head" => "head?name=none".to_owned(),
+        part if part.starts_with('{') => "none".to_owned(),
+        part => part.to_owned(),
+    };
+    let parts: Vec<String> = path.split('/').map(field).collect();
+    let asked = parts.join("/");
+    for method in [
+        Method::GET,
+        Method::PUT,
+        Method::POST,
+        Method::PATCH,
+        Method::DELETE,
+    ] {
+        let described = &methods[method.as_str().to_lowercase()];
+        let (status, said) = world.call(method.clone(), &asked, Some(&body)).await;
+        assert_eq!(
+            status != 405,
+            described.is_object(),
+            "{method} {path}: {status} {said}"
+        );
+        let answers = &described["responses"];
+        let is_told = status == 405 || answers.get(status.as_str()).is_some();
+        assert!(is_told, "{method} {path}: {status} {said}; described: {answers}");
+    }
+}
+
 #[tokio::test]
-async fn names_of_paths_are_no_packages_and_the_description_has_every_path() {
+async fn names_of_paths_are_no_packages_and_the_description_has_every_path_with_its_methods() {
     let world = World::new().await;
-    let described = world.read("/openapi.json").await;
-    let described: BTreeSet<&str> = described["paths"]
-        .as_object()
-        .unwrap()
-        .keys()
-        .map(String::as_str)
-        .collect();
+    let openapi = world.read("/openapi.json").await;
     let routes = warehouse::api::routes();
     let paths = routes.iter().flat_map(|(path, _)| paths_of(path));
     let paths: Vec<String> = paths
         .chain(["/".to_owned(), "/openapi.json".to_owned()])
         .collect();
-    let named = paths.iter().map(|path| path.replace("{*path}", "{path}"));
-    let missing: Vec<String> = named.filter(|path| !described.contains(path.as_str())).collect();
-    assert_eq!(missing, Vec::<String>::new());
+    let named: Vec<String> = paths
+        .iter()
+        .map(|path| path.replace("{*path}", "{path}"))
+        .collect();
+    let described = openapi["paths"].as_object().unwrap();
+    let missing: Vec<&String> = named
+        .iter()
+        .filter(|path| !described.contains_key(*path))
+        .collect();
+    assert_eq!(missing, Vec::<&String>::new());
     assert_eq!(described.len(), paths.len());
+    for (path, methods) in described {
+        check_methods(&world, path, methods).await;
+    }
     let first = paths.iter().filter_map(|path| path.split('/').nth(1));
     for name in first.filter(|name| !name.is_empty() && !name.starts_with(['{', '-'])) {
         let (status, said) = world.put(&Pkg::new(name, "1.0.0")).await;

@@ -9,7 +9,7 @@ use trestle::{Embedded, Options, Wait as _};
 use trestle_cassandra::{
     Collision, Import, ImportSettings, ImportState, Mapping, Misfit, Observer, Plan, Schema,
 };
-use warehouse::model::Warehouse;
+use warehouse::model::{NewVersion, Version, Warehouse};
 
 use crate::support::{Wishes, World};
 
@@ -99,6 +99,18 @@ async fn rows_of_cassandra_are_served_and_new_versions_join_them() {
     let versions: Vec<&String> = whole["versions"].as_object().unwrap().keys().collect();
     assert_eq!(versions, ["0.0.1", "0.0.10", "0.0.2"], "JSON's order of keys");
     assert_eq!(whole["dist-tags"], json!({ "latest": "0.0.2", "prod": "0.0.1" }));
+    // Tarballs stay where they were: there is none of theirs here.
+    assert_eq!(whole["versions"]["0.0.1"]["dist"], Value::Null);
+    let tarball = "https://registry.example/my-package/-/my-package-0.0.3.tgz";
+    let value = json!({ "name": "my-package", "version": "0.0.3", "dist": { "tarball": tarball } });
+    let elsewhere = NewVersion {
+        name: "my-package".to_owned(),
+        version: "0.0.3".parse().unwrap(),
+        value: value.to_string(),
+    };
+    world.service().db.put(&Version::from(elsewhere)).await.unwrap();
+    let whole = world.read("/my-package").await;
+    assert_eq!(whole["versions"]["0.0.3"]["dist"]["tarball"], tarball);
     let line = world.read("/release-line/parent").await;
     assert_eq!(
         (&line["version"], &line["previousVersion"]),
@@ -130,6 +142,8 @@ async fn rows_of_cassandra_are_served_and_new_versions_join_them() {
     let next = crate::support::Pkg::new("@good/work", "1.1.0").locales(&["de-DE", "en-US", "zh-Hant-TW"]);
     world.publish(&next).await;
     world.in_use("@good%2fwork", "dev", "1.1.0").await;
+    let own = world.read("/@good%2fwork").await["versions"]["1.1.0"]["dist"]["tarball"].clone();
+    assert_eq!(own, format!("{}/@good%2fwork/-/work-1.1.0.tgz", world.url));
     assert_eq!(world.tag("@good/work", "test", "1.1.0").await, 201);
     world.in_use("@good%2fwork", "test", "1.1.0").await;
     let back = world

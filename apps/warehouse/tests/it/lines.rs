@@ -1,6 +1,7 @@
 //! Release lines: which dependents are published once more, and promoted.
 
 use serde_json::json;
+use warehouse::model::DependentOf;
 
 use crate::support::{Pkg, World};
 
@@ -79,4 +80,36 @@ async fn a_new_version_reaches_dependents_of_dependents_and_circles_end() {
     assert_eq!(world.tags("b").await, json!({ "latest": "1.0.0" }));
     let graph = world.read("/graph/b").await;
     assert_eq!(graph, json!({ "a": ["c"], "b": ["a"], "c": ["b"] }));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_graph_of_more_than_500_packages_has_the_nearest() {
+    let world = World::new().await;
+    world
+        .publish(&Pkg::new("hub", "1.0.0").with("build", json!(false)))
+        .await;
+    let db = &world.service().db;
+    let depend = async |pkg: &str, on: &str| {
+        let mut row = DependentOf::new(pkg);
+        row.dependent_of.insert(on.to_owned());
+        db.put(&row).await.unwrap();
+    };
+    for number in 0..498 {
+        depend(&format!("near-{number:03}"), "hub").await;
+    }
+    depend("far", "near-000").await;
+    let graph = world.read("/graph/hub").await;
+    assert_eq!(
+        graph.as_object().unwrap().len(),
+        500,
+        "the hub, what is near, and what is far"
+    );
+    assert_eq!(graph["far"], json!(["near-000"]));
+    for number in 498..510 {
+        depend(&format!("near-{number:03}"), "hub").await;
+    }
+    let graph = world.read("/graph/hub").await;
+    let shown = graph.as_object().unwrap();
+    let near = shown.keys().filter(|name| name.starts_with("near-")).count();
+    assert_eq!((shown.len(), near), (500, 499));
 }

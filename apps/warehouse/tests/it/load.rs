@@ -458,11 +458,34 @@ async fn check_builds(plan: &Plan, number: usize, registry: &Registry) -> usize 
     let expected = LOCALES.map(|locale| (json!("dev"), json!(locale), json!(version)));
     assert_eq!(heads.iter().map(told).collect::<Vec<_>>(), expected, "{name}");
     for head in heads {
-        let file = head["files"][0].as_str().unwrap();
-        let answer = registry.client.get(file).send().await.unwrap();
-        assert_eq!(answer.status(), 200, "{file}");
+        // A version that was published once more has the tarball of the first.
+        check_files(
+            head,
+            &format!(
+                "export default '{name} {}';\n",
+                version.replace("1.0.1-0", "1.0.0")
+            ),
+            registry,
+        )
+        .await;
     }
     versions.len()
+}
+
+/// The URL of a build's one file gives its bytes, plain and compressed.
+async fn check_files(build: &Value, content: &str, registry: &Registry) {
+    let files = build["files"].as_array().unwrap();
+    assert_eq!(files.len(), 1, "{build}");
+    let file = files[0].as_str().unwrap();
+    let bytes = async |url: String| {
+        let answer = registry.client.get(&url).send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{url}");
+        answer.bytes().await.unwrap()
+    };
+    assert_eq!(bytes(file.to_owned()).await, content.as_bytes(), "{file}");
+    let packed = bytes(format!("{file}.gz")).await;
+    let plain = std::io::read_to_string(flate2::read::GzDecoder::new(packed.as_ref()));
+    assert_eq!(plain.unwrap(), content, "{file}.gz");
 }
 
 /// A locale is done once, however often its job came.
