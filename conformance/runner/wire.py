@@ -11,7 +11,7 @@ import zlib
 
 STREAMS = {"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"}
 
-# Nobody verifies this signature unless keys are configured, but some servers want its parts to be there.
+# Servers verify this signature only if keys are configured, but some require its parts.
 SIGNED = {
     "Content-Type": "application/x-amz-json-1.0",
     "X-Amz-Date": "20260101T000000Z",

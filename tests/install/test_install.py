@@ -105,6 +105,8 @@ class Install(unittest.TestCase):
         for name in ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "CHANGELOG.md", "trestle.service", "completions/trestle.bash",
                      "completions/_trestle", "completions/trestle.fish", "man/trestle.1.gz", "man/trestle-serve.1.gz"]:
             self.assertIn(name, names)
+        # Relative links would lead nowhere, in the archive and on the pages of npm and PyPI.
+        self.assertNotRegex((self.unpacked / "README.md").read_text(), r"\]\((?!https?:)|cargo run")
         self.assertIn("\nfjall ", (self.unpacked / "THIRD-PARTY-LICENSES.txt").read_text())
         run("bash", "-n", self.unpacked / "completions/trestle.bash")
         self.assertIn("print-reference", run(self.program, "help", "print-reference"))

@@ -292,7 +292,7 @@ pub(crate) struct HealthcheckFlags {
     #[arg(long, default_value = "127.0.0.1")]
     pub(crate) host: String,
     /// Port of the server
-    #[arg(long, default_value_t = 8000)]
+    #[arg(long, env = "TRESTLE__SERVER__PORT", default_value_t = 8000)]
     pub(crate) port: u16,
 }
 

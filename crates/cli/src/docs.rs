@@ -7,17 +7,24 @@ use crate::exit::Failure;
 use crate::model::line;
 
 const SUMMARY: &str = "SUMMARY.md";
+/// Documents of the repository that pages link to, as lines of a summary.
+const BESIDE_THE_BOOK: &str = "
+# Beside the book
+
+- [Compatibility with DynamoDB and SQS](COMPAT.md)
+- [Changelog](CHANGELOG.md)
+";
 
 /// Flags of `trestle docs`.
 #[derive(Debug, Args)]
 pub(crate) struct DocsFlags {
-    /// The page to print, such as `start/python` or `python` [default: the list of pages]
+    /// The page to print, such as `start/python`, `python` or `../../COMPAT.md` [default: the list of pages]
     #[arg(value_name = "PAGE")]
     page: Option<String>,
 }
 
 pub(crate) fn docs(flags: &DocsFlags) -> Result<(), Failure> {
-    let summary = text_of(SUMMARY)?;
+    let summary = text_of(SUMMARY)? + BESIDE_THE_BOOK;
     let text = match &flags.page {
         Some(wanted) => text_of(find(&summary, wanted)?)?,
         None => list(&summary),
@@ -39,12 +46,14 @@ fn page(line: &str) -> Option<(&str, &str)> {
     link.strip_suffix(')')?.split_once("](")
 }
 
-/// The path of a page by what a user types: its path or its last part, with or without `.md`.
+/// The path of a page by what a user types: its path or its last part, with or without `.md`, or a link as another page has it.
 fn find<'s>(summary: &'s str, wanted: &str) -> Result<&'s str, Failure> {
-    let wanted = wanted.trim_end_matches(".md");
+    let without_anchor = wanted.split('#').next().unwrap_or_default();
+    let wanted = without_anchor.trim_start_matches("../").trim_end_matches(".md");
     let is_wanted = |path: &&str| {
         let path = path.trim_end_matches(".md");
-        path == wanted || path.rsplit('/').next() == Some(wanted)
+        let last = path.rsplit('/').next().unwrap_or(path);
+        path.eq_ignore_ascii_case(wanted) || last.eq_ignore_ascii_case(wanted)
     };
     let mut paths = summary.lines().filter_map(page).map(|(_, path)| path);
     paths.find(is_wanted).ok_or_else(|| {

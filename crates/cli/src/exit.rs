@@ -4,17 +4,17 @@ use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// The exit codes, for `--help`. Zero is success; clap itself ends with 2 when it does not understand.
+/// The exit codes, for `--help`; `docs/reference/errors.md` has the same texts. Zero is success; clap itself ends with 2 when it does not understand.
 pub(crate) const EXIT_CODES: &str = "Exit codes:
-  0  success
-  1  failure
-  2  the command line or the configuration is wrong
+  0  success; nothing to do is a success too
+  1  failure: the message says why. Also: a replay or a deletion left something
+  2  the command line or the configuration is wrong, or a file cannot be read
   3  another process has the data directory open
-  4  cannot listen on the address: port in use, not allowed, or unprotected
-  5  the data does not agree with itself: `verify` found disagreements, `model repair` left some, or `copy` found rows that differ
+  4  the server cannot listen on the address: port in use, not allowed, or not protected
+  5  the data does not agree: `verify` found disagreements, `model repair` left some, `copy` found rows that differ, or a step of `endpoint check` failed
   6  the backup is damaged, incomplete or of another version; nothing was restored
-  7  a model file or a route file has errors
-  8  a model, a migration or a copy was refused: something in the database is in its way, or rows do not fit";
+  7  a model file, a route file or a file to import has errors
+  8  a model, a migration or a copy was refused: something in the database prevents it, or rows do not fit";
 
 /// A class of failure that a script can tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

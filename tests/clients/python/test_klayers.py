@@ -94,7 +94,7 @@ class LayersInS3(WithBucket):
 
     @staticmethod
     def read(terminal):
-        """Until nobody has the other end any more, which is an error of its own on Linux."""
+        """Until no process has the other end any more, which is an error of its own on Linux."""
         with contextlib.suppress(OSError):
             while select.select([terminal], [], [], 60)[0]:
                 yield os.read(terminal, 4096)
@@ -127,7 +127,7 @@ class LayersInS3(WithBucket):
         self.assertNotIn("layer:Klayers-p312-requests:1", versions)
         self.end(server)
 
-        # What nobody names is swept, and the number of the one that went is not given again.
+        # What no row names is swept, and the number of the one that went is not given again.
         self.s3.put_object(Bucket=self.bucket, Key=layer("us-east-1", "idna", 7), Body=b"cut off")
         self.release(idna="3.10", requests="2.33")
         self.run_pipeline()

@@ -139,7 +139,7 @@ class BothLayouts(Migrations):
         self.start()
 
     def order(self, customer, number, n=0, status="open"):
-        """An order as everybody is answered."""
+        """An order as every client gets it."""
         return {
             **own(customer, number), "kind": "order", "customer": customer, "number": number, "n": n,
             "status": status, "status_key": f"{customer}/{status}",

@@ -189,7 +189,7 @@ async fn point_10_what_nobody_knows_is_empty_and_no_error() {
             "/api/v2/p3.12/layers/latest/nowhere/csv",
             "Package,Package Version,arn\r\n",
         ),
-        // No key can have them: nobody is called so.
+        // No key can contain them, so no row has such a name.
         ("/api/v2/p3.12/layers/latest/eu:west-1", "[]"),
         ("/api/v2/p3.12/layers/latest/eu-west-1/a:b", "{}"),
         ("/api/v2/p3.12/layers/eu-west-1/a:b", "[]"),

@@ -45,7 +45,7 @@ async fn point_03_there_is_one_latest_after_a_fault_of_the_layer_store() {
     }
 }
 
-/// What was true stays true, and the next attempt succeeds and leaves no layer behind that nobody names.
+/// What was true stays true, and the next attempt succeeds and leaves no layer without a row.
 async fn recover(world: &World) {
     let latest = world.check("requests", REGION).await;
     assert!(matches!(latest.as_deref(), Some("1.0" | "2.0")), "{latest:?}");

@@ -70,7 +70,7 @@ impl First {
         Self::on(Arc::new(MemoryStore::new()), START, Options::default()).await
     }
 
-    /// In a directory. What is written is in the hands of the operating system, as it is for whoever is killed.
+    /// In a directory. Written bytes are with the operating system, as after a kill of the process.
     async fn in_directory(place: &Path) -> Self {
         // Programs that open it have the system's clock.
         Self::on(store_in(place), SystemClock::new().now(), unswept()).await

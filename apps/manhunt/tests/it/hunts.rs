@@ -81,7 +81,7 @@ async fn point_04_only_the_insert_of_a_search_starts_a_chain() {
     let contact = world.contact(&[60, 60]).await;
     let search = world.begin(&contact).await;
     world.settle(1).await;
-    // The search was inserted; its attempt, the methods and every later change are nobody's news.
+    // The search was inserted; its attempt, the methods and every later change are not announced.
     world.service().cancel(DOMAIN, &search, "").await.unwrap();
     world.advance(600).await;
     let other = world.begin(&contact).await;
@@ -366,7 +366,7 @@ async fn point_13_the_story_of_a_search_and_its_delays_are_told_by_its_rows() {
     };
     world.advance(3).await;
     world.service().respond(DOMAIN, &answer, "5").await.unwrap();
-    // Read by somebody who knows nothing but the rows.
+    // Read from the rows alone.
     let db = Manhunt::apply_to(&world.stored).unwrap();
     let rows = db.search_with_attempts(&search).gather().await.unwrap();
     let story = trail(&rows.search.unwrap(), &rows.search_attempt);

@@ -1,4 +1,4 @@
-//! A receiver that never answers delays nobody else.
+//! A receiver that never answers delays no other receiver.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

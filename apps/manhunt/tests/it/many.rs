@@ -58,7 +58,7 @@ async fn of_many_searches_at_once_none_is_lost_and_none_is_attempted_twice() {
         };
         assert_eq!((found.status, attempts.len()), (status, made), "search {at}");
     }
-    // Each method has a destination of its own, so nobody was told twice, by whatever attempt.
+    // Each method has a destination of its own, so none got a notice twice, from whichever attempt.
     let told = world.recorder.destinations();
     assert_eq!(told.len(), count + count / 3);
     assert_eq!(told.iter().collect::<HashSet<_>>().len(), told.len());

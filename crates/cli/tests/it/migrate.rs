@@ -7,7 +7,8 @@ use std::process::Output;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-const SHOP: &str = r#"
+/// Orders of customers in one table.
+pub(crate) const SHOP: &str = r#"
 model = "shop"
 
 [table.shop]

@@ -1,5 +1,6 @@
 //! `trestle model apply`, `diff`, `list` and `remove`: on a running server and on a directory, as a user meets them.
 
+use crate::migrate::SHOP;
 use crate::running::{Running, run, start, start_command, trestle};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -115,22 +116,6 @@ fn the_five_models_are_applied_to_a_running_server_and_the_second_run_changes_no
 fn the_five_models_are_applied_to_a_directory_and_the_second_run_changes_nothing() {
     all_five_are_applied_once(&Place::directory());
 }
-
-const SHOP: &str = r#"
-model = "shop"
-
-[table.shop]
-key = ["pk", "sk"]
-
-[entity.order]
-table = "shop"
-key = { pk = "customer#{customer}", sk = "order#{number:04}" }
-
-[entity.order.attributes]
-customer = "string"
-number = "integer"
-state = { type = "string", optional = true }
-"#;
 
 /// The shop with an index by state.
 fn with_index() -> String {

@@ -1,4 +1,4 @@
-//! `trestle routes run`: routes on the streams of an endpoint, run by somebody else than the endpoint.
+//! `trestle routes run`: routes on the streams of an endpoint, run by another process than the endpoint.
 
 use crate::routes::{ROUTES, TABLE, put, saved, until};
 use crate::running::{Running, run, start, trestle};

@@ -18,7 +18,7 @@ pub(crate) struct Running {
 pub(crate) fn trestle(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trestle"));
     command.current_dir(directory);
-    // Nor those of whoever runs the tests.
+    // Nor those of the user who runs the tests.
     for name in ["AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"] {
         command.env(name, "no-such-file");
     }

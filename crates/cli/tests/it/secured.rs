@@ -29,7 +29,7 @@ fn secured(directory: &Path) -> Running {
     start(directory, &args.split(' ').collect::<Vec<_>>())
 }
 
-/// Runs a command on the server as somebody.
+/// Runs a command on the server with a key.
 fn asked(server: &Running, directory: &Path, scheme: &str, who: &str, command: &str) -> Output {
     let endpoint = format!("{scheme}://localhost:{}", server.port());
     let args = command.split(' ').chain(["--endpoint", &endpoint]);

@@ -1,23 +1,9 @@
 //! `trestle serve --model FILE` on a database whose model has gone on since.
 
+use crate::migrate::SHOP;
 use crate::running::{Running, run, start};
 use std::path::Path;
 use tempfile::TempDir;
-
-const SHOP: &str = r#"
-model = "shop"
-
-[table.shop]
-key = ["pk", "sk"]
-
-[entity.order]
-table = "shop"
-key = { pk = "customer#{customer}", sk = "order#{number:04}" }
-
-[entity.order.attributes]
-customer = "string"
-number = "integer"
-"#;
 
 /// A directory with orders of version 1 of the model, and the files `shop.toml` and `new.toml`, which has other keys.
 fn with_orders() -> TempDir {

@@ -1,6 +1,6 @@
 //! Serving, stopping and starting again.
 
-use crate::running::{rest, run, start};
+use crate::running::{rest, run, start, trestle};
 use std::io::Read;
 
 const CREATE: &str = r#"{"TableName":"notes","BillingMode":"PAY_PER_REQUEST",
@@ -62,6 +62,21 @@ fn a_healthy_server_passes_the_healthcheck() {
         message.starts_with(&format!("trestle: no healthy server at 127.0.0.1:{port}")),
         "{message}"
     );
+}
+
+/// In a container the check has no flags of its own, and the port is a setting.
+#[test]
+fn the_healthcheck_asks_at_the_port_of_the_settings() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path(), &["serve", "--in-memory", "--port", "0"]);
+    let check = |args: &[&str], port: &str| {
+        let mut command = trestle(directory.path());
+        let output = command.args(args).env("TRESTLE__SERVER__PORT", port).output();
+        output.unwrap().status.code()
+    };
+    assert_eq!(check(&["healthcheck"], server.port()), Some(0));
+    assert_eq!(check(&["healthcheck"], "1"), Some(1));
+    assert_eq!(check(&["healthcheck", "--port", server.port()], "1"), Some(0));
 }
 
 #[test]

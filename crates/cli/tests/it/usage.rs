@@ -1,7 +1,7 @@
 //! Command lines that are not understood, and help.
 
 use crate::running::run;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn usage_error(args: &[&str]) -> String {
     let output = run(Path::new("."), args);
@@ -38,6 +38,22 @@ fn help_names_the_commands_and_the_exit_codes() {
 }
 
 #[test]
+fn the_page_of_exit_codes_has_those_of_help() {
+    let help = String::from_utf8(run(Path::new("."), &["--help"]).stdout).unwrap();
+    let listed = help.split("Exit codes:\n").nth(1).unwrap();
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let listed = words(listed);
+    let page = std::fs::read_to_string(repository().join("docs/reference/errors.md")).unwrap();
+    let rows = table_of_exit_codes(&page);
+    assert_eq!(rows.len(), 9, "{rows:?}");
+    let documented: Vec<_> = rows
+        .iter()
+        .map(|(code, means)| format!("{code} {means}"))
+        .collect();
+    assert_eq!(listed, documented.join(" "));
+}
+
+#[test]
 fn dynamodb_locals_help_is_the_servers() {
     let help = String::from_utf8(run(Path::new("."), &["-help"]).stdout).unwrap();
     for text in ["--data", "--durability", "TRESTLE__SERVER__PORT", "-inMemory"] {
@@ -54,4 +70,37 @@ fn the_reference_of_the_command_line_is_what_the_program_prints() {
         documented == printed,
         "run `cargo run -p trestle-cli -- print-reference > docs/reference/cli.md`"
     );
+}
+
+/// Without its code in the unit, systemd would start a server again and again that ends for a reason only a person can remove.
+#[test]
+fn the_systemd_unit_starts_no_server_again_whose_exit_code_asks_for_a_person() {
+    let unit = std::fs::read_to_string(repository().join("packaging/trestle.service")).unwrap();
+    let setting = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("RestartPreventExitStatus="));
+    let prevented: Vec<_> = setting.unwrap_or_default().split(' ').collect();
+    let page = std::fs::read_to_string(repository().join("docs/operate/running.md")).unwrap();
+    let codes: Vec<_> = table_of_exit_codes(&page)
+        .into_iter()
+        .map(|(code, _)| code)
+        .collect();
+    // 0 is a stop, and 1 may be over at the next start.
+    assert_eq!(codes[..2], ["0", "1"]);
+    assert_eq!(prevented, codes[2..]);
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Code and meaning of each row in the section "Exit codes" of a page.
+fn table_of_exit_codes(page: &str) -> Vec<(&str, &str)> {
+    let section = page
+        .split("\n## ")
+        .find(|section| section.starts_with("Exit codes"));
+    let rows = section.unwrap_or_default().lines();
+    rows.filter_map(|row| row.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "))
+        .filter(|(code, _)| code.parse::<u8>().is_ok())
+        .collect()
 }

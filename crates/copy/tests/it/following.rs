@@ -137,7 +137,7 @@ fn a_copy_that_is_stopped_goes_on_and_knows_what_was_deleted_meanwhile() {
     let report = pair.copy().unwrap();
     assert_eq!(report.end, CopyEnd::Done);
     assert_eq!(rows(&pair.to, "t"), rows(&pair.from, "t"));
-    // Whoever runs it once more is told that it is over.
+    // Another run says that it is over.
     assert_eq!(pair.copy().unwrap().end, CopyEnd::Done);
 }
 

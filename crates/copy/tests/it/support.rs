@@ -21,7 +21,7 @@ use trestle_item::{Item, Number, ScalarType};
 pub(crate) struct Pair {
     pub(crate) from: Embedded,
     pub(crate) to: Embedded,
-    /// What the source counts as: nobody writes a directory meanwhile, an endpoint is written.
+    /// What the source counts as: a directory does not change during the copy, an endpoint does.
     pub(crate) kind: SideKind,
     pub(crate) settings: CopySettings,
     directory: TempDir,

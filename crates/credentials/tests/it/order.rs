@@ -129,7 +129,7 @@ async fn a_server_that_is_none_of_aws_is_asked_without_a_signature_until_it_want
     assert_eq!(key(&local, NOW).await.unwrap(), "unsigned");
     assert!(local.replace(None, NOW).await.unwrap());
     assert_eq!(key(&local, NOW).await.unwrap(), "id");
-    // Whoever names a profile wants it from the beginning.
+    // A profile that is named is used before all other sources.
     let named = source("http://localhost:8000", home.path(), &[]).with_profile("default");
     assert_eq!(key(&named, NOW).await.unwrap(), "id");
     // Without any, the roles of machines are left alone, which only AWS knows.

@@ -3,7 +3,7 @@
 use crate::service::{Asked, Service};
 use crate::support::{AT_AWS, NOW, key, later, metadata, refusal, service_clock, source, written};
 
-/// A service that lets everyone be who they want to, but for one role.
+/// A service that gives credentials for every role but one.
 async fn sts() -> Service {
     Service::start(|asked: &Asked| {
         if asked.body.contains("forbidden") {

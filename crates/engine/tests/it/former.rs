@@ -1,4 +1,4 @@
-//! Rows in former places: found by reads, moved by writes, swept; and nobody notices except by the key.
+//! Rows in former places: found by reads, moved by writes, swept; and clients see only other keys.
 
 mod double_reads;
 mod layouts;
@@ -42,7 +42,7 @@ impl Migration {
         migration
     }
 
-    /// Rows in their former places, and nobody who knows of others.
+    /// Rows in their former places, and no hook that knows other places.
     fn before(rows: &BTreeMap<Id, Item>) -> Self {
         let fixture = Fixture::new();
         let create = table(

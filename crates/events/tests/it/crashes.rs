@@ -57,7 +57,7 @@ impl Enlist for Mailbox {
     }
 }
 
-/// Fails before or after what it was asked to write, at random: nobody knows whether it happened.
+/// Fails before or after the requested write, at random: the caller cannot know whether it happened.
 pub(crate) struct Shaky {
     engine: Engine,
     random: Mutex<fastrand::Rng>,

@@ -63,7 +63,7 @@ impl World {
         }
     }
 
-    /// From now on, things belong at `new#ID`; whoever writes one moves it.
+    /// From now on, things belong at `new#ID`; a write of one moves it.
     pub(crate) fn lay_out_anew(&self) {
         self.engine.install(Vec::new(), Some(Arc::new(Anew))).unwrap();
     }

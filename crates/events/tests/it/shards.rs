@@ -60,7 +60,7 @@ fn a_backlog_in_shards_that_were_split_is_read_parents_first() {
         stream_shards: 1,
         ..Options::default()
     });
-    // More than a page of each shard, so that whoever reads all of them in turn overtakes.
+    // More than a page of each shard, so that a reader that takes pages of them in turn would overtake.
     let (items, rounds) = (10, 300);
     for round in 1..=rounds {
         if round == 130 || round == 260 {
@@ -164,7 +164,7 @@ fn a_stream_that_is_switched_off_and_on_again_is_read_to_its_end_and_the_new_one
     world.put("a", 1);
     world.put("b", 1);
     world.stream(false);
-    // Nobody sees this one: there is no stream.
+    // No reader sees this one: there is no stream.
     world.put("a", 2);
     world.stream(true);
     world.put("a", 3);

@@ -121,7 +121,7 @@ fn a_gateway_that_is_not_the_holder_any_more_writes_nothing() {
     assert!(fence.is_lost() && !theirs.is_lost());
     assert_eq!(value(&*remote, THERE, "a").as_deref(), Some("second"));
     assert_eq!(value(&*remote, THERE, "b").as_deref(), Some("first"));
-    // Whoever has no duty reads.
+    // A gateway without the duty reads.
     let open_side = duty.open_side(OWN, THERE);
     assert_eq!(value(&open_side, OWN, "a").as_deref(), Some("second"));
     assert!(write(&open_side, &[("a", "by hand")]).is_err());

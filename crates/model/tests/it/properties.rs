@@ -123,7 +123,7 @@ proptest! {
                     let owner = (entity.name().to_owned(), identity);
                     let stored = owners.entry(format!("{key:?}")).or_insert_with(|| owner.clone());
                     prop_assert_eq!(&*stored, &owner, "{}", text);
-                    // Whoever else could read the key could have written it.
+                    // Another entity that can read the key could have written it.
                     let others = model.entities().iter().filter(|other| other.name() != entity.name());
                     for other in others {
                         prop_assert_eq!(other.identify(&key), None, "{}", text);

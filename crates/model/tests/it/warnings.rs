@@ -1,4 +1,4 @@
-//! What loads, but will surprise somebody.
+//! What loads with a warning, because it may surprise its author.
 
 use trestle_model::{Severity, load};
 

@@ -1,4 +1,4 @@
-//! Messages as part of somebody's transaction: there exactly when it succeeds.
+//! Messages as part of a client's transaction: there exactly when it succeeds.
 
 use trestle_api::{CreateTable, Put, TransactWriteItem, TransactWriteItems};
 use trestle_item::{Item, Map};

@@ -1,4 +1,4 @@
-//! Long polling: whoever waits gets a message as soon as there is one, on any clock.
+//! Long polling: a waiting receiver gets a message as soon as there is one, on any clock.
 
 use std::time::Duration;
 

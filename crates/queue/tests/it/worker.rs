@@ -91,7 +91,7 @@ async fn a_failed_message_comes_again_later_each_time_and_ends_as_a_dead_letter_
         assert_eq!(jobs.recv().await.unwrap().receives, receives);
         let waits = async || counts(&fixture, "work").await == (0, 1, 0);
         until(waits).await;
-        // Nobody gets it before its time.
+        // No worker gets it before its time.
         fixture.clock.advance(Duration::from_millis(wait * 1000 - 1));
         assert!(jobs.try_recv().is_err());
         fixture.clock.advance(Duration::from_millis(1));

@@ -10,7 +10,7 @@ use trestle_remote::{Proxy, Remote, Settings};
 
 const HOST: &str = "dynamodb.eu-west-1.amazonaws.com";
 
-/// A proxy that takes everyone to one server, wherever they want to go.
+/// A proxy that connects every client with one server, whatever host the client names.
 struct Misleading {
     port: u16,
     heads: Arc<Mutex<Vec<String>>>,

@@ -67,7 +67,7 @@ fn meets_the_limit() {
     assert_eq!(error.kind(), ErrorKind::Stopped);
     assert_eq!(value(&store, Space::Items, b"later"), None);
 
-    // Whoever still reads is not cut off: the store is reopened only after that.
+    // A reader is not cut off: the store is reopened only when it has finished.
     std::thread::sleep(TIME_TO_TRY);
     let error = store.commit(puts(Space::Items, [("later", "fits")])).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Stopped);

@@ -119,7 +119,7 @@ async fn neither_long_input_nor_long_output_makes_anyone_wait() {
     assert_eq!(target.deliver(&batch(5_000)).await, Outcome::Done);
 }
 
-/// A pipe with a name, and what its reader sees: that somebody writes, and that the last writer is gone.
+/// A pipe with a name, and what its reader sees: that a process writes, and that the last writer is gone.
 struct Alive {
     path: PathBuf,
     begun: oneshot::Receiver<()>,
@@ -135,7 +135,7 @@ impl Alive {
         assert!(made.success());
         let ((begins, begun), (goes, gone)) = (oneshot::channel(), oneshot::channel());
         let read = path.clone();
-        // A thread of its own: should the test fail, nobody waits for it.
+        // A thread of its own: should the test fail, it does not wait for it.
         std::thread::spawn(move || {
             let mut pipe = File::open(read).unwrap();
             pipe.read_exact(&mut [0]).unwrap();

@@ -203,7 +203,7 @@ async fn a_server_may_go_and_come_back() {
     let target = open(json!({"webhook": server.url("/")}));
     assert_eq!(target.deliver(&batch(1)).await, Outcome::Done);
     server.stop().await;
-    // The kept connection is dead, and nobody takes a new one.
+    // The kept connection is dead, and no server accepts a new one.
     let outcome = target.deliver(&batch(1)).await;
     assert!(matches!(outcome, Outcome::Unavailable(_)), "{outcome:?}");
     let server = Server::start_at(address, None, |_| reply(200, "")).await;

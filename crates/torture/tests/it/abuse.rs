@@ -1,4 +1,4 @@
-//! Clients that are slow, rude or many: whoever behaves is answered all the same.
+//! Clients that are slow, rude or many: clients that behave are answered all the same.
 
 use serde_json::json;
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use trestle_torture::http::Client;
 use trestle_torture::server::Server;
 use trestle_torture::workload::{TABLE, create_table};
 
-/// The longest that somebody who behaves may wait, with two busy cores shared by everyone.
+/// The longest that a client that behaves may wait, with two busy cores shared by all.
 const PATIENCE: Duration = Duration::from_secs(2);
 const HEAD: &str = "POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: DynamoDB_20120810.PutItem\r\n\
     Content-Type: application/x-amz-json-1.0\r\n";
@@ -133,7 +133,7 @@ fn ten_thousand_idle_connections_hold_up_nobody() {
     while_another_is_answered(&server, || {
         let connect = |_| TcpStream::connect(&server.address).unwrap();
         let idle: Vec<_> = (0..CONNECTIONS).map(connect).collect();
-        // Longer than anybody may wait: it is the idle ones that stay, not the others.
+        // Longer than any request may wait: only idle connections stay.
         std::thread::sleep(PATIENCE + Duration::from_millis(500));
         assert_eq!(idle.len(), CONNECTIONS);
     });

@@ -93,7 +93,7 @@ fn many_rows_are_copied_under_writers_and_none_is_lost_or_stale_or_comes_back() 
     audit::verify(&place("target")).unwrap();
 }
 
-/// A copy into a directory and back to a server, which nobody writes meanwhile.
+/// A copy into a directory and back to a server, without other writers.
 #[test]
 fn a_directory_becomes_a_server_and_a_server_a_directory() {
     let dir = TempDir::new().unwrap();

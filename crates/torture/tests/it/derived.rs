@@ -1,5 +1,5 @@
 //! Everything derived stays exact: heads, unique values, entries, counters, inverses and copies, also those that follow in the
-//! background, whatever expires while the server is down, whoever writes while constraints come and go, and whenever the
+//! background, whatever expires while the server is down, whichever client writes while constraints come and go, and whenever the
 //! server is killed.
 
 mod copied;

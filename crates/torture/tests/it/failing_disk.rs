@@ -114,7 +114,7 @@ fn fail_for_a_while(disk: &Disk, (error, calls, words): (i32, i32, &str), weight
         std::thread::sleep(Duration::from_millis(200));
     });
     let acknowledged: usize = workers.iter().map(workload::Worker::acknowledged).sum();
-    // The probe is nobody's item: it must not disturb the count of those that are somebody's.
+    // The probe belongs to no client: it must not change the count of items that clients wrote.
     let found = audit::check(&server, &workers, u64::MAX).unwrap_or_else(|fault| panic!("{words}: {fault}"));
     println!(
         "{words}: {acknowledged} acknowledged, {} items, {} changes",

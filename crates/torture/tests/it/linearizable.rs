@@ -1,4 +1,4 @@
-//! Many clients on a few items: one order explains what everybody saw.
+//! Many clients on a few items: one order explains what all of them saw.
 
 use crate::{rounds, seed};
 use serde_json::{Value, json};

@@ -43,7 +43,7 @@ fn rows_are_there_once_and_as_acknowledged_while_keys_change_and_the_server_is_k
     }
 }
 
-/// Everybody who lives longer than a server.
+/// The clients, which outlive a server.
 struct Rounds {
     random: fastrand::Rng,
     shared: Shared,
@@ -170,7 +170,7 @@ impl Rounds {
     }
 }
 
-/// When no row is left in a former place, nobody looks there any more: neither for rows that are there, nor for others.
+/// When no row is left in a former place, no read looks there any more: neither for rows that are there, nor for others.
 fn check_single_reads(client: &mut Client) {
     let double_reads = |client: &mut _| steering::status(client).unwrap()["double_reads"].clone();
     let before = double_reads(client);

@@ -124,7 +124,7 @@ fn applying_a_model_to_a_database_that_contradicts_it_says_why() {
     assert!(error.to_string().contains("manhunt"), "{error}");
 }
 
-/// A database that has no time for anybody.
+/// A database that throttles every request.
 struct Nobody;
 
 impl Database for Nobody {

@@ -141,7 +141,7 @@ fn a_part_that_takes_a_unique_value_is_told_so() {
     assert!(error.to_string().contains("a@b"), "{error}");
 }
 
-/// A database in which a transaction of somebody else's holds everything for a while.
+/// A database in which another client's transaction holds everything for a while.
 #[derive(Clone)]
 struct Held {
     embedded: Embedded,

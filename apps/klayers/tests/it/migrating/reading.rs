@@ -1,4 +1,4 @@
-//! Whoever reads while rows move does not notice.
+//! Readers get the same answers while rows move.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -219,7 +219,7 @@ async fn point_12_both_places_are_read_only_as_long_as_rows_may_be_in_both() {
         .sweep(async |status| {
             let double = read().await;
             match status.state {
-                // Nobody had to say so: the last page did.
+                // The last page ended it, without a command.
                 MigrationState::Verifying | MigrationState::Verified => assert_eq!(double, 0),
                 // What the sweep has passed is looked for in one place: never more than before. The two indexes are read in
                 // both places until its end.

@@ -1,4 +1,4 @@
-//! Whoever writes while rows move loses nothing, and nothing happens twice.
+//! Writes while rows move are neither lost nor carried out twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

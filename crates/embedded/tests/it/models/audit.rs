@@ -400,7 +400,7 @@ fn every_effect_is_filled_in_while_clients_write() {
     }
 }
 
-/// Nobody has set a head back, so each is at the newest row of its group.
+/// No head was set back, so each is at the newest row of its group.
 fn heads_are_newest(models: &TestDb) {
     let rows = models.rows("rows");
     let text = |row: &trestle_item::Item, name: &str| crate::models::support::text(row, name).to_owned();

@@ -17,7 +17,7 @@ fn every_row_is_read_once_with_its_newest_value_while_rows_move() {
     rounds(20, |rng| Work::new(rng).run());
 }
 
-/// Somebody who reads page by page, in no hurry.
+/// A reader that reads page by page, with writes in between.
 struct Reader {
     what: What,
     next: Option<Item>,

@@ -24,7 +24,7 @@ fn scanned(migration: &Migration) -> Vec<Id> {
     seen
 }
 
-/// All rows, by an index that nobody can tell where they lay in.
+/// All rows, by an index in which their former places cannot be computed.
 fn fresh() -> Query {
     Query {
         table_name: TABLE.into(),
@@ -40,7 +40,7 @@ fn what_was_found_out_in_one_layout_is_forgotten_in_the_next() {
     let mut rows = some();
     let migration = Migration::of(&rows);
     assert_eq!(scanned(&migration).len(), 5);
-    // While nobody knows of former places, rows come to lie in them.
+    // While no hook knows former places, rows are written there.
     migration.engine().install(Vec::new(), None).unwrap();
     for at in 5..10 {
         let id = Id::new("u", "x", at);

@@ -156,7 +156,7 @@ fn what_keeps_a_value_unique_is_not_for_clients() {
         );
     }
     database.update("rows", key, "", &[]).unwrap();
-    // What is nobody's can be cleared away.
+    // A unique row whose owner is gone can be removed.
     database
         .rows
         .retain(|_, row| row.get("kind") == Some(&"doc.unique.body".into()));

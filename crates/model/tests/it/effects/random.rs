@@ -237,7 +237,7 @@ fn requests() -> impl Strategy<Value = Vec<Write>> {
     ]
 }
 
-/// A database, and what nobody could tell from its rows.
+/// A database, and what cannot be computed from its rows.
 struct Run {
     database: Database,
     /// Groups whose head was set back, or has been since.

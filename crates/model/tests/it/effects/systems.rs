@@ -78,7 +78,7 @@ fn klayers_rolls_back_by_pointing_the_head_at_an_older_version_and_goes_on() {
     assert_eq!(latest(&database), only("arn-1"));
     let third = database.row("kl.db-ver2", &layer(3)).unwrap();
     assert_eq!(text(&third, "dplySts"), Some("deprecated"));
-    // Nothing but a new version, or somebody who says so, moves it on.
+    // Only a new version, or a write of the head, moves it on.
     database
         .update("kl.db-ver2", &layer(3), "rqrmntsTxt=numpy", &[])
         .unwrap();

@@ -216,7 +216,7 @@ fn an_entity_that_was_renamed_is_found_by_the_name_it_had() {
             .collect::<Vec<_>>(),
         ["new"]
     );
-    // With a tag, rows of the former name would be nobody's.
+    // With a tag, rows of the former name would belong to no entity.
     let tagged = |text: String| text.replace("[entity.", "entity_attribute = \"kind\"\n[entity.");
     let text = named("").replace("[entity.new]", "entity_attribute = \"kind\"\n[entity.new]")
         + "[entity.new.migrate]\nfrom = \"e\"\n";

@@ -55,7 +55,7 @@ fn by_id(rows: Vec<Value>, layout: Layout) -> Result<Rows, String> {
     Ok(found)
 }
 
-/// Nothing is there that nobody wrote.
+/// There is no row that was not written.
 fn check_owners(rows: &Rows, writers: &[Writer]) -> Result<(), String> {
     let stayers = stayers::all();
     let is_known = |id: &&Id| match id {
@@ -122,7 +122,7 @@ fn check_heads(rows: &Rows) -> Result<(), String> {
     Ok(())
 }
 
-/// Every address is taken by the member that has it, and by nobody else.
+/// Every address is taken by the member that has it, and by no other.
 fn check_addresses(rows: &Rows) -> Result<(), String> {
     let of_members = rows.iter().filter(|(id, _)| matches!(id, Id::Member { .. }));
     let wanted = of_members.map(|(_, row)| text(row, "email").to_lowercase());

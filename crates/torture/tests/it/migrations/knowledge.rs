@@ -11,7 +11,7 @@ pub(super) enum Understood {
     No,
 }
 
-/// What everybody who sends a request knows. Whoever sends one holds on to it until the answer is there; so what it says
+/// What every client knows when it sends a request. It keeps this until the answer is there; so what it says
 /// is true all the while.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Knowledge {

@@ -1,4 +1,4 @@
-//! Rows that nobody writes after the beginning: whatever moves, every list has each of them once.
+//! Rows that are not written after the beginning: whatever moves, every list has each of them once.
 
 use super::layout::Layout;
 use super::layout::{Id, TABLE, content, merge, n, placed};

@@ -1,4 +1,4 @@
-//! Whoever starts, stops and turns migrations, with the commands that users have.
+//! Starts, stops and rolls back migrations, with the commands that users have.
 
 use super::knowledge::Understood;
 use super::layout::Layout;
@@ -72,7 +72,7 @@ pub(super) fn status(client: &mut Client) -> Option<Value> {
 }
 
 impl Steering<'_> {
-    /// Finds out what is in effect, as somebody who was not there.
+    /// Finds out what is in effect, without knowing what happened before.
     pub(super) fn find_out(&self, client: &mut Client) -> Option<Value> {
         let model = client
             .administer("read-model", &json!({"name": "depots"}))

@@ -1,7 +1,7 @@
 //! Writers that remember what they were promised, and say their keys in either layout.
 //!
 //! Every writer has its own rows and one request under way at a time, so after a crash there is one question: was the
-//! request that got no answer carried out, or not? Counters are everybody's.
+//! request that got no answer carried out, or not? All writers share the counters.
 
 use super::knowledge::{Knowledge, Understood};
 use super::layout::{Id, Layout, TABLE, content, merge, n, number, placed, text};
@@ -15,7 +15,7 @@ use trestle_torture::http::{Client, RawResponse};
 /// Contents of rows.
 pub(super) type Rows = BTreeMap<Id, Value>;
 
-/// The customer whose parcels everybody counts with.
+/// The customer whose parcels all writers count.
 pub(super) const COUNTED: &str = "all";
 pub(super) const COUNTERS: u64 = 4;
 const PARCELS: u64 = 16;
@@ -96,7 +96,7 @@ pub(super) struct Writer {
 enum Outcome {
     Done,
     Refused(RawResponse),
-    /// Nobody knows, and the server is gone.
+    /// Unknown, and the server is gone.
     Gone,
 }
 
@@ -343,7 +343,7 @@ impl Writer {
         true
     }
 
-    /// An address that somebody else has is refused, wherever the rows that say so are.
+    /// An address that another customer has is refused, wherever the rows that say so are.
     fn take_what_is_taken(&mut self, client: &mut Client, address: Address, is_sure: bool) -> bool {
         let mut content = self.content(&Id::member(&self.name));
         content["email"] = json!({"S": stayers::email(self.random.u64(0..stayers::MEMBERS))});

@@ -7,7 +7,7 @@ use trestle_api::{DeleteItem, PutItem};
 use trestle_binding::{BindError, MigrationState};
 use trestle_embedded::Unwatched;
 
-/// Writes past all models, as nobody can from outside.
+/// Writes past all models, as no client can.
 fn behind_the_models(shop: &Shop, write: impl Fn(&Shop)) {
     shop.models.behind_the_models(|_| write(shop));
 }
