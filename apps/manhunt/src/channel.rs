@@ -62,12 +62,8 @@ impl Failure {
 
 /// Whether an answer says that the same request would be refused again.
 fn is_refusal(status: StatusCode) -> bool {
-    let may_pass = [
-        StatusCode::REQUEST_TIMEOUT,
-        StatusCode::TOO_EARLY,
-        StatusCode::TOO_MANY_REQUESTS,
-    ];
-    status.is_client_error() && !may_pass.contains(&status)
+    // It took too long, or it is too early, or there were too many.
+    status.is_client_error() && !matches!(status.as_u16(), 408 | 425 | 429)
 }
 
 /// What went wrong, and why; a cause that an error names itself is not said again.

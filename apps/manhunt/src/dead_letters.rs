@@ -14,6 +14,7 @@ const LETTERS_MAX: usize = 1_000;
 impl Service {
     /// The dead letters of a domain's searches, newest first: what was to be done, and why it failed.
     pub async fn dead_letters(&self, domain: &str) -> Result<Vec<Value>> {
+        let _looking = self.letters.lock().await;
         let mut own = self.letters_of(domain).await?;
         own.sort_by_key(|(message, _)| std::cmp::Reverse(message.sent));
         let letters = own.into_iter().map(|(message, step)| {
@@ -31,6 +32,7 @@ impl Service {
 
     /// Lets dead letters of a domain be tried again: those with these ids, or all. Answers with how many.
     pub async fn replay(&self, domain: &str, ids: Option<&[String]>) -> Result<usize> {
+        let _looking = self.letters.lock().await;
         let mut letters = self.letters_of(domain).await?;
         letters.retain(|(message, _)| ids.is_none_or(|ids| ids.contains(&message.id)));
         let dead = format!("{STEPS}-dead");

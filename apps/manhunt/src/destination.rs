@@ -11,13 +11,7 @@ pub(crate) fn checked(kind: ContactMethodType, destination: &str) -> Result<Stri
     let given = destination.trim();
     let (fits, example) = match kind {
         Call | Text => (number(given), "a number with its country, such as +49 30 901820"),
-        Email => {
-            let address = given.parse::<Address>().ok();
-            (
-                address.map(|to| to.to_string()),
-                "a mail address, such as ada@example.org",
-            )
-        }
+        Email => (address(given), "a mail address, such as ada@example.org"),
         Webhook => (url(given), "a URL, such as https://example.org/hook"),
     };
     fits.ok_or_else(|| Error::Invalid(format!("destination: {given:?} is not {example}")))
@@ -31,6 +25,10 @@ pub(crate) fn number(text: &str) -> Option<String> {
         && (7..=15).contains(&digits.len())
         && !digits.starts_with('0');
     is_number.then_some(plain)
+}
+
+fn address(text: &str) -> Option<String> {
+    Some(text.parse::<Address>().ok()?.to_string())
 }
 
 fn url(text: &str) -> Option<String> {

@@ -13,8 +13,7 @@ use trestle::typed::Held;
 use trestle::{Timestamp, typed};
 
 use crate::model::{
-    ContactMethod, ContactMethodType::Call, ContactMethodType::Text, NewSearchAttempt, Search, SearchAttempt,
-    SearchAttemptOutcome, SearchStatus,
+    ContactMethod, NewSearchAttempt, Search, SearchAttempt, SearchAttemptOutcome, SearchStatus,
 };
 use crate::{AttemptId, Result, STEPS, Service, quiet_hours};
 
@@ -49,6 +48,12 @@ impl Service {
         Ok(NewMessage::job(&step)?.after(wait))
     }
 
+    /// Leaves such a message in the queue.
+    pub(crate) async fn leave(&self, id: AttemptId, failures: Option<u32>, wait: Duration) -> Result<()> {
+        let message = self.message(id, failures, wait)?;
+        Ok(self.queues.send(STEPS, message).await.map(drop)?)
+    }
+
     /// Does what a message asks for.
     pub(crate) async fn step(self: Arc<Self>, job: Job<Step>) -> Result<()> {
         let step = job.body;
@@ -71,9 +76,7 @@ impl Service {
         }
         let now = self.now().moment();
         if let Some(due) = due_later(&made, now) {
-            let again = self.message(id.clone(), None, due.since(now))?;
-            self.queues.send(STEPS, again).await?;
-            return Ok(());
+            return self.leave(id.clone(), None, due.since(now)).await;
         }
         let (contact, methods) = self.contact(&search.domain_id, &search.contact_id).await?;
         let mut stage = next_stage(methods, &made);
@@ -81,11 +84,10 @@ impl Service {
             self.end(&id.search, SearchStatus::Failed).await.held()?;
             return Ok(());
         }
-        let quiet_until = quiet_hours::end(&contact, now)?.filter(|_| search.urgent != Some(true));
-        if let Some(until) = quiet_until {
-            stage.retain(|method| !matches!(method.r#type, Call | Text));
+        if let Some(until) = quiet_hours::end(&search, &contact, now)? {
+            stage.retain(|method| !quiet_hours::are_for(method.r#type));
             if stage.is_empty() {
-                return self.hold(search, id, now, until).await;
+                return self.hold(&search, id, None, until).await;
             }
         }
         self.claim(&search, &stage, step).await
@@ -125,29 +127,40 @@ impl Service {
         Ok(())
     }
 
-    /// Notes that quiet hours hold the search back, and lets the step come again when they are over.
-    async fn hold(&self, search: Search, id: &AttemptId, now: Timestamp, until: Timestamp) -> Result<()> {
-        let text = |at: Timestamp| typed::Timestamp::from(at).to_string();
+    /// Notes that quiet hours hold the search back, and lets the step come again when they are over: that of an attempt which has
+    /// failed so often, or the one that makes attempts.
+    pub(crate) async fn hold(
+        &self,
+        search: &Search,
+        id: &AttemptId,
+        failures: Option<u32>,
+        until: Timestamp,
+    ) -> Result<()> {
+        let (now, end) = (self.now(), typed::Timestamp::from(until));
         let mut held = search.held.clone().unwrap_or_default();
-        held.insert(text(now), text(until));
+        held.insert(now.to_string(), end.to_string());
         let update = self.db.update_search(search.key()).set_held(held);
-        let update = update.only_if(Search::STATUS.equals(SearchStatus::Active));
-        let again = self.message(id.clone(), None, until.since(now))?;
+        let mut writes = self.db.transaction();
+        writes.add(update.only_if(Search::STATUS.equals(SearchStatus::Active)));
+        if failures.is_some() {
+            writes.add(self.db.update_search_attempt(id.key()).set_retry_at(end));
+        }
+        let again = self.message(id.clone(), failures, until.since(now.moment()))?;
         let again = self.queues.enlist(STEPS, vec![again]).await?;
-        let writes = self.db.transaction().with(update);
         queue::commit(writes, again).await.held()?;
         Ok(())
     }
 }
 
-/// When the next methods are due, if that is later. What failed is tried again first, and its wait begins when it was sent.
+/// When the next methods are due, if that is later. What failed or was held back is sent first, and its wait begins then.
 fn due_later(made: &[SearchAttempt], now: Timestamp) -> Option<Timestamp> {
     let last = made.iter().map(|attempt| attempt.stage).max()?;
-    let failed_once = |attempt: &&SearchAttempt| attempt.stage == last && attempt.failures.is_some();
-    let due = made.iter().filter(failed_once).filter_map(|attempt| {
+    let of_last = made.iter().filter(|attempt| attempt.stage == last);
+    let due = of_last.filter_map(|attempt| {
+        let retry_at = attempt.retry_at.as_ref()?;
         let wait = seconds(attempt.wait_seconds.unwrap_or_default());
         let (from, wait) = match attempt.outcome {
-            None => (attempt.retry_at.as_ref()?, wait.max(REPETITION)),
+            None => (retry_at, wait.max(REPETITION)),
             Some(SearchAttemptOutcome::Sent) => (attempt.finished_at.as_ref()?, wait),
             Some(SearchAttemptOutcome::Failed) => return None,
         };

@@ -116,9 +116,7 @@ impl Service {
         let own = found.filter(|method| method.domain_id == domain);
         let own = own.or_not_found("such method")?;
         if change.r#type.is_some_and(|kind| kind != own.r#type) {
-            return Err(Error::invalid(
-                "the type of a method does not change: add another method",
-            ));
+            return Err(Error::invalid("a method keeps its type: add another method"));
         }
         let destination = change.destination.map(|to| destination::checked(own.r#type, &to));
         let update = self.db.update_contact_method(&key);

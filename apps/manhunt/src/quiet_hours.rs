@@ -6,13 +6,20 @@ use jiff::civil::Time;
 use jiff::tz::TimeZone;
 use trestle::Timestamp;
 
-use crate::model::Contact;
+use crate::model::{Contact, ContactMethodType, Search};
 use crate::{Error, Result};
 
-/// The end of the quiet hours that hold now; `None` outside of them.
-pub(crate) fn end(contact: &Contact, now: Timestamp) -> Result<Option<Timestamp>> {
+const NO_HOURS: &str = "quietFrom and quietUntil belong together, and differ";
+
+/// Whether methods of this type wait for the end of quiet hours.
+pub(crate) fn are_for(kind: ContactMethodType) -> bool {
+    matches!(kind, ContactMethodType::Call | ContactMethodType::Text)
+}
+
+/// The end of the quiet hours that hold now; `None` outside of them, and for an urgent search.
+pub(crate) fn end(search: &Search, contact: &Contact, now: Timestamp) -> Result<Option<Timestamp>> {
     let zone = zone(contact)?;
-    let Some((from, until)) = hours(contact)? else {
+    let Some((from, until)) = hours(contact)?.filter(|_| search.urgent != Some(true)) else {
         return Ok(None);
     };
     let seconds = i64::try_from(now.as_secs()).map_err(Error::failed)?;
@@ -28,10 +35,10 @@ pub(crate) fn end(contact: &Contact, now: Timestamp) -> Result<Option<Timestamp>
         return Ok(None);
     }
     let end = day.to_datetime(until).to_zoned(zone).map_err(Error::failed)?;
-    let end = u64::try_from(end.timestamp().as_second()).map_err(Error::failed)?;
+    let end = Timestamp::from_secs(u64::try_from(end.timestamp().as_second()).map_err(Error::failed)?);
     // When clocks are set back, a time comes twice: the first one may be over.
     let soon = now.plus(Duration::from_secs(60));
-    Ok(Some(Timestamp::from_secs(end).max(soon)))
+    Ok(Some(if end > now { end } else { soon }))
 }
 
 /// Refuses a time zone or quiet hours that make no sense.
@@ -56,16 +63,14 @@ fn hours(contact: &Contact) -> Result<Option<(Time, Time)>> {
         (Some(from), Some(until)) if from != until => {
             Ok(Some((time("quietFrom", from)?, time("quietUntil", until)?)))
         }
-        _ => Err(Error::invalid(
-            "quietFrom and quietUntil belong together, and differ",
-        )),
+        _ => Err(Error::invalid(NO_HOURS)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::NewContact;
+    use crate::model::{NewContact, NewSearch};
 
     fn contact(zone: Option<&str>, from: &str, until: &str) -> Contact {
         let mut contact = Contact::from(NewContact {
@@ -81,8 +86,14 @@ mod tests {
 
     fn ends(contact: &Contact, now: &str) -> Option<String> {
         let now = trestle::typed::Timestamp::parse(now).unwrap().moment();
-        let end = end(contact, now).unwrap()?;
-        Some(trestle::typed::Timestamp::from(end).as_str()[..16].to_owned())
+        let search = Search::from(NewSearch {
+            search_id: "s".to_owned(),
+            contact_id: "c".to_owned(),
+            domain_id: "d".to_owned(),
+            started_datetime: now.into(),
+        });
+        let end = end(&search, contact, now).unwrap()?;
+        Some(trestle::typed::Timestamp::from(end).as_str()[..19].to_owned())
     }
 
     #[test]
@@ -90,12 +101,12 @@ mod tests {
         let berlin = contact(Some("Europe/Berlin"), "22:00", "07:00");
         for (now, end) in [
             ("2026-01-10T20:59:59Z", None),
-            ("2026-01-10T21:00:00Z", Some("2026-01-11T06:00")),
-            ("2026-01-11T05:59:59Z", Some("2026-01-11T06:00")),
+            ("2026-01-10T21:00:00Z", Some("2026-01-11T06:00:00")),
+            ("2026-01-11T05:59:59Z", Some("2026-01-11T06:00:00")),
             ("2026-01-11T06:00:00Z", None),
             // In summer an hour earlier; and the night in which it begins is an hour shorter.
-            ("2026-07-10T20:00:00Z", Some("2026-07-11T05:00")),
-            ("2026-03-28T21:00:00Z", Some("2026-03-29T05:00")),
+            ("2026-07-10T20:00:00Z", Some("2026-07-11T05:00:00")),
+            ("2026-03-28T21:00:00Z", Some("2026-03-29T05:00:00")),
         ] {
             assert_eq!(ends(&berlin, now).as_deref(), end, "{now}");
         }
@@ -103,7 +114,7 @@ mod tests {
         assert_eq!(ends(&siesta, "2026-01-10T12:59:59Z"), None);
         assert_eq!(
             ends(&siesta, "2026-01-10T13:00:00Z").as_deref(),
-            Some("2026-01-10T15:00")
+            Some("2026-01-10T15:00:00")
         );
         assert_eq!(ends(&siesta, "2026-01-10T15:00:00Z"), None);
     }
@@ -113,7 +124,7 @@ mod tests {
         let berlin = contact(Some("Europe/Berlin"), "22:00", "02:30");
         // 02:15 for the second time: the first 02:30 is over.
         let end = ends(&berlin, "2026-10-25T01:15:00Z");
-        assert_eq!(end.as_deref(), Some("2026-10-25T01:16"));
+        assert_eq!(end.as_deref(), Some("2026-10-25T01:16:00"));
     }
 
     #[test]

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use trestle::app::{OrNotFound as _, Turn};
-use trestle::queue;
-use trestle::{AttributeValue, Map};
+use trestle::{Map, queue};
 
 use crate::channel::{Failure, Notice};
 use crate::hunt::seconds;
@@ -13,7 +12,7 @@ use crate::model::{
     ContactKey, ContactMethodType, NewTextThread, SearchAttempt, SearchAttemptOutcome, SearchKey,
     SearchStatus,
 };
-use crate::{AttemptId, Error, Result, STEPS, Service, destination};
+use crate::{AttemptId, Error, Result, STEPS, Service, destination, quiet_hours};
 
 /// The longest pause before a repetition.
 const PAUSE_MAX: Duration = Duration::from_secs(3600);
@@ -43,25 +42,20 @@ impl Service {
         }
         let turn = match self.lines.turn(Notice::receiver(&attempt)).await {
             Turn::Now(turn) => turn,
-            Turn::LineIsFull => {
-                let later = self.message(id.clone(), Some(failures), FULL_LINE)?;
-                self.queues.send(STEPS, later).await?;
-                return Ok(());
-            }
+            Turn::LineIsFull => return self.leave(id.clone(), Some(failures), FULL_LINE).await,
             Turn::LinesAreClosed => return Err(Error::Busy(STOPPING.to_owned())),
         };
-        let Some(sent) = self.reach(id, &attempt).await? else {
-            return Ok(());
-        };
+        let sent = self.reach(id, &attempt, failures).await?;
         drop(turn);
         match sent {
-            Ok(()) => self.note_sent(id, &attempt).await,
-            Err(failure) => self.note_failed(id, &attempt, failures, failure).await,
+            None => Ok(()),
+            Some(Ok(())) => self.note_sent(id, &attempt).await,
+            Some(Err(failure)) => self.note_failed(id, &attempt, failures, failure).await,
         }
     }
 
-    /// Tells the contact. `None` if the search has ended by now.
-    async fn reach(&self, id: &AttemptId, attempt: &SearchAttempt) -> Result<Option<Sent>> {
+    /// Tells the contact. `None` if the search has ended by now, or quiet hours have begun.
+    async fn reach(&self, id: &AttemptId, attempt: &SearchAttempt, failures: u32) -> Result<Option<Sent>> {
         let search = self.db.get(SearchKey::new(&id.search)).consistent().await?;
         let search = search.or_not_found("such search")?;
         if search.status != SearchStatus::Active {
@@ -69,17 +63,24 @@ impl Service {
         }
         let contact = self.db.get(ContactKey::new(&search.contact_id)).await?;
         let contact = contact.or_not_found("such contact")?;
+        // They may have begun since the attempt was made: its receiver failed, others were first, or the program was stopped.
+        let now = self.now().moment();
+        let quiet_until = quiet_hours::end(&search, &contact, now)?;
+        if let Some(until) = quiet_until.filter(|_| attempt.r#type.is_some_and(quiet_hours::are_for)) {
+            // Until then, only a message that comes twice is there: another waits.
+            if attempt.retry_at.as_ref().is_none_or(|at| at.moment() <= now) {
+                self.hold(&search, id, Some(failures), until).await?;
+            }
+            return Ok(None);
+        }
         let links = self.links_of(id);
         let Some(notice) = Notice::new(&search, &contact, attempt, links) else {
             return Ok(Some(Err(Failure::lasting("the contact method was removed"))));
         };
         let is_text = notice.kind == Some(ContactMethodType::Text);
         if let Some(number) = destination::number(&notice.destination).filter(|_| is_text) {
-            let thread = NewTextThread {
-                number,
-                attempt_id: notice.attempt_id.clone(),
-            };
-            self.db.put(&thread).await?;
+            let attempt_id = notice.attempt_id.clone();
+            self.db.put(&NewTextThread { number, attempt_id }).await?;
         }
         Ok(Some(self.channel.send(&notice).await))
     }
@@ -89,9 +90,8 @@ impl Service {
         let sent = self.db.update_search_attempt(id.key());
         let sent = sent.set_outcome(SearchAttemptOutcome::Sent);
         let sent = sent.set_finished_at(self.now());
-        if attempt.failures.is_none() {
-            sent.await?;
-            return Ok(());
+        if attempt.retry_at.is_none() {
+            return Ok(sent.await.map(drop)?);
         }
         // The wait begins now: the step that was sent with the attempt comes too early.
         let (next, _) = self.stage_of(id).await?;
@@ -112,13 +112,11 @@ impl Service {
         let now = self.now();
         let reason: String = reason.chars().take(REASON_MAX).collect();
         let mut all = attempt.failures.clone().unwrap_or_default();
-        let failure = Map::from([("at", now.as_str()), ("error", &reason)]);
-        all.push(AttributeValue::from(failure));
+        all.push(Map::from([("at", now.as_str()), ("error", &reason)]).into());
         let failed = self.db.update_search_attempt(id.key());
         let failed = failed.set_failures(all).set_error(&reason);
         let attempt_id = &attempt.attempt_id;
-        let retries = attempt.retries.unwrap_or(RETRIES);
-        if is_lasting || i64::from(failures) >= retries {
+        if is_lasting || i64::from(failures) >= attempt.retries.unwrap_or(RETRIES) {
             tracing::warn!(attempt_id, reason, "a notice failed; the next method is tried");
             self.count(attempt, "failed");
             let failed = failed.set_outcome(SearchAttemptOutcome::Failed);
@@ -140,11 +138,10 @@ impl Service {
     async fn go_on_if_all_failed(&self, id: &AttemptId) -> Result<()> {
         let (next, stage) = self.stage_of(id).await?;
         let has_failed = |attempt: &SearchAttempt| attempt.outcome == Some(SearchAttemptOutcome::Failed);
-        if stage.iter().all(has_failed) {
-            let step = self.message(next, None, Duration::ZERO)?;
-            self.queues.send(STEPS, step).await?;
+        match stage.iter().all(has_failed) {
+            true => self.leave(next, None, Duration::ZERO).await,
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// The attempts that were made together with this one, and the id of the first that comes after them.

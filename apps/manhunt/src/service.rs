@@ -55,6 +55,8 @@ pub struct Service {
     pub(crate) tokens: Tokens,
     pub(crate) metrics: Metrics,
     pub(crate) settings: Settings,
+    /// Held while dead letters are read or replayed: the next reader's receipt handles replace the earlier ones.
+    pub(crate) letters: tokio::sync::Mutex<()>,
     clock: Arc<dyn Clock>,
 }
 
@@ -78,6 +80,7 @@ impl Service {
             tokens: Tokens::new(&secret),
             metrics: Metrics::default(),
             settings,
+            letters: tokio::sync::Mutex::default(),
             clock: Arc::clone(database.clock()),
         });
         let (workers, settings) = (Workers::new(&service.queues), WorkerSettings::default());

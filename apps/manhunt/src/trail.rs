@@ -59,10 +59,8 @@ fn tell(attempt: &SearchAttempt, entries: &mut Vec<Entry>) {
     let destination = attempt.destination.as_deref().unwrap_or("an unknown destination");
     let what = format!("{kind} to {destination}");
     let made = attempt.attempted_at.moment();
-    let late = attempt
-        .due_at
-        .as_ref()
-        .map(|due| made.since(due.moment()).as_millis());
+    let due = attempt.due_at.as_ref();
+    let late = due.map(|due| made.since(due.moment()).as_millis());
     let latency_ms = late.and_then(|late| u64::try_from(late).ok());
     entries.push(entry(made, &what, latency_ms));
     let failures = failures(attempt);

@@ -10,8 +10,8 @@ use crate::FromRow;
 
 /// Why a request of a typed client failed. Whatever it is, a write that failed has changed nothing.
 ///
-/// The variants differ in what a program can do. [`Error::is_condition`], [`Error::is_taken`] and
-/// [`Error::is_transient`] ask the same of a single write and of a transaction.
+/// The variants differ in what a program can do. [`Error::is_condition`], [`Error::is_taken`], [`Error::is_invalid`]
+/// and [`Error::is_transient`] ask the same of a single write and of a transaction.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -214,6 +214,18 @@ impl Error {
         match self {
             Error::Taken(_) => true,
             Error::Canceled(canceled) => canceled.has(|reason| reason.taken.is_some()),
+            _ => false,
+        }
+    }
+
+    /// Whether the model or the database refuses the request as it is: a single one, or any part of a transaction.
+    #[must_use]
+    pub fn is_invalid(&self) -> bool {
+        match self {
+            Error::Refused(_) | Error::Invalid(_) => true,
+            Error::Canceled(canceled) => {
+                canceled.has(|reason| reason.code == CancellationCode::ValidationError)
+            }
             _ => false,
         }
     }

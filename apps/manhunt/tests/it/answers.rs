@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use manhunt::channel::{Channels, Twilio, Webhook};
 use manhunt::model::{SearchAttemptOutcome, SearchStatus};
-use manhunt::{SearchDraft, Settings, Words};
+use manhunt::{Error, SearchDraft, Settings, Words};
 use ring::hmac;
 use serde_json::{Value, json};
 
@@ -350,4 +350,15 @@ async fn a_key_opens_its_domain_and_no_other_and_only_the_administrator_makes_ke
     // People with a link need no key, nor does the program that looks whether this one is well.
     assert_eq!(door.json("get", "/answers/x", json!({})).await.0, 404);
     assert_eq!(door.json("get", "/health", json!({})).await.0, 200);
+}
+
+#[tokio::test]
+async fn an_answer_that_no_row_can_hold_is_refused_and_the_search_goes_on() {
+    let world = World::new().await;
+    let contact = world.contact(&[60]).await;
+    let attempt = world.attempted(&contact).await;
+    let endless = "x".repeat(500_000);
+    let answered = world.service().respond(DOMAIN, &attempt, &endless).await;
+    assert!(matches!(answered, Err(Error::Invalid(_))), "{answered:?}");
+    assert_eq!(world.status(&attempt.search).await, SearchStatus::Active);
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use manhunt::model::{NewContact, NewSearch, SearchStatus};
-use manhunt::{ContactDraft, Error, MethodDraft, STEPS};
+use manhunt::{AttemptId, ContactDraft, Error, MethodDraft, STEPS, Step};
+use trestle::queue::NewMessage;
 use trestle::typed::Timestamp;
 
 use crate::support::{DOMAIN, World, draft, searching, text};
@@ -257,5 +258,34 @@ async fn dead_letters_are_seen_by_their_domain_and_can_be_replayed_when_the_caus
     assert_eq!(service.replay(DOMAIN, None).await.unwrap(), 1);
     world.settle(0).await;
     assert_eq!(world.recorder.destinations(), ["+4930101"]);
+    assert_eq!(service.dead_letters(DOMAIN).await.unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn letters_that_are_looked_at_while_they_are_replayed_are_replayed_once() {
+    let world = World::new().await;
+    let contact = world.contact(&[60]).await;
+    let search = world.begin(&contact).await;
+    world.settle(1).await;
+    let (service, dead) = (world.service(), format!("{STEPS}-dead"));
+    service.cancel(DOMAIN, &search, "").await.unwrap();
+    for number in 0..50 {
+        let search = search.clone();
+        let letter = Step {
+            attempt: AttemptId { search, number },
+            failures: None,
+            due_ms: None,
+        };
+        let letter = NewMessage::job(&letter).unwrap();
+        service.queues.send(&dead, letter).await.unwrap();
+    }
+    let look = async || {
+        for _ in 0..50 {
+            service.dead_letters(DOMAIN).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+    };
+    let (replayed, ()) = tokio::join!(service.replay(DOMAIN, None), look());
+    assert_eq!(replayed.unwrap(), 50);
     assert_eq!(service.dead_letters(DOMAIN).await.unwrap().len(), 0);
 }

@@ -1,7 +1,8 @@
 //! What fails for a while is tried again, before the next method; stages; quiet hours.
 
 use manhunt::model::{SearchAttempt, SearchAttemptOutcome, SearchStatus};
-use manhunt::{AttemptId, ContactDraft, MethodDraft, SearchDraft, trail};
+use manhunt::{AttemptId, ContactDraft, MethodDraft, STEPS, SearchDraft, Step, trail};
+use trestle::queue::NewMessage;
 
 use crate::support::{DOMAIN, Said, World, draft, searching, text};
 
@@ -276,4 +277,49 @@ async fn quiet_hours_are_those_of_the_contacts_clock_and_urgent_searches_do_not_
     world.service().begin(DOMAIN, urgent).await.unwrap();
     world.settle(3).await;
     assert_eq!(world.recorder.destinations(), ["+4930101", "+4930102"]);
+}
+
+#[tokio::test]
+async fn a_text_that_failed_before_quiet_hours_is_tried_again_after_them_and_once() {
+    let world = World::new().await;
+    let contact = quiet(&world, "UTC").await;
+    let later = ContactDraft {
+        quiet_from: Some("08:01".into()),
+        ..ContactDraft::default()
+    };
+    let changed = world.service().change_contact(DOMAIN, &contact, later).await;
+    changed.unwrap();
+    let busy = MethodDraft {
+        retry_seconds: Some(90),
+        ..draft("text", "+4930888", 60, 0)
+    };
+    world.method(&contact, busy).await;
+    world.method(&contact, draft("email", "a@b.example", 60, 1)).await;
+    let attempt = world.attempted(&contact).await;
+    world.advance(90).await;
+    let again = Step {
+        attempt: attempt.clone(),
+        failures: Some(1),
+        due_ms: None,
+    };
+    let again = NewMessage::job(&again).unwrap();
+    world.service().queues.send(STEPS, again).await.unwrap();
+    world.settle(0).await;
+    world.advance(3600 - 90 - 1).await;
+    assert_eq!(world.recorder.tried(), 1, "what is next waits for the text");
+    let world = world.restart().await;
+    world.advance(1).await;
+    world.advance(60).await;
+    assert_eq!(world.recorder.tried(), 3);
+    assert_eq!(
+        told(&world, &attempt.search).await,
+        [
+            "08:00:00 the search began",
+            "08:00:00 text to +4930888",
+            "08:00:00 text to +4930888 failed: not at try 1; it is tried again",
+            "08:01:30 quiet hours hold the search back until 2027-01-15T09:00:00.000Z",
+            "09:00:00 text to +4930888 was sent at try 2",
+            "09:01:00 email to a@b.example",
+        ]
+    );
 }

@@ -97,9 +97,10 @@ impl IntoResponse for Error {
 
 impl From<typed::Error> for Error {
     fn from(error: typed::Error) -> Self {
-        use typed::Error::{Bookmark, Invalid, NotFound, Refused};
+        use typed::Error::{Bookmark, NotFound};
         match error {
-            Refused(_) | Invalid(_) | Bookmark { .. } => Error::invalid(error),
+            Bookmark { .. } => Error::invalid(error),
+            error if error.is_invalid() => Error::invalid(error),
             NotFound(_) => Error::NotFound(error.to_string()),
             error if error.is_condition() || error.is_taken() => Error::Conflict(error.to_string()),
             error if error.is_transient() => Error::Busy(error.to_string()),
