@@ -108,5 +108,7 @@ pub(crate) fn refusal(error: &AdminError) -> Reply {
 
 /// Answers when the program around the server has no administration.
 pub(crate) fn none() -> Reply {
-    refusal(&AdminError::no_administration("this server has no administration"))
+    refusal(&AdminError::no_administration(
+        "this server has no administration",
+    ))
 }
