@@ -12,8 +12,9 @@ pub struct ReadGateway {}
 /// The answer to [`ReadGateway`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GatewayStatus {
-    /// The endpoint's URL.
-    pub endpoint: String,
+    /// The endpoint's URL; absent on a server with data of its own, of which there is nothing else to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
     /// What the endpoint can do, as `trestle endpoint probe` has found out and stored; absent before that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Value>,

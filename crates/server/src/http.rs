@@ -420,7 +420,7 @@ impl Service {
 
     async fn metrics_page(&self) -> String {
         let administration = self.administration.as_ref();
-        // Without routes, migrations or reindexes there are no figures of them; only a gateway has an endpoint.
+        // Without routes, migrations or reindexes there are no figures of them.
         let routes = asked(administration, ListRoutes {}).await;
         let migrations = asked(administration, ListMigrations::default()).await;
         let gateway = asked(administration, ReadGateway {}).await;

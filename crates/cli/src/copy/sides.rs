@@ -161,12 +161,12 @@ fn side(
 
 /// A gateway has no rows of its own, and pauses no writes of other gateways.
 fn refuse_gateway(typed: &str, administration: &RunningServer) -> Result<(), Failure> {
-    match administration.ask(ReadGateway::default()) {
-        Ok(status) => Err(Failure::usage(format!(
-            "{typed} is a gateway in front of {endpoint}: name {endpoint} instead",
-            endpoint = status.endpoint
+    let status = administration.ask(ReadGateway::default()).unwrap_or_default();
+    match status.endpoint {
+        Some(endpoint) => Err(Failure::usage(format!(
+            "{typed} is a gateway in front of {endpoint}: name {endpoint} instead"
         ))),
-        Err(_) => Ok(()),
+        None => Ok(()),
     }
 }
 

@@ -9,7 +9,9 @@ use super::routes::Routes;
 use crate::administration::models::{self, Log};
 use crate::administration::{collections, copies};
 use std::sync::Arc;
-use trestle_admin::{AdminAnswer, AdminCall, AdminError, Administration, move_clock, read_clock};
+use trestle_admin::{
+    AdminAnswer, AdminCall, AdminError, Administration, GatewayStatus, move_clock, read_clock,
+};
 use trestle_embedded::Embedded;
 use trestle_env::VirtualClock;
 use trestle_server::Faults;
@@ -42,9 +44,7 @@ impl Administration for ServerAdministration {
                 previews::route(&self.db, &self.routes, call).map(AdminAnswer::TryRoute)
             }
             AdminCall::InferModel(call) => previews::model(&self.db, &call).map(AdminAnswer::InferModel),
-            AdminCall::ReadGateway(_) => Err(AdminError::not_found(
-                "this server has its own data; only a gateway (`trestle serve --backend URL`) has an endpoint",
-            )),
+            AdminCall::ReadGateway(_) => Ok(AdminAnswer::ReadGateway(GatewayStatus::default())),
             AdminCall::ListPausedTables(_) => Ok(AdminAnswer::ListPausedTables(copies::paused(&self.db))),
             AdminCall::PauseWrites(call) => copies::pause(&self.db, &call).map(AdminAnswer::PauseWrites),
             AdminCall::ResumeWrites(call) => copies::resume(&self.db, &call).map(AdminAnswer::ResumeWrites),

@@ -211,7 +211,7 @@ impl GatewayAdministration {
     fn status(&self) -> Result<GatewayStatus, AdminError> {
         let probe = self.probe().map(serde_json::to_value).transpose();
         Ok(GatewayStatus {
-            endpoint: self.url.clone(),
+            endpoint: Some(self.url.clone()),
             probe: probe.map_err(AdminError::failed)?,
             past_writes: self.past_writes.status(),
         })

@@ -44,9 +44,9 @@ async function administration() {
     unlessMissing(administer("list-reindexes", { running: true }), { reindexes: [] }),
     unlessMissing(administer("read-metrics"), { samples: [], interval_seconds: 10 }),
     unlessMissing(administer("list-paused-tables"), { tables: [] }),
-    unlessMissing(administer("read-gateway"), undefined),
+    unlessMissing(administer("read-gateway"), {}),
   ]);
-  return { models, routes, gone, migrations, reindexes, history, paused, gateway };
+  return { models, routes, gone, migrations, reindexes, history, paused, gateway: gateway.endpoint && gateway };
 }
 
 /** How the latest reindexes are doing. */

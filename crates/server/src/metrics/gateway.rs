@@ -6,7 +6,12 @@ use trestle_admin::GatewayStatus;
 /// The page of a gateway; empty on a server with data of its own.
 pub(crate) fn render(status: Option<&GatewayStatus>) -> String {
     let mut page = Page::default();
-    let Some(GatewayStatus { past_writes, .. }) = status else {
+    let Some(GatewayStatus {
+        endpoint: Some(_),
+        past_writes,
+        ..
+    }) = status
+    else {
         return page.0;
     };
     page.single(
@@ -57,5 +62,6 @@ mod tests {
             assert!(page.lines().any(|found| found == line), "{line}: {page}");
         }
         assert_eq!(render(None), "");
+        assert_eq!(render(Some(&GatewayStatus::default())), "");
     }
 }
