@@ -53,11 +53,16 @@ after(() => browser?.close());
 /** A server with a table, a queue and a model; `flags` widen its defaults. */
 async function serve(t, flags = [], port = 0) {
   const directory = mkdtempSync(join(tmpdir(), "trestle-trust-"));
-  t.after(() => rmSync(directory, { recursive: true, maxRetries: 10, retryDelay: 100 }));
   const child = spawn(process.env.TRESTLE, ["serve", "--in-memory", "--port", `${port}`, ...flags], {
     stdio: ["ignore", "pipe", "pipe"], env: { RUST_LOG: "error" },
   });
-  t.after(() => child.kill());
+  // The commands of a route write into the directory until the server has ended.
+  const ended = new Promise((done) => child.once("exit", done));
+  t.after(async () => {
+    child.kill();
+    await ended;
+    rmSync(directory, { recursive: true, maxRetries: 10, retryDelay: 100 });
+  });
   const server = { url: await address(child), ran: join(directory, "ran") };
   await call(server, "DynamoDB_20120810.CreateTable", { ...TABLE, TableName: "things" });
   await call(server, "DynamoDB_20120810.PutItem", { TableName: "things", Item: { pk: { S: "kept" }, is: { S: SECRET } } });
