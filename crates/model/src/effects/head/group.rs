@@ -91,7 +91,8 @@ impl Group {
         }
     }
 
-    /// All rows of the group that a head stands for.
+    /// All rows of the group that a head stands for, in the order of their keys: of rows with the same rank, the first one is
+    /// taken, and that must not depend on the order of a request.
     pub(in crate::effects) fn rows(
         &self,
         ledger: &mut Ledger<'_, '_>,
@@ -101,7 +102,8 @@ impl Group {
         let Ok(query) = self.query(head) else {
             return Ok(Vec::new());
         };
-        let found = ledger.query(entity.table, &query)?;
+        let mut found = ledger.query(entity.table, &query)?;
+        found.sort_by_cached_key(|at| ledger.place(*at));
         let rows = found.into_iter().filter_map(|at| Some((at, ledger.row(at)?)));
         let rows = rows.filter(|(_, item)| self.has(ledger, entity, head, item));
         Ok(rows.collect())

@@ -1,6 +1,6 @@
 //! `head`: exactly one newest row of each group, whatever is written in whichever order.
 
-use crate::database::{Database, line};
+use crate::database::{Database, Write, line};
 
 /// A group lies in one partition; heads lie among the rows.
 const TOGETHER: &str = r##"
@@ -115,6 +115,23 @@ fn the_greatest_rank_is_the_head_and_equals_stay_behind() {
         state(&versions(APART, &[(1, 9), (2, 10), (3, 1)])),
         "2<1 [1:- 2:- 3:-]"
     );
+}
+
+#[test]
+fn of_equals_the_one_with_the_smallest_key_follows_in_whichever_order_a_request_names_them() {
+    let row = |version: u32| format!("kind=doc name=a version:={version}");
+    let (first, newest) = (row(1), row(4));
+    let second = format!("{} rank:=5", row(2));
+    let writes = [
+        Write::Update("rows", &first, ""),
+        Write::Delete("rows", &newest),
+        Write::Put("rows", &second),
+    ];
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+        let mut database = versions(TOGETHER, &[(1, 5), (4, 6)]);
+        database.transact(&order.map(|at| writes[at])).unwrap();
+        assert_eq!(state(&database), "1<- [1:live 2:-]", "{order:?}");
+    }
 }
 
 #[test]
