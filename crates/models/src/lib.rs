@@ -75,7 +75,7 @@ pub struct Models {
     /// Whether a migration is about to begin, here or in another process that shares the rows. The hook is
     /// guarded then.
     guarded: AtomicBool,
-    /// The model whose migration moved rows last.
+    /// The number of the last turn to move rows.
     sweep_turn: AtomicU64,
     /// Held while a client deletes a table of a model or creates a table, so that nothing about the deleted
     /// table is left when it is created again.
@@ -250,7 +250,7 @@ impl Models {
     }
 }
 
-/// Slow reads that were counted and are not stored yet are kept.
+/// Keeps the count of double reads that is not stored yet.
 fn go_on_counting(before: &[Held], held: &[Held]) {
     let moving = |held: &Held| {
         held.migration
