@@ -110,7 +110,7 @@ pub(crate) struct Examined<'a> {
 }
 
 impl Examined<'_> {
-    /// The key that the claim names.
+    /// The caller that the claim names.
     pub(crate) fn caller(&self) -> Caller {
         Caller {
             key_id: Some(self.grant.key.id.clone()),

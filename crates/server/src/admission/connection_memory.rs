@@ -55,7 +55,7 @@ impl ConnectionMemory {
         &self.admission.held
     }
 
-    /// Whether so many more bytes would exceed a connection's fair share of all large bodies.
+    /// Whether so many more bytes are within a connection's fair share of all large bodies.
     pub(super) fn may_send(&self, more: usize) -> bool {
         self.bodies.load(Ordering::Relaxed) + more <= self.held().fair_share()
     }
