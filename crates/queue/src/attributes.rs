@@ -265,7 +265,7 @@ fn truth(attributes: &QueueAttributes, name: &str) -> Result<Option<bool>, Queue
     }
 }
 
-/// Whether messages are kept as long as possible.
+/// The attributes with which messages are kept as long as possible.
 pub(crate) fn longest_retention() -> QueueAttributes {
     QueueAttributes::from([(RETENTION.name.to_owned(), RETENTION.max.to_string())])
 }
