@@ -1,4 +1,5 @@
-//! Access patterns: each is one Get, one Query or, if it says so, one Scan, with everything but its parameters known.
+//! Access patterns: each is one Get, one Query or, if declared so, one Scan; everything but its parameters is
+//! known.
 
 mod bind;
 mod cost;
@@ -53,14 +54,14 @@ pub enum Operation {
     Scan,
 }
 
-/// Something an access pattern is told when it is used.
+/// A parameter of an access pattern.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Parameter {
     /// Its name.
     pub name: String,
     /// Its type.
     pub kind: AttributeKind,
-    /// The attribute of which it is a value; `None` where it may be only the beginning of one.
+    /// The attribute whose value it is; `None` where it may be only the beginning of a value.
     #[serde(skip)]
     pub attribute: Option<String>,
 }
@@ -91,7 +92,7 @@ pub(crate) struct FilterTest {
     pub(crate) test: Test<Operand>,
 }
 
-/// Keeps rows of other entities out.
+/// Excludes rows of other entities.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TagFilter {
     pub(crate) attribute: String,
@@ -135,19 +136,20 @@ impl AccessPattern {
         &self.returns
     }
 
-    /// What it must be told, in the order of the file.
+    /// Its parameters, in the order of the file.
     #[must_use]
     pub fn parameters(&self) -> &[Parameter] {
         &self.parameters
     }
 
-    /// Entities whose rows may lie among those it reads; they are filtered out by tag, or told apart by key shape.
+    /// Entities whose rows may lie among those it reads; they are filtered out by tag, or distinguished by
+    /// the shape of their keys.
     #[must_use]
     pub fn strays(&self) -> &[String] {
         &self.strays
     }
 
-    /// What it costs, about.
+    /// Its approximate cost.
     #[must_use]
     pub fn cost(&self) -> &Cost {
         &self.cost

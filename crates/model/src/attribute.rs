@@ -1,4 +1,4 @@
-//! Attributes of an entity: what they may be, and what their text in a key can be.
+//! Attributes of an entity: their constraints, and their text in a key.
 
 pub(crate) mod semver;
 mod timestamp;
@@ -29,15 +29,15 @@ pub enum AttributeKind {
     Boolean,
     /// Bytes.
     Binary,
-    /// Whole seconds since 1970, as DynamoDB's time to live wants them.
+    /// Whole seconds since 1970, as DynamoDB's time to live requires.
     EpochSeconds,
     /// `2019-12-30T19:32:14Z`: text in UTC, which sorts by time.
     Timestamp,
-    /// A version by the standard Semantic Versioning 2.0.0, which sorts by precedence.
+    /// A version according to the standard Semantic Versioning 2.0.0, which sorts by precedence.
     Semver,
-    /// A list of anything.
+    /// A list with elements of any type.
     List,
-    /// A map of anything.
+    /// A map with values of any type.
     Map,
     /// A set of texts.
     StringSet,
@@ -45,7 +45,7 @@ pub enum AttributeKind {
     NumberSet,
     /// A set of byte strings.
     BinarySet,
-    /// Bytes that may be more than an item holds. They lie beside the table; the row has a reference.
+    /// Bytes that may be more than an item holds. They are stored beside the table; the row has a reference.
     Large,
     /// Whatever it is.
     Any,
@@ -85,7 +85,7 @@ impl AttributeKind {
         named.map(|(_, kind)| *kind)
     }
 
-    /// How DynamoDB stores it as a key of its own, if it can be one.
+    /// The type of key attribute as which DynamoDB stores it, if it can be one.
     #[must_use]
     pub fn scalar_type(self) -> Option<ScalarType> {
         match self {
@@ -102,7 +102,7 @@ impl AttributeKind {
         matches!(self, Self::Integer | Self::Number | Self::EpochSeconds)
     }
 
-    /// Whether a value of this type is told by its text.
+    /// Whether a value of this type is determined by its text.
     pub(crate) fn has_text(self) -> bool {
         self == Self::Boolean || matches!(self.scalar_type(), Some(ScalarType::S | ScalarType::N))
     }
@@ -157,17 +157,18 @@ pub struct Attribute {
     pub kind: AttributeKind,
     /// Whether an item may lack it.
     pub optional: bool,
-    /// What it is when the item lacks it.
+    /// Its value where the item lacks it.
     pub default: Option<AttributeValue>,
     /// The only values it may have; empty for all.
     pub one_of: Vec<AttributeValue>,
     /// Whether it may never change once written.
     pub immutable: bool,
-    /// The fewest and the most characters a text may have.
+    /// The minimum and the maximum number of characters of a text.
     pub length: Option<(usize, usize)>,
-    /// The characters a text may have, as written.
+    /// The characters a text may have, as in the file.
     pub chars: Option<String>,
-    /// How many digits every timestamp has behind the point; `None` if that is not decided, because none is in a key.
+    /// How many digits every timestamp has after the decimal point; `None` if no key contains it, so that
+    /// this is not decided.
     pub precision: Option<Precision>,
     pub(crate) set: Option<CharSet>,
 }
@@ -190,7 +191,7 @@ impl Attribute {
         }
     }
 
-    /// Whether the attribute may be `value`; if not, why not, as the rest of a sentence about it.
+    /// Whether the attribute may be `value`; the error completes a sentence about the attribute.
     pub fn check(&self, value: &AttributeValue) -> Result<(), String> {
         if let AttributeValue::S(text) = value {
             return self.check_str(text);
@@ -232,7 +233,7 @@ impl Attribute {
         format!("must be one of {allowed}, but is {shown}")
     }
 
-    /// What a value of another type should have been.
+    /// The type that a value should have had.
     fn wanted(&self) -> String {
         match self.kind {
             AttributeKind::Timestamp => {
@@ -258,7 +259,7 @@ impl Attribute {
         }
     }
 
-    /// A value to compare with: a timestamp that is coarser than the attribute's means the moment it begins with.
+    /// A value to compare with: a timestamp coarser than the attribute's means the beginning of its period.
     pub(crate) fn compared<'v>(&self, value: &'v AttributeValue) -> Cow<'v, AttributeValue> {
         let padded = self
             .precision
@@ -317,7 +318,7 @@ impl Attribute {
         }
     }
 
-    /// The number of characters of every text it can be, if that is one number.
+    /// The length in characters of all its texts, if they have the same length.
     pub(crate) fn fixed_length(&self) -> Option<usize> {
         if !self.one_of.is_empty() {
             let mut lengths = self.one_of.iter().map(|value| self.in_key(value).chars().count());
@@ -331,7 +332,7 @@ impl Attribute {
         (min == max && self.kind == AttributeKind::String).then_some(min)
     }
 
-    /// A value as it stands in a key, before it is padded, escaped or folded.
+    /// A value as text in a key, before it is padded, escaped or folded.
     pub(crate) fn in_key(&self, value: &AttributeValue) -> String {
         let version = match (self.kind, value) {
             (AttributeKind::Semver, AttributeValue::S(text)) => semver::parse(text).ok(),
@@ -340,7 +341,7 @@ impl Attribute {
         version.map_or_else(|| plain(value), |version| semver::key_text(&version))
     }
 
-    /// What its text in a key can be, before separators are taken out.
+    /// The texts that it can have in a key, before separators are excluded.
     pub(crate) fn piece(&self) -> Piece {
         if !self.one_of.is_empty() {
             return Piece::OneOf(self.one_of.iter().map(|value| self.in_key(value)).collect());
@@ -384,7 +385,7 @@ fn number_characters(kind: AttributeKind) -> &'static str {
     }
 }
 
-/// A scalar as it would stand in a key.
+/// A scalar as it is written in a key.
 pub(crate) fn plain(value: &AttributeValue) -> String {
     match value {
         AttributeValue::S(text) => text.clone(),
@@ -417,7 +418,7 @@ fn shown_text(text: &str) -> String {
     format!("the string {:?}", shortened(text))
 }
 
-/// Messages stay readable, whatever is in the item.
+/// Keeps messages readable, whatever is in the item.
 fn shortened(text: &str) -> String {
     const SHOWN_MAX: usize = 80;
     if text.chars().count() <= SHOWN_MAX {

@@ -1,4 +1,5 @@
-//! A draft to a model: names are looked up, templates checked, and everything proved that the model promises.
+//! From draft to model: names are resolved, templates checked, and everything that the model promises is
+//! proved.
 
 mod access;
 mod companion;
@@ -36,13 +37,13 @@ pub fn load(text: &str) -> Loaded {
     }
 }
 
-/// The model so far. What is wrong is left out, so that the rest can still be checked.
+/// The model so far. Faulty parts are left out, so that the rest can still be checked.
 struct Builder<'d, 'p, 't> {
     draft: &'d DraftModel,
     problems: &'p mut Problems<'t>,
     tables: Vec<Table>,
     entities: Vec<Entity>,
-    /// Where each entity's key stands in the file.
+    /// The place of each entity's key in the file.
     places: Vec<usize>,
 }
 
@@ -98,8 +99,8 @@ impl<'d, 'p, 't> Builder<'d, 'p, 't> {
         found
     }
 
-    /// Whether an entity is there but broken: it has its own problems already, and so have its head, its unique keys and its
-    /// entries.
+    /// Whether an entity exists but is faulty: its problems are already reported, and so are those of its
+    /// head, its unique keys and its entries.
     fn is_broken(&self, name: &str) -> bool {
         let (owner, derived) = name.split_once('.').unwrap_or((name, ""));
         let mut drafts = self.draft.entities.iter();

@@ -1,4 +1,4 @@
-//! Sets of characters, for what a value may contain.
+//! Sets of characters, for the values of attributes.
 
 /// Characters as sorted, disjoint ranges, both ends included.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl CharSet {
         CharSet { ranges }
     }
 
-    /// A character of both sets, one that reads well if there is one.
+    /// A character of both sets, a readable one if possible.
     pub(crate) fn common(&self, other: &Self) -> Option<char> {
         let well = "xay1b0Z".chars();
         let mut well = well.filter(|c| self.contains(*c) && other.contains(*c));
@@ -99,7 +99,7 @@ impl CharSet {
                 let printable = low.max(u32::from('!'));
                 let low = if printable <= high { printable } else { low };
                 if low <= high {
-                    // A range that begins among the surrogates goes on behind them.
+                    // A range that begins among the surrogates continues after them.
                     let found =
                         char::from_u32(low).or_else(|| char::from_u32(FIRST_AFTER_SURROGATES.min(high)));
                     first = first.or(found);

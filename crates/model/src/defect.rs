@@ -1,5 +1,5 @@
-//! What cannot be missing in a model that loaded. If it is missing nevertheless, the write is refused as a fault of ours,
-//! with its place in the code: going on without it would leave rows that follow from the write as they were.
+//! Lookups that cannot fail in a loaded model. If one fails nevertheless, the write is refused as an internal
+//! error with its place in the code: to continue would leave derived rows out of date.
 
 use std::panic::Location;
 
@@ -8,7 +8,7 @@ use crate::model::{Model, Table};
 use crate::refusal::Refusal;
 
 impl Refusal {
-    /// Something that a proved model rules out.
+    /// A state that a proved model rules out.
     #[track_caller]
     pub(crate) fn defect(what: &'static str) -> Self {
         let place = Location::caller();

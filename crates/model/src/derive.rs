@@ -1,4 +1,4 @@
-//! Derived keys: from the item as it will be to the item as it must be. Pure; the commit applies it.
+//! Derived keys: computes the changes that make a written item complete. Pure; the commit applies them.
 
 use trestle_hook::Edits;
 use trestle_item::{AttributeValue, Item, Number};
@@ -10,7 +10,7 @@ use crate::model::{Model, Table};
 use crate::refusal::Refusal;
 use crate::template::{KeyTemplate, RenderError};
 
-/// What a write must change in its item.
+/// The changes that a write must make to its item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Derived<'m> {
     /// The entity of the row.
@@ -22,13 +22,13 @@ pub struct Derived<'m> {
 }
 
 impl Derived<'_> {
-    /// Whether the item is already as it must be.
+    /// Whether the item needs no change.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.set.is_empty() && self.remove.is_empty()
     }
 
-    /// Leaves out what concerns other attributes.
+    /// Leaves out changes of other attributes.
     pub(crate) fn keep_only(&mut self, keeps: impl Fn(&str) -> bool) {
         self.set.retain(|(name, _)| keeps(name));
         self.remove.retain(|name| keeps(name));
@@ -55,11 +55,13 @@ impl Derived<'_> {
 }
 
 impl Model {
-    /// What must change in `new`, the item after a write, so that it is a whole entity: see [`Derived::set`].
+    /// The changes that make `new`, the item after a write, a complete row of its entity: see
+    /// [`Derived::set`].
     ///
-    /// `old` is the item before the write. A derived key that is still as it was there is not taken as given, because
-    /// an update that does not mention it leaves it so; any other key must be what the attributes give. `None` for
-    /// rows of a table without a model, and for rows that are no entity in a table that allows them.
+    /// `old` is the item before the write. A derived key that has the same value there does not count as
+    /// given by the client, because an update that does not mention it leaves it unchanged. Any other key
+    /// must be the one that follows from the attributes. `None` for rows of a table without a model, and for
+    /// rows without an entity in a table that allows them.
     pub fn derive(
         &self,
         table_name: &str,
@@ -93,7 +95,7 @@ impl Model {
         self.derive_as(table, entity, old, new, IndexKeys::Given, Some(now_ms))
     }
 
-    /// What must change in `new` so that it is a whole row of this entity. Without a time, its times stay as they are.
+    /// The changes that make `new` a complete row of this entity. Without a time, its times stay unchanged.
     pub(crate) fn derive_as<'m>(
         &self,
         table: &'m Table,
@@ -135,18 +137,19 @@ impl Model {
                 stored: stored.name.clone(),
                 written: entity.name.clone(),
             }),
-            // What was never of the model may become so.
+            // A row that belonged to no entity may become one of the model.
             _ => Ok(()),
         }
     }
 }
 
-/// Where the index keys of an item come from that is to be derived.
+/// The origin of the index keys of an item that is to be derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IndexKeys {
-    /// A client gave them, or left them as they were: one that it gave must be what the attributes give.
+    /// A client gave them, or left them unchanged: a given key must be the one that follows from the
+    /// attributes.
     Given,
-    /// They are left of an earlier state of the row: they become what the attributes give.
+    /// They are left from an earlier state of the row: they become what follows from the attributes.
     Left,
 }
 
@@ -156,14 +159,14 @@ struct Work<'m, 'i> {
     old: Option<&'i Item>,
     new: &'i Item,
     index_keys: IndexKeys,
-    /// Whether it gives the row its times.
+    /// Whether it sets the row's times.
     stamps: bool,
     set: Vec<(&'m str, AttributeValue)>,
     remove: Vec<&'m str>,
 }
 
 impl<'m> Work<'m, '_> {
-    /// An attribute as it will be.
+    /// The value that an attribute will have.
     fn value(&self, name: &str) -> Option<&AttributeValue> {
         let set = self.set.iter().find(|(known, _)| *known == name);
         set.map(|(_, value)| value).or_else(|| self.new.get(name))
@@ -178,7 +181,7 @@ impl<'m> Work<'m, '_> {
         }
     }
 
-    /// Identifying attributes that the client left to the key.
+    /// Identifying attributes that the client gave only in the key.
     fn identity(&mut self) {
         let lacking: Vec<&'m String> = self
             .entity
@@ -220,7 +223,7 @@ impl<'m> Work<'m, '_> {
         }
     }
 
-    /// The version of a row stays, whatever is left out; a new row gets the one in force.
+    /// A row keeps its version if the client leaves it out; a new row gets the version in force.
     fn reindex_version(&mut self, model: &Model) {
         let given = model.version_to_give(self.entity, self.old, self.new, self.stamps);
         if let (Some(attribute), Some(version)) = (&self.entity.reindex_version, given) {
@@ -235,7 +238,7 @@ impl<'m> Work<'m, '_> {
         }
     }
 
-    /// Defaults, types, and what may not change.
+    /// Defaults, types, and attributes that must not change.
     fn attributes(&mut self) -> Result<(), Refusal> {
         let entity = self.entity;
         for attribute in &entity.attributes {
@@ -322,7 +325,7 @@ impl<'m> Work<'m, '_> {
         Ok(())
     }
 
-    /// A key of the table to fill in. One that is given must fit, also if it is an attribute itself.
+    /// A key of the table to fill in. A given key must fit, even if it is an attribute itself.
     fn table_key(&self, template: &'m KeyTemplate) -> Result<Option<(&'m str, AttributeValue)>, Refusal> {
         let derived = template.render_from(|name| self.value(name));
         let derived = derived.map_err(|error| refused(self.entity, template, error))?;
@@ -335,10 +338,10 @@ impl<'m> Work<'m, '_> {
         }
     }
 
-    /// The row keeps its key, and an attribute that the key is made of was changed.
+    /// The row keeps its key, but an attribute in the key was changed.
     fn changed_identity(&self, template: &KeyTemplate, key: &AttributeValue) -> Option<Refusal> {
         let old = self.old.filter(|old| old.get(&template.attribute) == Some(key))?;
-        // Rows from before the model may have their identity only in their key.
+        // Rows that are older than the model may have their identity only in their key.
         let read = self.entity.identify(old).unwrap_or_default();
         template.fields().iter().find_map(|name| {
             let stored = old.get(name).or_else(|| read.get(name))?;
@@ -354,7 +357,7 @@ impl<'m> Work<'m, '_> {
 
     fn index_key(&self, template: &KeyTemplate) -> Result<IndexKey, Refusal> {
         let given = self.new.get(&template.attribute);
-        // What an update leaves as it was is not given by the client.
+        // A value that an update left unchanged was not given by the client.
         let kept = self.index_keys == IndexKeys::Left
             || given.is_some() && given == self.old.and_then(|old| old.get(&template.attribute));
         match (template.render_from(|name| self.value(name)), given) {
@@ -368,7 +371,7 @@ impl<'m> Work<'m, '_> {
     }
 }
 
-/// Whether rows of a closed entity may have an attribute.
+/// Whether rows of an entity may have an attribute that it does not declare.
 pub(crate) fn declares(table: &Table, entity: &Entity, name: &str) -> bool {
     entity.attribute(name).is_some()
         || entity.key_template(name).is_some()

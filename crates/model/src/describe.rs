@@ -1,4 +1,4 @@
-//! A model as data: what a program shows that knows no model, such as the console.
+//! A model as data, for programs that know no model, such as the console.
 
 use serde::Serialize;
 use trestle_item::AttributeValue;
@@ -10,7 +10,7 @@ use crate::entity::{Entity, Role};
 use crate::model::{Index, KeySchema, Model, Projection, Table};
 use crate::template::KeyTemplate;
 
-/// A model, described; as data through serde.
+/// A description of a model; as data through serde.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Described<'m> {
     name: &'m str,
@@ -46,7 +46,7 @@ struct DescribedIndex<'m> {
     name: &'m str,
     key: DescribedKey<'m>,
     local: bool,
-    /// Further attributes it holds; `None` if it holds whole rows.
+    /// Further attributes it holds; `None` if it holds complete rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     project: Option<&'m [String]>,
 }
@@ -81,7 +81,7 @@ struct DescribedAttribute<'m> {
     kind: AttributeKind,
     optional: bool,
     immutable: bool,
-    /// Which time the database writes there.
+    /// Which time the database writes to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,7 +101,7 @@ struct DescribedEffect<'m> {
     name: Option<&'m str>,
     /// The entity on the other side.
     entity: &'m str,
-    /// The attributes that it is about.
+    /// The attributes that the effect concerns.
     attributes: Vec<&'m str>,
 }
 

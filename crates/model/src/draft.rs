@@ -1,4 +1,5 @@
-//! A model as written: names not yet looked up, templates not yet checked, everything with its place in the file.
+//! A model as written: names not yet resolved, templates not yet checked, everything with its place in the
+//! file.
 
 use trestle_item::AttributeValue;
 
@@ -16,7 +17,7 @@ pub(crate) struct DraftModel {
     pub(crate) tables: Vec<DraftTable>,
     pub(crate) entities: Vec<DraftEntity>,
     pub(crate) access: Vec<DraftAccess>,
-    /// Attributes that are declared somewhere, but not so that they could be read.
+    /// Attributes that are declared but could not be read.
     pub(crate) unread: Vec<String>,
 }
 
@@ -96,7 +97,7 @@ pub(crate) struct DraftHead {
     pub(crate) table: Option<Name>,
     pub(crate) key: Vec<(Name, Name)>,
     pub(crate) newest_by: Vec<Name>,
-    /// The entity whose row says which row it stands for.
+    /// The entity of the pointers that a head follows.
     pub(crate) follows: Option<Name>,
     pub(crate) retired_by: Vec<Name>,
     pub(crate) omit: Vec<Name>,
@@ -112,9 +113,9 @@ pub(crate) struct DraftHistory {
     pub(crate) at: usize,
     pub(crate) of: Vec<Name>,
     pub(crate) key: Vec<(Name, Name)>,
-    /// The attribute that says when.
+    /// The attribute with the time.
     pub(crate) time: Option<Name>,
-    /// The history row's attribute, and the one whose former value it holds.
+    /// The history row's attribute, and the attribute whose former value it holds.
     pub(crate) previous: Vec<(Name, Name)>,
     pub(crate) keep: Option<u32>,
     pub(crate) expire_after_seconds: Option<Placed<u64>>,
@@ -159,7 +160,7 @@ pub(crate) struct DraftUnique {
 pub(crate) struct DraftCopy {
     pub(crate) name: Name,
     pub(crate) from: Option<Name>,
-    /// Their name, our name.
+    /// Their name, this entity's name.
     pub(crate) attributes: Vec<(Name, Name)>,
     pub(crate) with: Vec<(Name, Name)>,
     pub(crate) in_step: Option<Name>,

@@ -1,10 +1,10 @@
-//! Effects: what else a write does, in the same commit. Here they are data; the commit carries them out.
+//! Effects: what else a write changes in the same commit. Here they are data; the commit applies them.
 
 use trestle_item::{AttributeValue, Map};
 
 use crate::attribute::AttributeKind;
 
-/// Something that a write of an entity brings about.
+/// Something that a write of an entity causes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// A row that always holds the newest of a group.
@@ -24,7 +24,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// The entity of the rows that it alone makes; `None` where it writes to rows of other entities.
+    /// The entity of the rows that only this effect writes; `None` where it writes to rows of other entities.
     #[must_use]
     pub fn own_rows(&self) -> Option<&str> {
         match self {
@@ -37,18 +37,19 @@ impl Effect {
     }
 }
 
-/// A row that always holds the newest of a group: those rows that have the head's identity in common.
+/// A row that always holds the newest of a group: of the rows that share the head's identity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Head {
     /// The entity of the head, such as `layer.head`.
     pub entity: String,
-    /// The row with the greatest values is the newest; compared in this order. Empty for a head that follows a row.
+    /// The attributes whose greatest values make a row the newest, compared in this order. Empty for a head
+    /// that follows a row.
     pub newest_by: Vec<String>,
-    /// What says which row the head stands for, where it is not the newest.
+    /// The pointer that names the head's row, for heads that do not follow the newest row.
     pub follows: Option<Follows>,
     /// A row that has one of these attributes takes no part.
     pub retired_by: Vec<String>,
-    /// Attributes that the head does not have.
+    /// Attributes of the rows that the head does not have.
     pub omit: Vec<String>,
     /// What the head remembers of its predecessor.
     pub previous: Vec<Remembered>,
@@ -58,16 +59,16 @@ pub struct Head {
     pub demote: Edit,
 }
 
-/// A row of another entity that says which row a head stands for. All heads that it speaks for move with it.
+/// A row of another entity that names the row of a head. All heads that follow it move with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Follows {
-    /// The entity of that row. What identifies it is part of the head's identity.
+    /// The entity of that row. Its identity is part of the head's identity.
     pub entity: String,
     /// Its attributes that, with the head's identity, identify a row of the group.
     pub named_by: Vec<String>,
 }
 
-/// An attribute of the head that holds what its predecessor had.
+/// An attribute of the head with a former value of its predecessor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remembered {
     /// The head's attribute.
@@ -83,24 +84,24 @@ pub struct History {
     pub entity: String,
     /// The attributes whose changes are kept.
     pub of: Vec<String>,
-    /// The attribute that says when.
+    /// The attribute with the time.
     pub at: String,
     /// The old values in a history row.
     pub previous: Vec<Remembered>,
-    /// How many a row has at most.
+    /// The most history rows that a row has.
     pub keep: usize,
-    /// How long until one expires.
+    /// The time until a history row expires.
     pub expire_after_seconds: Option<u64>,
 }
 
-/// What is changed in a row.
+/// The changes to a row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Edit {
     /// Attributes to set.
     pub set: Map,
     /// Attributes to remove.
     pub remove: Vec<String>,
-    /// How long until it expires.
+    /// The time until it expires.
     pub expire_after_seconds: Option<u64>,
 }
 
@@ -119,11 +120,11 @@ pub struct Inverse {
     pub name: String,
     /// The entity on the other side.
     pub entity: String,
-    /// How the other side keeps it.
+    /// The form in which the other side keeps it.
     pub form: InverseForm,
 }
 
-/// How the other side of a relation is kept.
+/// The form in which the other side of a relation is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InverseForm {
     /// A set on the other side's row collects this side's identities.
@@ -132,14 +133,14 @@ pub enum InverseForm {
         of: String,
         /// Whether that is a set.
         many: bool,
-        /// This side's identifying attribute: what is collected.
+        /// This side's identifying attribute, whose values are collected.
         member: String,
         /// The other side's set.
         set: String,
     },
     /// A row for each row.
     Row {
-        /// The other side's attributes and ours.
+        /// The other side's attributes, and this side's.
         with: Vec<Pair>,
     },
 }
@@ -164,24 +165,24 @@ pub struct Counter {
     pub with: Vec<Pair>,
     /// Its attribute that counts.
     pub attribute: String,
-    /// How much a row counts.
+    /// By how much a row raises the count.
     pub by: Amount,
     /// Only rows with these values count.
     pub only: Vec<(String, AttributeValue)>,
-    /// What makes two rows the same event.
+    /// What makes two rows count as the same event.
     pub once: Once,
 }
 
-/// How much a row counts.
+/// By how much a row raises the count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Amount {
     /// Always this.
     Fixed(i64),
-    /// As much as this attribute says.
+    /// By the value of this attribute.
     Attribute(String),
 }
 
-/// What makes two rows the same event, so that it counts once.
+/// What makes two rows the same event, which counts once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Once {
     /// The row's key: inserting counts, replacing does not, removing takes away.
@@ -217,9 +218,9 @@ pub struct Copy {
     pub with: Vec<Pair>,
     /// The attributes to copy.
     pub attributes: Vec<Pair>,
-    /// The access pattern that finds the copies when the original changes; without it, a copy is kept as it was.
+    /// The access pattern that finds the copies when the original changes; without it, copies do not change.
     pub in_step: Option<String>,
-    /// Whether copies in step follow in the background, after the commit of the original.
+    /// Whether copies in step are updated in the background, after the commit of the original.
     pub background: bool,
 }
 
@@ -232,13 +233,14 @@ pub struct Entries {
     pub entity: String,
     /// The attribute whose members they are.
     pub of: String,
-    /// What an entry has of its member.
+    /// The parts of its member that an entry holds.
     pub member: Member,
-    /// Further attributes of the row that its entries carry, sorted: what is projected, and what keys of indexes are made of.
+    /// Further attributes of the row that its entries carry, sorted: projected attributes, and those in keys
+    /// of indexes.
     pub project: Vec<String>,
 }
 
-/// What an entry has of its member.
+/// The parts of its member that an entry holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Member {
     /// The member of a list or set.
@@ -247,7 +249,7 @@ pub enum Member {
     Pair {
         /// The name.
         name: MemberPart,
-        /// The value, if entries have it.
+        /// The attribute of the value, if entries have it.
         value: Option<MemberPart>,
     },
 }
@@ -262,7 +264,7 @@ pub struct MemberPart {
 }
 
 impl Member {
-    /// The attributes that hold the member.
+    /// The attributes that hold the parts of the member.
     pub fn parts(&self) -> impl Iterator<Item = &MemberPart> {
         let (first, second) = match self {
             Self::Element(part) => (part, None),
@@ -271,7 +273,7 @@ impl Member {
         std::iter::once(first).chain(second)
     }
 
-    /// The attribute that tells the entries of a row apart.
+    /// The attribute that distinguishes the entries of a row.
     #[must_use]
     pub fn identifying(&self) -> &MemberPart {
         match self {

@@ -1,4 +1,5 @@
-//! Effects, carried out: from the writes of a request to everything that follows from them. Pure; the caller commits it.
+//! Applies effects: computes everything that follows from the writes of a request. Pure; the caller commits
+//! it.
 
 pub mod audit;
 mod catch_up;
@@ -56,7 +57,7 @@ pub enum Stopped {
 /// Why the writes of a request do not take place.
 #[derive(Clone, Debug)]
 pub struct Blamed {
-    /// The position of the write that is the reason.
+    /// The position of the write that was refused.
     pub at: usize,
     /// The reason.
     pub why: Stopped,
@@ -79,7 +80,7 @@ impl fmt::Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
-/// A refusal of a row that follows says what it is about already: no row was written from which it could follow.
+/// A refusal of a derived row already says what it concerns: no row was written from which it could follow.
 fn plain(stopped: Stopped) -> Stopped {
     match stopped {
         Stopped::Refused(Refusal::Following { cause, .. }) => Stopped::Refused(*cause),
@@ -88,14 +89,14 @@ fn plain(stopped: Stopped) -> Stopped {
 }
 
 impl Model {
-    /// The rows that the writes of a request must store, and the rows that follow from them. The order of the writes
-    /// makes no difference.
+    /// The rows that the writes of a request must store, and the derived rows. The order of the writes makes
+    /// no difference.
     ///
-    /// The companions are complete and absolute: they are to be applied in order, and nothing else follows from them.
-    /// Asked about one of them again, as [`By::Companion`], the answer is that it is right as it is.
+    /// The companions are complete: they are to be applied in order, and nothing else follows from them. A
+    /// second call with one of them, as [`By::Companion`], changes nothing.
     ///
-    /// All writes of a request have the same time and the same origin. An expiry is refused like any other write: a row
-    /// that went alone would leave the rows that follow from it wrong.
+    /// All writes of a request have the same time and the same origin. An expiry is refused like any other
+    /// write, because without it the derived rows would be wrong.
     pub fn change(&self, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Blamed> {
         if changes.first().is_none_or(|first| first.by == By::Companion) {
             return Ok(Verdict::default());

@@ -38,16 +38,16 @@ pub struct Entity {
     pub(crate) migrate: Migrate,
 }
 
-/// How rows of the version before become rows of an entity.
+/// How rows of the previous version become rows of an entity.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Migrate {
-    /// The entity's name in that version, if it was another one.
+    /// The entity's name in that version, if it was different.
     pub(crate) from: Option<String>,
-    /// What rows get that lack it.
+    /// The values that rows get where they lack them.
     pub(crate) set: Map,
 }
 
-/// Why an entity exists.
+/// The origin of an entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The model file declares it.
@@ -62,7 +62,7 @@ pub enum Role {
         /// The entity whose value it is.
         of: String,
     },
-    /// Its rows say how another entity's rows changed, and the database writes them.
+    /// Its rows record how another entity's rows changed, and the database writes them.
     History {
         /// The other entity.
         of: String,
@@ -86,14 +86,14 @@ impl Role {
 }
 
 impl Entity {
-    /// Its name; `layer.head` for a head, `user.unique.email` for what keeps a value unique, `run.entries.by_tag` for
-    /// entries.
+    /// Its name; `layer.head` for a head, `user.unique.email` for the rows that keep a value unique,
+    /// `run.entries.by_tag` for entries.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What a row is.
+    /// A description of its rows.
     #[must_use]
     pub fn about(&self) -> Option<&str> {
         self.about.as_deref()
@@ -145,7 +145,7 @@ impl Entity {
         self.attributes.get(at.ok()?)
     }
 
-    /// The attributes that identify a row: those that its key is made of.
+    /// The attributes that identify a row: those in its key.
     #[must_use]
     pub fn identity(&self) -> &[String] {
         &self.identity
@@ -169,13 +169,13 @@ impl Entity {
         self.closed
     }
 
-    /// What else a write does.
+    /// Its effects.
     #[must_use]
     pub fn effects(&self) -> &[Effect] {
         &self.effects
     }
 
-    /// The identifying attributes of a row, as far as it has them.
+    /// Those identifying attributes that a row has.
     pub(crate) fn identity_in(&self, row: &Item) -> Item {
         let names = self.identity.iter();
         names
@@ -188,7 +188,7 @@ impl Entity {
         self.key_where(|name| item.get(name))
     }
 
-    /// The key of the row whose attributes are found like this.
+    /// The key of the row whose attributes the function returns.
     pub(crate) fn key_where<'v>(
         &self,
         attribute: impl Fn(&str) -> Option<&'v AttributeValue>,
@@ -202,15 +202,15 @@ impl Entity {
         Ok(key)
     }
 
-    /// The identifying attributes that a table key was made of; `None` if the key is not of this shape.
+    /// The identifying attributes in a table key; `None` if the key does not have this shape.
     #[must_use]
     pub fn identify(&self, key: &Item) -> Option<Item> {
         self.said(key).map(|said| said.values)
     }
 
-    /// All that a table key says about its row; `None` if the key is not of this shape.
+    /// Everything that a table key says about its row; `None` if the key does not have this shape.
     pub(crate) fn said(&self, key: &Item) -> Option<Said> {
-        // Most keys of other shapes begin otherwise: nothing of them need be read.
+        // Most keys of other shapes begin differently, so that nothing else of them need be read.
         let begins = |template: &KeyTemplate| {
             key.get(&template.attribute)
                 .is_some_and(|value| template.begins(value))
@@ -225,7 +225,7 @@ impl Entity {
         Some(said)
     }
 
-    /// Every text that each attribute of the table's key can be.
+    /// All texts that each attribute of the table's key can have.
     pub(crate) fn shape(&self) -> Vec<Language> {
         self.table_key.iter().map(KeyTemplate::language).collect()
     }

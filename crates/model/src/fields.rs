@@ -1,5 +1,5 @@
-//! Every field a model file may have, in one place: the reader refuses what is not here, and the JSON Schema that
-//! editors use is made from it.
+//! All fields of a model file, in one place: the reader refuses all others, and the JSON Schema for editors
+//! is generated from this list.
 
 use crate::attribute::{AttributeKind, Precision};
 
@@ -11,7 +11,7 @@ pub(crate) struct Field {
     pub(crate) about: &'static str,
 }
 
-/// What a field holds.
+/// The type of a field.
 pub(crate) enum Shape {
     Text,
     Flag,
@@ -19,7 +19,7 @@ pub(crate) enum Shape {
     /// A whole number from 0 on.
     Natural,
     Choice(&'static [&'static str]),
-    /// A truth value, or some of these words.
+    /// A truth value, or one of these words.
     FlagOrChoices(&'static [&'static str]),
     TextList,
     /// One text, or several.
@@ -50,14 +50,14 @@ pub(crate) enum Shape {
     TextGroups,
     /// Attribute name to a value, a `{parameter}` or a comparison.
     Where,
-    /// A text in which a time stands: `200ms`, `10s`, `5m`, `24h`.
+    /// A duration as text: `200ms`, `10s`, `5m`, `24h`.
     Duration,
-    /// A whole number, or a section that the reader of routes gives its meaning.
+    /// A whole number, or a section that the reader of routes interprets.
     CountOrSection,
     /// A text or a section whose meaning is defined elsewhere.
     Anything,
     Section(&'static [Field]),
-    /// Sections under names of the author's choice.
+    /// Sections under names that the author chooses.
     Named(&'static [Field]),
 }
 
@@ -101,7 +101,7 @@ pub(crate) const MODEL: &[Field] = &[
     ),
 ];
 
-/// The fields of a route. Models carry routes along; the router reads them.
+/// The fields of a route. The router reads routes; models only contain them.
 pub(crate) const ROUTE: &[Field] = &[
     field(
         "table",
@@ -340,7 +340,7 @@ pub(crate) const MIGRATE: &[Field] = &[
     ),
 ];
 
-/// As a compile-time list, because the schema wants the names.
+/// A compile-time list, because the schema needs the names.
 pub(crate) fn kinds() -> Vec<&'static str> {
     AttributeKind::ALL.iter().map(|(name, _)| *name).collect()
 }

@@ -1,5 +1,5 @@
-//! The sections of a file that models carry along and others read: as JSON values, each with its place, and a way to
-//! report problems there as the model's own are reported.
+//! The sections of a model file that other crates read: as JSON values, each with its place, and with a way
+//! to report problems like the model's own.
 
 use serde_json::{Map, Value as Json};
 use toml::de::DeValue;
@@ -27,19 +27,19 @@ pub struct Section {
 pub struct Field {
     /// Its name.
     pub name: String,
-    /// Where its name stands, in bytes.
+    /// The offset of its name, in bytes.
     pub at: usize,
     /// Its value. Dates and times are texts.
     pub value: Json,
-    /// Where its value stands, in bytes.
+    /// The offset of its value, in bytes.
     pub value_at: usize,
 }
 
-/// A file, its sections of one kind, and what is wrong with them.
+/// A file, its sections of one kind, and its problems.
 pub struct File<'t> {
     /// The sections, in the order of the file.
     pub sections: Vec<Section>,
-    /// The other sections and fields at the top, each with its place.
+    /// The other top-level sections and fields, each with its place.
     pub others: Vec<(String, usize)>,
     problems: Problems<'t>,
 }
@@ -50,7 +50,8 @@ pub fn route_fields() -> impl Iterator<Item = &'static str> {
 }
 
 impl<'t> File<'t> {
-    /// Reads the sections under `kind`. A text that is no TOML has none, and its mistakes are problems.
+    /// Reads the sections under `kind`. A text that is not TOML has none; its mistakes are reported as
+    /// problems.
     #[must_use]
     pub fn read(text: &'t str, kind: &str) -> Self {
         let mut file = File {
@@ -91,7 +92,7 @@ impl<'t> File<'t> {
         }
     }
 
-    /// Adds a problem without which the sections could be used.
+    /// Adds a problem that does not prevent the use of the sections.
     pub fn error(&mut self, at: usize, message: impl Into<String>, help: impl Into<String>) {
         self.problems.error(at, message, help);
     }

@@ -1,4 +1,5 @@
-//! Names of indexes that no request can give. A stored model may have such an index, and its database opens; a new one is refused.
+//! Names of indexes that no request can contain. A stored model may have such an index, and its database
+//! opens; a new model with one is refused.
 
 use crate::build::load;
 use crate::draft::{DraftIndex, DraftModel, DraftTable};
@@ -30,7 +31,8 @@ pub fn unnameable_indexes(text: &str) -> Vec<UnnameableIndex> {
         .collect()
 }
 
-/// Loads a model file that is not stored yet: as [`load`], and an index that no request can name is an error.
+/// Loads a model file that is not stored yet: like [`load`], but an index that no request can name is an
+/// error.
 #[must_use]
 pub fn load_new(text: &str) -> Loaded {
     let Loaded { model, mut problems } = load(text);

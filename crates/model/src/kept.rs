@@ -1,4 +1,4 @@
-//! Attributes that the database keeps in rows that clients write: counts, the events that were counted, the time of the
+//! Attributes that the database keeps in rows that clients write: counts, counted events, the time of the
 //! first write.
 
 use trestle_item::{AttributeValue, Item, Number};
@@ -8,7 +8,7 @@ use crate::effect::{Effect, Once};
 use crate::entity::Entity;
 use crate::refusal::{Given, Keeps, Refusal};
 
-/// An attribute of an entity that a counter writes. Clients leave it out.
+/// An attribute of an entity that a counter writes. Clients do not write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptAttribute {
     /// Its name.
@@ -17,16 +17,16 @@ pub struct KeptAttribute {
     pub counter: String,
     /// The entity whose rows are counted, which declares the counter.
     pub counted: String,
-    /// What is in it.
+    /// What it contains.
     pub holds: Holds,
 }
 
 /// What a counter keeps in an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// The count of rows that are there.
+    /// The count of existing rows.
     Rows,
-    /// The count of events that were seen.
+    /// The count of events seen.
     Events,
     /// The events themselves.
     Seen,
@@ -78,7 +78,7 @@ impl Entity {
         names
     }
 
-    /// What an attribute that counts is before anything is counted.
+    /// The value of a counting attribute before anything is counted.
     pub(crate) fn count_base(&self, attribute: &str) -> Number {
         let default = self
             .attribute(attribute)
@@ -93,7 +93,7 @@ impl Entity {
         self.kept.iter().find(|kept| kept.attribute == attribute)
     }
 
-    /// What a client writes, with what the database keeps as it is. Another value is refused.
+    /// A client's item with the attributes that the database keeps, unchanged. A different value is refused.
     pub(crate) fn with_kept(&self, old: Option<&Item>, new: &mut Item) -> Result<(), Refusal> {
         for kept in &self.kept {
             let name = &kept.attribute;
@@ -101,7 +101,7 @@ impl Entity {
             let is_number = |value: &&AttributeValue| value.as_n().is_some();
             let stored = match kept.holds {
                 Holds::Seen => stored.cloned(),
-                // What is no number was never a count.
+                // A value that is not a number was never a count.
                 Holds::Rows | Holds::Events => stored.filter(is_number).cloned(),
             };
             match (new.get(name), stored) {
@@ -117,7 +117,8 @@ impl Entity {
         Ok(())
     }
 
-    /// The time of a row's first write stays. A client may give it with the first write, as an import does.
+    /// The time of a row's first write does not change. A client may give it in the first write, as an import
+    /// does.
     pub(crate) fn check_created(&self, old: Option<&Item>, new: &Item) -> Result<(), Refusal> {
         let Some(attribute) = &self.created else {
             return Ok(());
@@ -134,12 +135,12 @@ impl Entity {
         }
     }
 
-    /// Whether a count is what it is before anything is counted.
+    /// Whether a count has its initial value.
     fn is_base(&self, kept: &KeptAttribute, given: &AttributeValue) -> bool {
         kept.holds != Holds::Seen && given.as_n() == Some(&self.count_base(&kept.attribute))
     }
 
-    /// A client gave another count than the one that will be there.
+    /// The client gave a count that differs from the stored one.
     pub(crate) fn other_count(&self, attribute: &str, given: Number, count: Number) -> Refusal {
         match self.keeps(attribute) {
             Some(kept) => self.not_yours(kept, &given.into(), Some(&count.into())),

@@ -1,14 +1,17 @@
-//! The texts a key can be, as a small automaton: whether two keys can ever be the same text, and which.
+//! The set of texts that a key can have, as a small automaton: whether two keys can ever be equal, and for
+//! which text.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::chars::CharSet;
 
-/// Repetitions counted one by one; beyond that a length is not used as evidence, which can only refuse too much.
+/// The most repetitions that are counted individually. Longer lengths are not used in proofs, so that at
+/// worst a sound model is refused.
 const COUNTED_MAX: usize = 64;
 
-/// The most states a language keeps; a larger one is replaced by all texts with its beginning, for the same reason.
+/// The most states of a language. A larger language is replaced by all texts with its beginning, which at
+/// worst refuses a sound model, too.
 const STATES_MAX: usize = 1000;
 
 /// A part of a text.
@@ -16,7 +19,7 @@ const STATES_MAX: usize = 1000;
 pub(crate) enum Piece {
     /// Exactly this.
     Literal(String),
-    /// Characters of a set, so many.
+    /// A number of characters of a set.
     Repeat {
         set: CharSet,
         min: usize,
@@ -27,7 +30,7 @@ pub(crate) enum Piece {
 }
 
 impl Piece {
-    /// Anything at all, also nothing.
+    /// Any text, also the empty one.
     pub(crate) fn anything() -> Self {
         Piece::Repeat {
             set: CharSet::any(),
@@ -44,12 +47,12 @@ enum Edge {
     Set(Arc<CharSet>, usize),
 }
 
-/// Every text made of the given pieces, one after another.
+/// Every text that consists of the given pieces in order.
 #[derive(Debug)]
 pub(crate) struct Language {
     /// What every text begins with.
     beginning: String,
-    /// Edges that leave each state. The first state is the start, the last one accepts.
+    /// The edges that leave each state. The first state is the start, the last one accepts.
     states: Vec<Vec<Edge>>,
 }
 
@@ -122,7 +125,7 @@ impl Language {
         }
         match max {
             None => {
-                // A state of its own, so that nothing before can come back through the loop.
+                // A separate state, so that the loop does not lead back to earlier states.
                 let from = self.last();
                 self.states.push(Vec::new());
                 self.add(from, Edge::Nothing(from + 1));
@@ -157,12 +160,12 @@ impl Language {
         }
     }
 
-    /// Whether the two differ so early that nothing needs to be searched.
+    /// Whether the two differ in their beginnings, so that no search is needed.
     pub(crate) fn begins_apart_from(&self, other: &Self) -> bool {
         self.begins_apart(&other.beginning)
     }
 
-    /// As [`Language::begins_apart_from`], of a language of which only the beginning is known.
+    /// Like [`Language::begins_apart_from`], for a language of which only the beginning is known.
     pub(crate) fn begins_apart(&self, other: &str) -> bool {
         !self.beginning.starts_with(other) && !other.starts_with(self.beginning.as_str())
     }
@@ -220,7 +223,7 @@ impl Language {
     }
 }
 
-/// Texts that two lists of languages have in common, one by one.
+/// Texts that two lists of languages have in common, position by position.
 pub(crate) fn common_texts(one: &[Language], two: &[Language]) -> Option<Vec<String>> {
     if one.len() != two.len() {
         return None;
@@ -231,7 +234,7 @@ pub(crate) fn common_texts(one: &[Language], two: &[Language]) -> Option<Vec<Str
     one.iter().zip(two).map(|(one, two)| one.common(two)).collect()
 }
 
-/// Where two edges lead with one character that both allow.
+/// The ends of two edges that allow a common character.
 fn together(one: &Edge, two: &Edge) -> Option<(usize, usize, char)> {
     match (one, two) {
         (Edge::Char(left, to_left), Edge::Char(right, to_right)) => {
@@ -250,7 +253,7 @@ fn together(one: &Edge, two: &Edge) -> Option<(usize, usize, char)> {
     }
 }
 
-/// How a pair of states was reached. Small, because there is one for each pair.
+/// How a pair of states was reached. Small, because every pair has one.
 #[derive(Clone, Copy)]
 enum Reached {
     Unseen,

@@ -1,4 +1,5 @@
-//! Values that may be larger than an item. Their bytes lie in parts, in a table of Trestle's own; the row has a reference.
+//! Values that may be larger than an item. Their bytes are stored in parts, in a table of Trestle's own; the
+//! row has a reference.
 
 use std::fmt::Write;
 
@@ -24,15 +25,16 @@ const ID_CHARS_MAX: usize = 64;
 const SHA256_CHARS: usize = 64;
 const REFERENCE: [&str; 4] = ["id", "parts", "sha256", "size"];
 
-/// What a row says about a large value: which one it is, and what its bytes are. A value never changes; other bytes are
-/// another value.
+/// The reference to a large value in a row: its identity and its bytes. A value never changes; other bytes
+/// are another value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LargeValue {
-    /// What identifies it: 16 to 64 letters, digits, `-` and `_`. The client that wrote the parts chose it at random.
+    /// Its identity: 16 to 64 letters, digits, `-` and `_`. The client that wrote the parts chose it at
+    /// random.
     pub id: String,
     /// How many bytes it has.
     pub size: u64,
-    /// How many parts they lie in, at least one.
+    /// The number of its parts, at least one.
     pub parts: u64,
     /// The SHA-256 of the bytes, in lower-case hexadecimal digits.
     pub sha256: String,
@@ -50,7 +52,7 @@ impl LargeValue {
         AttributeValue::M(map)
     }
 
-    /// What the attribute of a row says; otherwise why it is no reference, as the rest of a sentence about it.
+    /// The reference in the attribute of a row; the error completes a sentence about the attribute.
     pub fn from_value(value: &AttributeValue) -> Result<Self, String> {
         let Some(map) = value.as_m() else {
             return Err("it is no map".to_owned());
@@ -92,17 +94,17 @@ impl LargeValue {
     }
 }
 
-/// The SHA-256 of bytes that come piece by piece.
+/// The SHA-256 of bytes that arrive in pieces.
 #[derive(Clone, Debug, Default)]
 pub struct ValueDigest(Sha256);
 
 impl ValueDigest {
-    /// Takes in the next bytes.
+    /// Adds the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The digest of all of them, as [`LargeValue::sha256`] has it.
+    /// The digest of all bytes, in the form of [`LargeValue::sha256`].
     #[must_use]
     pub fn finish(self) -> String {
         let mut hex = String::with_capacity(SHA256_CHARS);
@@ -114,7 +116,7 @@ impl ValueDigest {
     }
 }
 
-/// Whether a text can be the `id` of a large value; otherwise why not.
+/// Whether a text can be the `id` of a large value; the error says why not.
 pub(crate) fn check_id(id: &str) -> Result<(), String> {
     let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     let is_long = (ID_CHARS_MIN..=ID_CHARS_MAX).contains(&id.len());

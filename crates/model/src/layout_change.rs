@@ -1,10 +1,10 @@
-//! A new layout of keys: which rows move between two versions of a model, where each lies and belongs, and what it
-//! becomes. Pure; the storage layer moves the rows.
+//! A new layout of keys: which rows move between two versions of a model, the former and the own key of each,
+//! and its new content. Pure; the storage layer moves the rows.
 //!
-//! A row lies in its *former place* until it moves to its *own place*: the key that the present version gives it.
+//! A row is in its *former place* until it moves to its *own place*: its key in the present version.
 //!
-//! *Invariants*: a key is that of a former place or of an own place, never of both (`apart.rs`). From an own place the
-//! former one can be told (`hindrance.rs`). Renewing is a function of the row, and of nothing else.
+//! *Invariants*: a key is that of a former place or of an own place, never of both (`apart.rs`). The former
+//! place follows from the own place (`hindrance.rs`). Renewing is a function of the row alone.
 
 mod apart;
 mod condition;
@@ -52,13 +52,13 @@ enum ChangeDirection {
 }
 
 impl LayoutChange {
-    /// What moves between two versions, or why rows could not be found or kept apart while they move.
+    /// What moves between two versions, or why rows could not be found or distinguished during the migration.
     pub fn between(from: &Arc<Model>, to: &Arc<Model>) -> Result<Self, Vec<Hindrance>> {
         Self::plan(from, to, ChangeDirection::Forward)
     }
 
-    /// The same way in the other direction, or why a row could not be found on it. What `set` gave is assumed of every
-    /// row where the version before has no place for anything else.
+    /// The same way in the other direction, or why a row could not be found. Where the previous version has
+    /// no attribute for what `set` gave, every row is assumed to have that value.
     pub fn reversed(&self) -> Result<Self, Vec<Hindrance>> {
         let way = match self.way {
             ChangeDirection::Forward => ChangeDirection::Back,
@@ -67,7 +67,7 @@ impl LayoutChange {
         Self::plan(&self.present, &self.former, way)
     }
 
-    /// Whether nothing moves: no entity's table key differs.
+    /// Whether no rows move: no entity's table key differs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty()
@@ -93,8 +93,8 @@ impl LayoutChange {
         self.moving(moved).any(|moving| moving.said(key).is_some())
     }
 
-    /// Whether [`LayoutChange::is_former`] might hold for a key whose parts, hash and range, have these bytes: those of a
-    /// text, or those of a key that is no text. Cheaper, and never wrongly false.
+    /// Whether [`LayoutChange::is_former`] may hold for a key whose hash and range parts have these bytes:
+    /// those of a text, or those of a key that is not a text. Cheaper; `false` is always right.
     #[must_use]
     pub fn may_be_former(&self, table: &str, key: [&[u8]; 2]) -> bool {
         let begins = |moving: MovedEntity<'_>| {
@@ -105,7 +105,8 @@ impl LayoutChange {
             .is_some_and(|moved| self.moving(moved).any(begins))
     }
 
-    /// Where the row at a table key belongs, as far as the key says it. Attributes besides the key are ignored.
+    /// The own place of the row at a table key, as far as it follows from the key. Attributes besides the key
+    /// are ignored.
     #[must_use]
     pub fn belongs(&self, table: &str, key: &Item) -> Belongs {
         match self.moved(table) {
@@ -114,10 +115,11 @@ impl LayoutChange {
         }
     }
 
-    /// The former place of the row that belongs at `key`; `None` if it is the same, or if there is none.
+    /// The former place of the row that belongs at `key`; `None` if it is the same place, or if there is
+    /// none.
     ///
-    /// Where the present key says more than the former one, several own places have one former place: the row that
-    /// lies there belongs at `key` only if [`LayoutChange::renew`] says so.
+    /// Where the present key contains more than the former one, several own places share one former place:
+    /// the row there belongs at `key` only if [`LayoutChange::renew`] gives that key.
     #[must_use]
     pub fn former_place(&self, table: &str, key: &Item) -> Option<Item> {
         let mut moving = self.moving(self.moved(table)?);
@@ -127,10 +129,10 @@ impl LayoutChange {
         })
     }
 
-    /// A former row as it will be in its own place; a row that is there is returned as it is.
+    /// A former row as it will be in its own place; a row that is already there is returned unchanged.
     ///
-    /// Its content stays, its times included. What its version derived goes, `[entity.X.migrate] set` gives what it
-    /// lacks, and the present version derives the rest.
+    /// It keeps its content and its times. Attributes that its version derived are removed,
+    /// `[entity.X.migrate] set` supplies missing ones, and the present version derives the rest.
     pub fn renew(&self, table: &str, row: &Item) -> Result<Item, Refusal> {
         self.renew_owned(table, row.clone())
     }
@@ -143,7 +145,7 @@ impl LayoutChange {
         }
     }
 
-    /// The same for a row in its stored form, as far as that can be told without making values of all of it.
+    /// The same for a row in its stored form, where that is possible without decoding all of its values.
     #[must_use]
     pub fn renew_stored(&self, table: &str, row: &[u8]) -> Renewal {
         match self.moved(table) {
@@ -152,10 +154,10 @@ impl LayoutChange {
         }
     }
 
-    /// The own place of a former key; a key that is not former is returned as it is. Only its key attributes are looked
-    /// at.
+    /// The own place of a former key; a key that is not former is returned unchanged. Only its key attributes
+    /// are used.
     ///
-    /// What `set` gives is part of it, if the version before does not know that attribute.
+    /// What `set` gives is part of it, if the previous version does not know that attribute.
     pub fn renew_key(&self, table: &str, key: &Item) -> Result<Item, Refusal> {
         match self.moved(table) {
             Some(moved) => self.renewed_key(moved, key),
@@ -163,8 +165,8 @@ impl LayoutChange {
         }
     }
 
-    /// A put in the former layout without its keys and with what `set` gives, so that [`Model::place`] places it. Any
-    /// other put is returned as it is.
+    /// A put in the former layout without its keys and with what `set` gives, so that [`Model::place`] can
+    /// compute its key. Any other put is returned unchanged.
     pub fn renew_given(&self, table: &str, item: Item) -> Result<Item, Refusal> {
         match self.moved(table) {
             Some(moved) => self.renewed_given(moved, item),
@@ -172,8 +174,8 @@ impl LayoutChange {
         }
     }
 
-    /// What a key condition on the table that speaks of the former layout means in the present one; `None` if it does
-    /// not speak of the former one.
+    /// A key condition in the former layout, translated to the present one; `None` if it is not in the former
+    /// layout.
     pub fn renew_selection(
         &self,
         table: &str,
@@ -185,10 +187,10 @@ impl LayoutChange {
         }
     }
 
-    /// Where former rows lie that a selection of own places might want; without a selection, a scan's. For the table,
-    /// or for one of its indexes.
+    /// The parts that may hold former rows of a selection of own places; without a selection, those of a
+    /// scan. For the table, or for one of its indexes.
     ///
-    /// No such row lies anywhere else; others may lie there, too.
+    /// No such row is anywhere else; other rows may be there, too.
     #[must_use]
     pub fn sources(&self, table: &str, index: Option<&str>, selection: Option<&KeySelection>) -> Sources {
         match (self.moved(table), index) {

@@ -8,8 +8,8 @@ use crate::layout_change::LayoutChange;
 use crate::model::Model;
 
 impl Model {
-    /// Whether the database wrote rows under this version that have no meaning under `present`: an effect was dropped, or
-    /// its rows have other keys or another tag there and do not move.
+    /// Whether the database wrote rows under this version that have no meaning under `present`: an effect was
+    /// dropped, or its rows have other keys or another tag in `present` and do not move.
     #[must_use]
     pub fn leaves_rows_behind(&self, present: &Model, layout_change: Option<&LayoutChange>) -> bool {
         let is_moved = |entity: &Entity| {
@@ -20,8 +20,8 @@ impl Model {
         derived.any(|entity| !present.keeps(self, entity) && !is_moved(entity))
     }
 
-    /// Whether a row was written by the database under this version, and has no meaning under `present`. An effect of
-    /// `present` may keep a row of its own at that key: see [`Model::taken_over`].
+    /// Whether the database wrote a row under this version that has no meaning under `present`. An effect of
+    /// `present` may keep its own row at that key: see [`Model::taken_over`].
     #[must_use]
     pub fn left_behind(&self, present: &Model, table_name: &str, row: &Item) -> bool {
         let is_own = |entity: &Entity| entity.is_derived() && entity.lies_in_place(row);
@@ -35,8 +35,8 @@ impl Model {
             }
     }
 
-    /// Whether the rows of an effect of a former version do not lie where this version has them: they would have to move, or
-    /// to be made anew.
+    /// Whether the rows of an effect of a former version have other keys in this version: they would have to
+    /// move, or be created again.
     #[must_use]
     pub fn displaces(&self, former: &Model, effect: &Effect) -> bool {
         let rows = effect
@@ -52,8 +52,8 @@ impl Model {
         })
     }
 
-    /// Whether the rows of an effect of a former version had another tag. A head has nothing that its row lacks, so it must
-    /// not even keep a tag in an attribute that is none any more.
+    /// Whether the rows of an effect of a former version had another tag. A head has no attribute that its
+    /// row lacks, so it must not keep a tag in an attribute that no longer holds tags.
     #[must_use]
     pub fn retags(&self, former: &Model, effect: &Effect) -> bool {
         let attribute = |model: &Model, entity: &Entity| {
@@ -70,13 +70,13 @@ impl Model {
         })
     }
 
-    /// Rows without a tag are known by their keys.
+    /// Rows without a tag are recognised by their keys.
     fn has_other_tag(&self, own: &Entity, former: &Model, before: &Entity) -> bool {
         let tags = self.tag_of(own).zip(former.tag_of(before));
         tags.is_some_and(|(own, before)| own != before)
     }
 
-    /// Whether rows of a derived entity of another version lie in the same places here.
+    /// Whether rows of a derived entity of another version have the same keys here.
     fn keeps(&self, former: &Model, entity: &Entity) -> bool {
         let name_of =
             |model: &Model, entity: &Entity| model.table_of(entity).map(|table| table.table_name.clone());
@@ -91,7 +91,7 @@ impl Model {
 }
 
 impl Entity {
-    /// Whether a row's key is what its attributes give. Those that it lacks are in its key.
+    /// Whether a row's key follows from its attributes. Those that it lacks are in its key.
     pub(crate) fn lies_in_place(&self, row: &Item) -> bool {
         let Some(identity) = self.identify(row) else {
             return false;

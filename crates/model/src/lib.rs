@@ -1,15 +1,16 @@
 //! The application's model: tables, entities, key templates, effects and access patterns, read from a TOML file,
 //! checked and proved when it is loaded.
 //!
-//! The crate is pure: no I/O, no clock, no database. Four functions are all that others need:
+//! The crate is pure: no I/O, no clock, no database. Other crates need four functions:
 //!
 //! - [`load`] reads a model file and reports all its problems at once.
-//! - [`Model::derive`] says what a write must change in its item: keys, tag, defaults, timestamps.
-//! - [`Model::key_of`] makes a key from the attributes that identify a row.
-//! - [`AccessPattern::bind`] and [`AccessPattern::explain`] turn an access pattern into a request, and into words.
+//! - [`Model::derive`] computes what a write must change in its item: keys, tag, defaults, timestamps.
+//! - [`Model::key_of`] computes a key from the attributes that identify a row.
+//! - [`AccessPattern::bind`] and [`AccessPattern::explain`] turn an access pattern into a request, and into a
+//!   description.
 //!
-//! A file becomes a model in three steps, each in its own folder: `read` (fields, places), `build` (names, templates,
-//! proofs), and what is left is the `Model`, in which nothing has to be checked again.
+//! A file becomes a model in three steps, each in its own folder: `read` (fields, places), `build` (names,
+//! templates, proofs), and the result is the `Model`, in which nothing has to be checked again.
 //!
 //! ```
 //! use trestle_item::{AttributeValue, Item};

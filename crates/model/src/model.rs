@@ -1,4 +1,4 @@
-//! What a model is once it is loaded and proved.
+//! A loaded and proved model.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::problem::Problem;
 
 /// A model: tables, the entities in them, and how they are reached.
 ///
-/// *Invariant*: every key template is injective, and two entities of one table never have the same key, unless the
-/// table says under `same_shape` that their tags tell them apart.
+/// *Invariant*: every key template is injective, and two entities of one table never have the same key,
+/// unless the table says under `same_shape` that their tags distinguish them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     pub(crate) name: String,
@@ -21,15 +21,15 @@ pub struct Model {
     pub(crate) tables: Vec<Table>,
     pub(crate) entities: Vec<Entity>,
     pub(crate) access: Vec<AccessPattern>,
-    /// What writes bring about, for each entity.
+    /// The effects of writes, for each entity.
     pub(crate) plans: Vec<Plan>,
     /// Positions of the tables by their names in the database.
     pub(crate) by_table_name: HashMap<String, usize>,
-    /// The versions that rows get which are inserted, by entity: those of the reindexes that began last.
+    /// The versions that inserted rows get, by entity: those of the reindexes that began last.
     pub(crate) versions_in_force: BTreeMap<String, u64>,
 }
 
-/// A model file that was read: the model, unless there are errors, and everything there is to say about it.
+/// A model file that was read: the model, unless there are errors, and all problems.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The model; `None` if any problem is an error.
@@ -49,7 +49,7 @@ pub struct Table {
     pub(crate) stream: Option<StreamView>,
     pub(crate) entity_attribute: Option<String>,
     pub(crate) open: bool,
-    /// Whether anything follows from writes to it.
+    /// Whether writes to it have effects.
     pub(crate) has_effects: bool,
     /// Positions in [`Model::entities`].
     pub(crate) entities: Vec<usize>,
@@ -72,13 +72,13 @@ pub struct Index {
     pub name: String,
     /// Its key.
     pub key: KeySchema,
-    /// What it holds besides keys.
+    /// The attributes that it holds besides keys.
     pub projection: Projection,
     /// Whether it is a local index.
     pub local: bool,
 }
 
-/// What an index holds besides keys.
+/// The attributes that an index holds besides keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Projection {
     /// Whole items.
@@ -89,7 +89,7 @@ pub enum Projection {
     Include(Vec<String>),
 }
 
-/// What a table's change records hold.
+/// The contents of a table's change records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamView {
     /// Only the key.
@@ -210,13 +210,13 @@ impl Table {
         self.indexes.iter().find(|index| index.name == name)
     }
 
-    /// The attribute that says when a row expires.
+    /// The attribute with the time at which a row expires.
     #[must_use]
     pub fn ttl(&self) -> Option<&str> {
         self.ttl.as_deref()
     }
 
-    /// What its change records hold, if it has any.
+    /// The contents of its change records, if it has any.
     #[must_use]
     pub fn stream(&self) -> Option<StreamView> {
         self.stream
@@ -228,7 +228,7 @@ impl Table {
         self.entity_attribute.as_deref()
     }
 
-    /// Whether rows that are no entity of the model may be written.
+    /// Whether rows without an entity may be written.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.open

@@ -1,4 +1,4 @@
-//! Where a row belongs: the key of its table, made from its attributes before anything else is known about it.
+//! The place of a row: its table key, computed from its attributes before anything else is known about it.
 
 use trestle_hook::Edits;
 use trestle_item::{AttributeValue, Item};
@@ -9,14 +9,14 @@ use crate::model::Model;
 use crate::refusal::Refusal;
 
 impl Model {
-    /// A put's item with the key of its table filled in, so that the row it replaces can be found. Nothing is checked
-    /// yet but what the key is made of.
+    /// A put's item with the key of its table filled in, so that the row it replaces can be found. Only the
+    /// attributes in the key are checked yet.
     pub fn place(&self, table_name: &str, mut item: Item, now_ms: u64) -> Result<Item, Refusal> {
         self.place_edits(table_name, &item, now_ms)?.apply(&mut item);
         Ok(item)
     }
 
-    /// What [`Model::place`] fills in.
+    /// The attributes that [`Model::place`] fills in.
     pub fn place_edits(&self, table_name: &str, item: &Item, now_ms: u64) -> Result<Edits, Refusal> {
         let mut edits = Edits::default();
         let Some(table) = self.table(table_name) else {
@@ -44,7 +44,7 @@ impl Model {
     }
 }
 
-/// Identifying attributes that the database knows without being told.
+/// Identifying attributes that the database can supply.
 fn filled_in(entity: &Entity, item: &Item, now_ms: u64) -> Vec<(String, AttributeValue)> {
     let missing = entity.identity.iter().filter(|name| !item.contains_key(name));
     let known = missing.filter_map(|name| {

@@ -1,4 +1,4 @@
-//! What is wrong with a model file, and where.
+//! Problems of a model file, each with its place.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub struct Problem {
     pub line: usize,
     /// Column in characters, counted from 1.
     pub column: usize,
-    /// How bad it is.
+    /// The severity of a problem.
     pub severity: Severity,
     /// What is wrong, and with which entity, table or access pattern.
     pub message: String,
@@ -42,7 +42,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A value and the byte of the file at which it stands.
+/// A value and its byte offset in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed<T> {
     pub(crate) value: T,
@@ -86,7 +86,7 @@ impl<'t> Problems<'t> {
             message,
             help,
         };
-        // Two checks may stumble over the same mistake.
+        // Two checks may report the same mistake.
         if !self.found.iter().any(|(_, known)| *known == problem) {
             self.found.push((at, problem));
         }
@@ -117,7 +117,7 @@ pub(crate) fn line_and_column(text: &str, at: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// The name among `known` that was probably meant.
+/// The known name that was probably meant.
 pub(crate) fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let limit = 1 + name.chars().count() / 4;
     known
@@ -128,7 +128,7 @@ pub(crate) fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) 
         .map(|(_, candidate)| candidate)
 }
 
-/// `did you mean `x`?`, or the names there are.
+/// `did you mean `x`?`, or the list of known names.
 pub fn suggestion<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     match nearest(name, known.iter().copied()) {
@@ -148,7 +148,7 @@ pub(crate) fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     }
 }
 
-/// Edits needed to turn one name into the other. Names in a model file are short; long ones are cut.
+/// The number of edits that turn one name into the other. Names in a model file are short; long ones are cut.
 fn distance(one: &str, two: &str) -> usize {
     let two: Vec<char> = two.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=two.len()).collect();

@@ -1,4 +1,5 @@
-//! A model file to a draft. Nothing is looked up here; whatever cannot be read becomes a problem and is left out.
+//! From a model file to a draft. Names are not resolved here; parts that cannot be read become problems and
+//! are left out.
 
 mod access;
 mod attribute;
@@ -16,7 +17,7 @@ use section::{Section, THE_FILE};
 
 /// Reads the text of a model file.
 pub(crate) fn read(text: &str, problems: &mut Problems<'_>) -> DraftModel {
-    // What could be recovered of a broken file may lack half of what the author wrote; complaints about that would mislead.
+    // A broken file is read only in part; problems reported for it would mislead.
     let Some(document) = syntax::parse(text, problems) else {
         return DraftModel::default();
     };
@@ -184,7 +185,7 @@ fn entity(
     }
 }
 
-/// The name stands in lists and log lines, and must not break them.
+/// The name is used in lists and log lines, and must not break them.
 fn model_name(root: &Section<'_>, problems: &mut Problems<'_>) -> String {
     let Some(name) = root.text("model", problems) else {
         return String::new();

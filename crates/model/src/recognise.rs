@@ -8,7 +8,7 @@ use crate::model::{Model, Table};
 use crate::refusal::Refusal;
 
 impl Model {
-    /// The entity of a row. `None` for a row that is none, in a table that allows it.
+    /// The entity of a row. `None` for a row without an entity, in a table that allows it.
     pub fn recognise(&self, table_name: &str, item: &Item) -> Result<Option<&Entity>, Refusal> {
         let table = self.table(table_name).ok_or_else(|| Refusal::NoTable {
             table: table_name.to_owned(),
@@ -41,8 +41,8 @@ impl Model {
                 };
             }
         }
-        // Without tag and with an unknown key it can only be the one entity that clients write here. With its key
-        // given, deriving will say how it should look.
+        // Without a tag and with an unknown key it can only be the one entity that clients write here.
+        // Deriving then reports the key that it should have.
         let mut declared = self
             .entities_of(table)
             .filter(|entity| entity.role == Role::Declared);
@@ -80,20 +80,20 @@ impl Model {
         row.get(attribute)?.as_s()
     }
 
-    /// Whether a row has a tag, and not the one of its entity: in an open table, its key tells what it is.
+    /// Whether a row has a tag that is not its entity's: in an open table, its entity follows from its key.
     pub(crate) fn is_tagged_otherwise(&self, entity: &Entity, row: &Item) -> bool {
         let tag = self.tag_in(entity, row);
         tag.is_some() && tag != self.tag_of(entity)
     }
 
-    /// Whether two rows with the same key are of the same entity for sure: their tags are the same, too.
+    /// Whether two rows with the same key are certainly of the same entity, because their tags are the same.
     pub(crate) fn are_alike(table: &Table, one: &Item, two: &Item) -> bool {
         let tag = table.entity_attribute.as_ref();
         let mut known = table.key.attributes().map(|key| &key.name).chain(tag);
         known.all(|name| one.get(name) == two.get(name))
     }
 
-    /// The only entity that has all it needs in an item without tag and key.
+    /// The only entity whose required attributes are all in an item without tag and key.
     fn only_complete<'m>(&'m self, table: &'m Table, item: &Item) -> Option<&'m Entity> {
         let mut complete = self
             .entities_of(table)
@@ -127,9 +127,9 @@ impl Model {
         })
     }
 
-    /// The key of the row that attributes identify, for reading or removing it: what was given if it is the table's
-    /// key already, otherwise made from the identifying attributes of the one entity that has just these, or of the
-    /// one that the tag names.
+    /// The key of the row that attributes identify, for reading or removing it: the given attributes if they
+    /// are the table's key, otherwise the key of the only entity with exactly these identifying attributes,
+    /// or of the entity that the tag names.
     pub fn key_of(&self, table_name: &str, given: &Item) -> Result<Item, Refusal> {
         let Some(table) = self.table(table_name) else {
             return Ok(given.clone());
@@ -164,7 +164,7 @@ impl Model {
             entity.identity.len() == names.len() && entity.identity.iter().all(|name| names.contains(&name))
         };
         let mut fitting: Vec<&Entity> = self.entities_of(table).filter(fits).collect();
-        // A head may be identified by what identifies another entity; the tag decides then.
+        // A head may have the same identifying attributes as another entity; then the tag decides.
         if fitting.len() > 1 {
             fitting.retain(|entity| entity.role == Role::Declared);
         }
@@ -183,7 +183,7 @@ impl Model {
     }
 }
 
-/// Whether a key attribute is made by a template in every entity.
+/// Whether a key attribute is computed by a template in every entity.
 fn is_derived(model: &Model, table: &Table, name: &str) -> bool {
     model.entities_of(table).all(|entity| {
         entity
@@ -192,12 +192,12 @@ fn is_derived(model: &Model, table: &Table, name: &str) -> bool {
     })
 }
 
-/// Whether a row of an entity can be made of what identifies it.
+/// Whether a row of an entity can be created from its identifying attributes alone.
 pub(crate) fn stands_alone(entity: &Entity) -> bool {
     has_needed(entity, |name| entity.identity.iter().any(|known| known == name))
 }
 
-/// Whether an item has what an entity needs and the database does not fill in.
+/// Whether an item has all attributes that an entity needs and the database does not fill in.
 fn is_complete(entity: &Entity, item: &Item) -> bool {
     has_needed(entity, |name| item.contains_key(name))
 }

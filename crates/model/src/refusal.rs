@@ -1,4 +1,5 @@
-//! Why a write or a read does not fit the model. The texts are what a client sees in a `ValidationException`.
+//! Why a write or a read does not fit the model. The texts are those that a client sees in a
+//! `ValidationException`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,13 +9,13 @@ use crate::problem::listed;
 /// Why the model refuses an item, a key or a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is no entity of the table.
+    /// It belongs to no entity of the table.
     Unrecognised {
         /// The table.
         table: String,
         /// The entities it could be.
         entities: Vec<String>,
-        /// The attribute that would tell.
+        /// The attribute that would decide.
         entity_attribute: Option<String>,
     },
     /// The tag names no entity of the table.
@@ -25,14 +26,14 @@ pub enum Refusal {
         attribute: String,
         /// The tag.
         tag: String,
-        /// The tags there are.
+        /// The existing tags.
         known: Vec<String>,
     },
     /// It could be one of several entities.
     Ambiguous {
         /// The entities it could be.
         entities: Vec<String>,
-        /// The attribute that would tell.
+        /// The attribute that would decide.
         entity_attribute: Option<String>,
     },
     /// An attribute that the entity needs is missing.
@@ -41,10 +42,10 @@ pub enum Refusal {
         entity: String,
         /// The attribute.
         attribute: String,
-        /// The key that is made of it, if one is.
+        /// The key that contains it, if one does.
         key: Option<String>,
     },
-    /// An attribute is not what the entity says it is.
+    /// An attribute does not fit its declaration.
     Unfit {
         /// The entity.
         entity: String,
@@ -53,7 +54,7 @@ pub enum Refusal {
         /// The rest of a sentence about it.
         reason: String,
     },
-    /// A key was given that does not follow from the attributes.
+    /// A given key does not follow from the attributes.
     Mismatch {
         /// The entity.
         entity: String,
@@ -61,10 +62,10 @@ pub enum Refusal {
         key: String,
         /// What was given.
         given: String,
-        /// What follows from the attributes.
+        /// The key that follows from the attributes.
         derived: String,
     },
-    /// An attribute changed that identifies the row.
+    /// An attribute that identifies the row changed.
     Identifying {
         /// The entity.
         entity: String,
@@ -75,7 +76,7 @@ pub enum Refusal {
         /// What was given.
         given: String,
     },
-    /// An attribute changed that may not.
+    /// An immutable attribute changed.
     Immutable {
         /// The entity.
         entity: String,
@@ -83,12 +84,12 @@ pub enum Refusal {
         attribute: String,
         /// What it is.
         stored: String,
-        /// What was given; `None` if it was removed.
+        /// The given value; `None` if it was removed.
         given: Option<String>,
     },
     /// The key belongs to a row of another entity.
     OtherEntity {
-        /// The entity of the row that is there.
+        /// The entity of the stored row.
         stored: String,
         /// The entity of the row that was written.
         written: String,
@@ -113,46 +114,46 @@ pub enum Refusal {
     Kept {
         /// The entity of the row.
         entity: String,
-        /// The entity that it follows.
+        /// The entity whose rows it follows.
         of: String,
         /// What was written to it.
         attribute: Option<String>,
     },
-    /// A head was written that names no row of its group.
+    /// A written head names no row of its group.
     NoTarget {
         /// The entity of the head.
         head: String,
         /// The entity of the rows.
         entity: String,
-        /// What would name one, and what it was.
+        /// The attributes that would name one, with their values.
         given: Vec<String>,
     },
-    /// A row was to name more rows than heads can follow it.
+    /// A row names more rows than can have heads that follow it.
     TooManyHeads {
         /// The entity of the row that names them.
         pointer: String,
         /// The entity of the rows.
         entity: String,
-        /// How many it names.
+        /// The number of rows that it names.
         rows: usize,
-        /// How many it may name.
+        /// The number of rows that it may name.
         most: usize,
     },
-    /// A head was to be removed whose row is there.
+    /// A head was to be removed while its row exists.
     HasRow {
         /// The entity of the head.
         head: String,
         /// The entity of the row.
         entity: String,
     },
-    /// The newest row of a group was to be removed, and which one comes next cannot be found.
+    /// The newest row of a group was to be removed, and its successor cannot be found.
     NoSuccessor {
         /// The entity of the row.
         entity: String,
         /// The entity of the head.
         head: String,
     },
-    /// A value is taken that may be there only once.
+    /// A value that must be unique is taken.
     Taken {
         /// The entity.
         entity: String,
@@ -160,12 +161,12 @@ pub enum Refusal {
         attributes: Vec<String>,
         /// Their values.
         value: String,
-        /// What identifies the row that has it.
+        /// The identity of the row that has it.
         owner: String,
     },
-    /// A client gave an attribute that the database keeps, and it is not what the database has.
+    /// A client gave an attribute that the database keeps, with a value that differs from the stored one.
     Given(Box<Given>),
-    /// A reindex raises an attribute that is not the entity's version.
+    /// A reindex was to raise an attribute that is not the entity's version.
     NotTheVersion {
         /// The entity.
         entity: String,
@@ -174,14 +175,14 @@ pub enum Refusal {
         /// The attribute that the entity declares for it.
         declared: Option<String>,
     },
-    /// With the version of a row, something else in it would change.
+    /// Raising the version of the row would change something else in it.
     ChangesWithTouch {
         /// The entity.
         entity: String,
         /// What would change.
         attribute: String,
     },
-    /// A row that counts is written, and the row that counts it is not there.
+    /// A row that counts is written, and the row with the count is missing.
     NoParent {
         /// The entity that is written.
         entity: String,
@@ -189,10 +190,10 @@ pub enum Refusal {
         counter: String,
         /// The entity that counts.
         parent: String,
-        /// What identifies the missing row.
+        /// The identity of the missing row.
         identity: String,
     },
-    /// A row copies attributes of a row that is not there.
+    /// A row copies attributes of a missing row.
     NoOriginal {
         /// The entity.
         entity: String,
@@ -200,29 +201,29 @@ pub enum Refusal {
         copy: String,
         /// The entity to copy from.
         from: String,
-        /// What identifies the missing row.
+        /// The identity of the missing row.
         original: String,
     },
-    /// Something that follows from the write is refused.
+    /// A row that follows from the write is refused.
     Following {
         /// The entity that is written.
         written: String,
-        /// What would follow: `create the row of entity team with id "a"`.
+        /// The derived change: `create the row of entity team with id "a"`.
         consequence: String,
         /// Why not.
         cause: Box<Refusal>,
     },
-    /// More copies follow their original than one commit may hold.
+    /// An original has more copies than one commit may update.
     TooManyCopies {
         /// The entity of the original.
         entity: String,
-        /// What identifies the original.
+        /// The identity of the original.
         original: String,
         /// The copy.
         copy: String,
         /// The entity that has the copy.
         of: String,
-        /// How many rows have it.
+        /// The number of rows that have it.
         rows: usize,
         /// The most rows.
         most: usize,
@@ -233,46 +234,46 @@ pub enum Refusal {
         entity: String,
         /// The attributes with the members.
         attributes: BTreeSet<String>,
-        /// How many would go.
+        /// The number of entries that would be removed.
         entries: usize,
         /// The most rows.
         most: usize,
     },
-    /// More follows from the write than one commit may hold.
+    /// More rows follow from the write than one commit may hold.
     TooMuchFollows {
         /// The entity that is written.
         entity: String,
         /// The most rows.
         rows: usize,
     },
-    /// A key of the version before does not say where the row belongs now.
+    /// The row's place does not follow from a key of the previous version.
     FormerKey {
         /// The entity.
         entity: String,
-        /// What the present key is made of and the former one is not.
+        /// The attributes that are only in the present key.
         lacking: Vec<String>,
     },
-    /// A key condition of the version before means rows that are no longer together.
+    /// A key condition of the previous version selects rows that are no longer together.
     FormerCondition {
         /// The entity.
         entity: String,
     },
-    /// A row cannot go back, because the version before has no place of its own for it.
+    /// A row cannot move back, because it has no place of its own in the previous version.
     NoWayBack {
         /// The entity.
         entity: String,
-        /// The attribute that tells the row from the one that has that place.
+        /// The attribute that distinguishes the row from the one in that place.
         attribute: String,
         /// What it is.
         value: String,
-        /// What it would have to be.
+        /// The value that it would need.
         only: String,
     },
-    /// A fault of ours: something is missing that a proved model has.
+    /// An internal error: something is missing that a proved model has.
     Defect {
         /// What.
         what: &'static str,
-        /// Where in the code.
+        /// The place in the code.
         place: String,
     },
     /// The model has no such table.
@@ -300,7 +301,7 @@ pub struct Given {
 /// Why the database keeps an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keeps {
-    /// A counter counts in it.
+    /// It is a count.
     Count {
         /// The counter.
         counter: String,
@@ -317,7 +318,7 @@ pub enum Keeps {
         of: String,
         /// The original's entity.
         entity: String,
-        /// What identifies the original.
+        /// The identity of the original.
         identity: String,
         /// What the copy follows.
         follows: Follows,
@@ -331,7 +332,7 @@ pub enum Follows {
     Original,
     /// Nothing: it keeps the value of the first write.
     FirstWrite,
-    /// Nothing: the original is not there.
+    /// Nothing: the original does not exist.
     Missing,
 }
 
@@ -379,7 +380,7 @@ impl fmt::Display for Given {
 }
 
 impl Refusal {
-    /// What is wrong in the first place, also where it is with a row that follows from the write.
+    /// The innermost cause, also if it concerns a row that follows from the write.
     #[must_use]
     pub fn cause(&self) -> &Refusal {
         match self {

@@ -1,4 +1,4 @@
-//! The attribute that holds the version up to which a row was reindexed: a number that only a reindex writes.
+//! The attribute with the version up to which a row was reindexed: a number that only a reindex writes.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ impl Entity {
         self.reindex_version.as_deref()
     }
 
-    /// Whether each of these attributes is the version or an index key that is made of it.
+    /// Whether each of these attributes is the version or an index key that contains it.
     #[must_use]
     pub fn has_version_in_all(&self, attributes: &[String]) -> bool {
         let is_version = |name: &str| self.reindex_version.as_deref() == Some(name);
@@ -28,14 +28,14 @@ impl Entity {
     /// The version that a row has.
     fn version_of<'i>(&self, row: Option<&'i Item>) -> Option<&'i AttributeValue> {
         let stored = row?.get(self.reindex_version.as_ref()?);
-        // What is no number was never a version.
+        // A value that is not a number was never a version.
         stored.filter(|value| value.as_n().is_some())
     }
 }
 
 impl Model {
-    /// The model while rows that are inserted get these versions, by entity. Entities that declare no attribute for it are passed
-    /// over.
+    /// The model with these versions for inserted rows, by entity. Entities that declare no attribute for the
+    /// version are ignored.
     #[must_use]
     pub fn with_versions_in_force(&self, versions: BTreeMap<String, u64>) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl Model {
         Some(AttributeValue::N((*version).into()))
     }
 
-    /// The version that a row must be given: the one that it has, or, if it is new, the one in force.
+    /// The version that a row must get: the one that it has, or the version in force if the row is new.
     pub(crate) fn version_to_give(
         &self,
         entity: &Entity,
@@ -67,7 +67,7 @@ impl Model {
         }
     }
 
-    /// A client may leave the version out, or give it as it is. A new row may have the one in force.
+    /// A client may leave the version out, or give it unchanged. A new row may have the version in force.
     pub(crate) fn check_version(
         &self,
         entity: &Entity,
@@ -117,7 +117,7 @@ pub(crate) fn check_touched(table: &Table, entity: &Entity, edits: &Edits) -> Re
     })
 }
 
-/// Whether an attribute is an index key that is made of the version.
+/// Whether an attribute is an index key that contains the version.
 pub(crate) fn is_made_of_version(entity: &Entity, attribute: &str) -> bool {
     let version = entity.reindex_version.as_deref();
     let mut keys = entity.index_keys.iter();

@@ -1,4 +1,4 @@
-//! The JSON Schema of a model file, for editors; made from the same list of fields that the reader checks.
+//! The JSON Schema of a model file, for editors; generated from the list of fields that the reader checks.
 
 use serde_json::{Map, Value, json};
 

@@ -1,5 +1,5 @@
-//! What effects need of tables and indexes: a table that is deleted takes no derived facts of another table with it, and an
-//! index that finds rows for an effect stays.
+//! The tables and indexes that effects need: deleting a table must not affect derived rows of another table,
+//! and an index that finds rows for an effect must stay.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub struct EffectName<'m> {
     pub name: Option<&'m str>,
 }
 
-/// An effect that leads from rows of one table to rows of another.
+/// An effect from rows of one table to rows of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AcrossTables<'m> {
     /// The effect.
@@ -126,7 +126,7 @@ fn related(effect: &Effect) -> &str {
     }
 }
 
-/// The entity whose rows say where the heads of an effect stand.
+/// The entity of the pointers that the heads of an effect follow.
 fn followed(effect: &Effect) -> Option<&str> {
     match effect {
         Effect::Head(head) => head.follows.as_ref().map(|follows| follows.entity.as_str()),
@@ -134,8 +134,8 @@ fn followed(effect: &Effect) -> Option<&str> {
     }
 }
 
-/// Whether nothing on the other side changes when all rows that have the effect go: an original knows of its copies only if
-/// they are in step.
+/// Whether nothing changes on the other side when all rows with the effect are removed: an original knows
+/// only copies that are in step.
 fn stays_right_without_its_rows(effect: &Effect) -> bool {
     matches!(effect, Effect::Copy(copy) if copy.in_step.is_none())
 }

@@ -15,10 +15,10 @@ pub(crate) use slot::{RESERVED_END, Slot};
 pub(crate) use syntax::{Field, RawPart, parse};
 pub(crate) use unrender::Said;
 
-/// One attribute of a key, made of attributes of the entity.
+/// A key attribute, composed of attributes of the entity.
 ///
-/// *Invariant*: two different sets of values never render to the same key, except where a field is folded to lower
-/// case, which only index keys and uniqueness allow.
+/// *Invariant*: two different sets of values never render to the same key, except where a field is folded to
+/// lower case, which is allowed only in index keys and for uniqueness.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyTemplate {
     pub(crate) attribute: String,
@@ -96,7 +96,7 @@ impl KeyTemplate {
         }
     }
 
-    /// Whether it makes the same key of the same values as another one.
+    /// Whether it renders the same key for the same values as another template.
     pub(crate) fn renders_as(&self, other: &Self) -> bool {
         let parts = self.parts.iter().zip(&other.parts);
         self.kind == other.kind
@@ -108,14 +108,14 @@ impl KeyTemplate {
         self.parts.iter().map(Part::piece).collect()
     }
 
-    /// Every text the key can be.
+    /// Every text the key can have.
     pub(crate) fn language(&self) -> Language {
         Language::of(&self.pieces())
     }
 }
 
 impl Part {
-    /// Whether it is the same text for the same values.
+    /// Whether it renders the same text for the same values.
     pub(crate) fn renders_as(&self, other: &Self) -> bool {
         match (self, other) {
             (Part::Literal(one), Part::Literal(two)) => one == two,

@@ -1,9 +1,10 @@
 //! What clients may not do to the tables of Trestle and of models.
 //!
-//! Clients read the tables of Trestle itself and do not write them: a row that is changed by hand would contradict what queues
-//! and routes know. The parts of large values are the exception: clients put them, and the models' hook checks each. Tables and
-//! indexes of a model are deleted only where all derived facts stay right. While a stored model does not load, no model is
-//! enforced, and clients write nothing: their rows would lack what follows from them.
+//! Clients may read the tables of Trestle itself but not write them: a manual change would contradict the
+//! state of queues and routes. The parts of large values are the exception: clients put them, and the models'
+//! hook checks each. Tables and indexes of a model are deleted only if all derived rows stay right. While a
+//! stored model does not load, no model is enforced and writes of clients are refused, because derived rows
+//! would be missing.
 
 use trestle_api::{
     Access, Error, OWN_TABLES, Request, TableDescription, UpdateTable, is_own_table, own_table_refusal,
@@ -13,7 +14,8 @@ use trestle_model::PARTS_TABLE;
 
 use crate::Models;
 
-/// Why a table or an index is not deleted, if it is there. What is not there is the database's to refuse.
+/// Why a table or an index must not be deleted, if it exists. The database itself refuses to delete one that
+/// does not exist.
 #[derive(Clone, Debug)]
 pub struct Objection {
     /// The table.
@@ -23,7 +25,7 @@ pub struct Objection {
 }
 
 impl Objection {
-    /// Refuses the request if what it would delete is there.
+    /// Refuses the request if the table or index that it would delete exists.
     pub fn hold_against(self, there: Option<&TableDescription>) -> Result<(), Error> {
         let Some(there) = there else { return Ok(()) };
         let mut indexes = there.global_secondary_indexes.iter().flatten();
@@ -49,7 +51,7 @@ impl Models {
         self.admit_unenforced(request)
     }
 
-    /// Refuses a request that would write while a stored model does not load. Reads go on.
+    /// Refuses a request that would write while a stored model does not load. Reads are allowed.
     pub fn admit_unenforced(&self, request: &Request) -> Result<(), Error> {
         match request.access().writes(trestle_partiql::is_write) {
             true => self.refuse_while_not_in_force(),
@@ -64,12 +66,12 @@ impl Models {
         }
         match self.why_not_in_force() {
             Some(why) => Err(Error::validation(format!("Nothing is written for now: {why}"))),
-            // They came into force in this moment.
+            // The models have been enforced in the meantime.
             None => Ok(()),
         }
     }
 
-    /// Why a request that deletes a table or an index must not be carried out, if that is so.
+    /// Why a request that deletes a table or an index must not be carried out; `None` if it may be.
     #[must_use]
     pub fn objection(&self, request: &Request) -> Option<Objection> {
         match request {
@@ -128,8 +130,8 @@ fn deleted_indexes(request: &UpdateTable) -> impl Iterator<Item = &str> {
     updates.filter_map(|update| Some(update.delete.as_ref()?.index_name.as_str()))
 }
 
-/// A statement is only looked at closely if it mentions what such a table's name begins with. One that cannot be read
-/// is the engine's to refuse.
+/// A statement is parsed only if it contains the prefix of such tables' names. The engine refuses one that
+/// cannot be parsed.
 fn statement(text: &str) -> Result<(), Error> {
     if !text.contains(OWN_TABLES) {
         return Ok(());

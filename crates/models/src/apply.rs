@@ -22,19 +22,19 @@ use crate::{BindError, Held, Models, loaded, together};
 /// How to apply a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ApplyOptions {
-    /// Only say what would be done.
+    /// Only report what would be done.
     pub dry_run: bool,
-    /// Fill in what rows from before lack, and make what follows from them.
+    /// Fill in the attributes that existing rows lack, and write the rows that follow from them.
     pub fill: bool,
-    /// Delete global indexes that the model does not have, and build anew those that differ.
+    /// Delete global indexes that the model does not have, and rebuild those that differ.
     pub delete_indexes: bool,
-    /// The rows were copied, with everything that follows from them, from a database in which the model is in force: they are not
-    /// looked at, and are whole.
+    /// The rows were copied, with everything that follows from them, from a database in which the model is in
+    /// force: they are complete and need not be read.
     pub adopt: bool,
 }
 
 impl Models {
-    /// Makes the database what the model says, or says why it cannot. Repeating it does nothing more.
+    /// Changes the database to match the model, or reports why it cannot. A repetition changes nothing.
     ///
     /// Tables and indexes change one permitted step at a time. Rows are checked before anything is changed.
     pub fn apply(
@@ -63,7 +63,8 @@ impl Models {
             return Err(BindError::Unsound(loaded.problems));
         };
         if !options.dry_run {
-            // What an earlier version left behind goes first: two versions are easier to tell apart than three.
+            // What an earlier version left behind is removed first: two versions are easier to distinguish
+            // than three.
             self.clear_all(model.name())?;
         }
         let held = self.held.lock().clone();
@@ -71,7 +72,7 @@ impl Models {
             .into_iter()
             .partition(|held| held.stored.name == model.name());
         let before = before.into_iter().next();
-        // Whatever stands in the way of the other models would stand in the way of this one, too.
+        // Faults of the other models would affect this one, too.
         together(&others)?;
         Ok(Work {
             text: text.to_owned(),
@@ -113,7 +114,7 @@ impl Models {
         Ok(())
     }
 
-    /// Rows that fit by themselves may not fit together: two may share a value that is to be unique.
+    /// Rows that are valid individually may conflict: two may share a value that must be unique.
     fn look_against_one_another(&self, work: &mut Work, watcher: &mut dyn Watcher) -> Result<(), BindError> {
         let (view, now) = (self.rows_before(work)?, self.clock.now());
         let options = AuditOptions {
@@ -133,8 +134,8 @@ impl Models {
         Ok(())
     }
 
-    /// The rows before a version takes effect. Where no version of the model is in force, nothing is kept in step, and no moment is
-    /// like another.
+    /// The rows before a version takes effect. Where no version of the model is in force, nothing is kept in
+    /// step, so the rows may change at any moment.
     fn rows_before(&self, work: &Work) -> Result<Box<dyn HostView>, BindError> {
         Ok(match work.before {
             Some(_) => self.host.moment()?,
@@ -142,8 +143,8 @@ impl Models {
         })
     }
 
-    /// Goes on with rows of models that were to be filled in when the database was closed, until `stop` is set: the next
-    /// start does the rest.
+    /// Continues to fill in rows of models, if the database was closed before that was finished, until `stop`
+    /// is set. The next start does the rest.
     pub(crate) fn resume_fills(&self, stop: &AtomicBool) {
         let held = self.held.lock().clone();
         let waiting = held.into_iter().filter(|held| held.waits_for_fill());
@@ -189,7 +190,7 @@ impl Models {
 
     fn store(&self, work: &mut Work, version: u64) -> Result<(), BindError> {
         if work.options.fill && work.makes_heads() {
-            // A head that stands for an older row before the model takes effect was set there by a client.
+            // A head that stands for an older row before the model takes effect was set to it by a client.
             let view = self.rows_before(work)?;
             let heads = heads_set_back(&*view, &work.model, self.clock.now())?;
             work.set_back = heads.into_iter().collect();
@@ -231,7 +232,7 @@ impl Models {
         Ok(())
     }
 
-    /// Fills in the rows of the model: of all its tables, since what follows from rows of one may be in another.
+    /// Fills in the rows of the model: in all its tables, because derived rows may be in another table.
     fn fill_in(&self, work: &mut Work, watcher: &mut dyn Watcher) -> Result<(), BindError> {
         let heads_made = work.in_effect()?.stored.heads_made.clone();
         let options = AuditOptions {
@@ -244,7 +245,7 @@ impl Models {
         Ok(())
     }
 
-    /// Remembers that rows from before are whole now.
+    /// Stores that existing rows are complete now.
     fn filled(&self, work: &mut Work) -> Result<(), BindError> {
         if work.has_misfits() {
             work.report.outcome = Outcome::Incomplete;

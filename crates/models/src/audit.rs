@@ -1,4 +1,5 @@
-//! A model's audit over a view of the database: every row once, on all cores, and once more where something is wrong.
+//! A model's audit over a view of the database: reads every row once, on all cores, and again where something
+//! is wrong.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -15,24 +16,24 @@ use trestle_item::Item;
 use trestle_model::audit::{Audit, AuditOptions, Findings, Inquiry, Survey};
 use trestle_model::{COUNTS_TABLE, Model};
 
-/// Between two signs of progress.
+/// The number of rows between progress reports.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// Tables with fewer rows are walked on one thread.
 const ROWS_FOR_THREADS: u64 = 10_000;
-/// A table is walked in so many parts, so that no thread is left with much when the others are done.
+/// The number of parts of a table: enough that the threads finish at about the same time.
 const PARTS: u32 = 64;
-/// More threads than this only wait for the disk.
+/// More threads than this would only wait for the disk.
 const THREADS_MAX: usize = 8;
 
-/// Hears how many rows were looked at. The audit ends with its error.
+/// Receives the number of rows read. The audit ends with its error.
 type Progress<'p> = dyn FnMut(u64) -> Result<(), Error> + 'p;
 
-/// How one model's rows came out.
+/// The result for one model's rows.
 #[derive(Debug, Default)]
 pub(crate) struct Audited {
     /// Rows looked at.
     pub(crate) rows: u64,
-    /// Rows that a migration has yet to move.
+    /// Rows that a migration has still to move.
     pub(crate) to_move: u64,
     /// Rows of effects that were dropped.
     pub(crate) to_clear: u64,
@@ -40,7 +41,7 @@ pub(crate) struct Audited {
     pub(crate) findings: Findings,
 }
 
-/// Audits all rows of a model. `progress` hears how many were looked at, and stops the audit by failing.
+/// Audits all rows of a model. `progress` receives the number of rows read, and stops the audit by failing.
 pub(crate) fn audit(
     view: &dyn HostView,
     model: &Model,
@@ -65,7 +66,7 @@ pub(crate) fn audit(
     Ok(audited)
 }
 
-/// The heads that stand for an older row than they could, by their keys.
+/// The keys of heads that stand for an older row than they could.
 pub(crate) fn heads_set_back(
     view: &dyn HostView,
     model: &Model,
@@ -84,7 +85,7 @@ pub(crate) fn heads_set_back(
     Ok(heads.map(Audit::head_key).collect())
 }
 
-/// One look at every row, by one of several threads.
+/// One pass over every row, by several threads.
 trait Pass: Send {
     fn look(&mut self, table: &str, row: &Item, rows: &ViewRows<'_>) -> Result<(), Error>;
     fn merge(&mut self, other: Self);
@@ -124,7 +125,7 @@ struct AuditWalk<'v> {
 /// What the threads of a pass share.
 #[derive(Default)]
 struct PassState {
-    /// The part that is taken next.
+    /// The next part.
     next: AtomicUsize,
     rows: AtomicU64,
     is_stopped: AtomicBool,
@@ -147,7 +148,7 @@ impl PassState {
 impl<'v> AuditWalk<'v> {
     fn of(view: &'v dyn HostView, model: &'v Model, leftovers: Vec<Leftovers>) -> Self {
         let tables = model.tables().iter().map(trestle_model::Table::table_name);
-        // Of what a model counts, a part may be counted apart.
+        // A part of a model's count may be an orphan count.
         let tables = tables.chain([COUNTS_TABLE]);
         let tables: Vec<&str> = tables.filter(|table| view.has_table(table)).collect();
         let mut parts = Vec::new();
@@ -251,7 +252,7 @@ impl<'v> AuditWalk<'v> {
     }
 }
 
-/// The rows of a view, as the model asks for them.
+/// The rows of a view, for the model.
 struct ViewRows<'v>(&'v dyn HostView);
 
 impl Rows for ViewRows<'_> {

@@ -1,4 +1,4 @@
-//! A migration's beginning: planned, started, or turned around.
+//! The beginning of a migration: planned, started, or reversed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::watcher::Watcher;
 use crate::work::{Work, planned_table};
 use crate::{ApplyOptions, BindError, Held, Models};
 
-/// For rows that do not move and lack something.
+/// The advice for rows that do not move and lack something.
 const FILL_FIRST: &str = "fill them in first: `trestle model apply FILE --fill`, of a version that has all that is new \
                           but the keys of the version in effect";
 
-/// For rows that lack derived facts of the previous version, during a rollback to it.
+/// The advice for rows that lack derived attributes of the previous version, during a rollback to it.
 const FINISH_FIRST: &str = "the version in effect dropped effects of the previous one, and rows written since lack them: end the migration \
                             (`trestle migrate finish`); then plan one to a version with the old keys and without the dropped \
                             effects, and add those at the end (`trestle model apply FILE --fill`)";
@@ -33,24 +33,24 @@ const FINISH_FIRST: &str = "the version in effect dropped effects of the previou
 pub struct PlanOptions {
     /// Do not keep the plan.
     pub dry_run: bool,
-    /// Delete global indexes that the model does not have, and build anew those that differ.
+    /// Delete global indexes that the model does not have, and rebuild those that differ.
     pub delete_indexes: bool,
 }
 
 /// How to start a migration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StartOptions {
-    /// How fast rows move.
+    /// The rate at which rows move.
     pub rate: Rate,
-    /// Whether it is done as soon as it is verified.
+    /// Whether the migration ends as soon as it is verified.
     pub finish: bool,
-    /// Whether the sweep waits until it is resumed; rows that are written move all the same.
+    /// Whether the sweep waits until it is resumed; written rows move nevertheless.
     pub paused: bool,
-    /// Delete global indexes that the model does not have, and build anew those that differ.
+    /// Delete global indexes that the model does not have, and rebuild those that differ.
     pub delete_indexes: bool,
 }
 
-/// A way between two versions: out to a new one, or back to the one before.
+/// A move between two versions: forwards to a new one, or back to the previous one.
 struct Transition {
     work: Work,
     layout_change: Result<LayoutChange, Vec<Hindrance>>,
@@ -58,14 +58,14 @@ struct Transition {
     come: Option<Arc<DualLayout>>,
     /// The version that rows come from.
     former: Arc<Model>,
-    /// How many rows of each entity move, by entity.
+    /// How many rows move, by entity.
     moves: BTreeMap<String, u64>,
     plan: MigrationPlan,
 }
 
 impl Models {
-    /// Looks at the versions, the tables and every row, and says what a migration to the model in `text` would do or what
-    /// stands in its way. The plan is kept, so that it can be started by the model's name.
+    /// Reads the versions, the tables and every row, and reports what a migration to the model in `text`
+    /// would do or what prevents it. The plan is stored, so that it can be started by the model's name.
     pub fn plan_migration(
         &self,
         text: &str,
@@ -82,8 +82,8 @@ impl Models {
         Ok(way.plan)
     }
 
-    /// Lets the new version take effect at once: rows are found in both places, and those that are written move. A
-    /// sweep in the background moves the rest. Everything is looked at again first, as
+    /// Lets the new version take effect at once: rows are found in both places, and written rows move. A
+    /// background sweep moves the others. Everything is checked again first, as
     /// [`plan_migration`](Models::plan_migration) does.
     pub fn start_migration(
         &self,
@@ -104,7 +104,7 @@ impl Models {
         Ok(way.plan)
     }
 
-    /// The model that a kept plan leads to.
+    /// The model of a stored plan.
     pub fn planned_model(&self, name: Option<&str>) -> Result<String, BindError> {
         let migration = self.migration(name)?;
         let planned = migration.document.text.clone();
@@ -116,8 +116,8 @@ impl Models {
         })
     }
 
-    /// Goes back to the version before: it takes effect at once, as a version of its own, and rows move back. A plan that
-    /// was not started is forgotten. Refused if there are rows that the version before cannot hold.
+    /// Returns to the previous version: it takes effect immediately, as a new version, and rows move back. A
+    /// plan that was not started is removed. Refused if there are rows that the previous version cannot hold.
     pub fn roll_back_migration(
         &self,
         name: Option<&str>,
@@ -156,8 +156,8 @@ impl Models {
         Ok(Some(way.plan))
     }
 
-    /// Does the work while nothing is written that could not move. If the version in effect is still the same
-    /// afterwards, so is the usual hook.
+    /// Does the work while writes of rows that could not move are refused. If the version in effect is still
+    /// the same afterwards, the usual hook is installed again.
     fn guarded(
         &self,
         way: &mut Transition,
@@ -230,7 +230,7 @@ impl Models {
         ))
     }
 
-    /// Compares tables, then looks at every row.
+    /// Compares tables, then reads every row.
     fn survey(&self, way: &mut Transition, watcher: &mut dyn Watcher) -> Result<(), BindError> {
         let way_out = match way.come {
             Some(_) => FINISH_FIRST,
@@ -278,7 +278,7 @@ impl Models {
         self.store_migration(migration)
     }
 
-    /// Takes the steps; with the model's, the new version is in effect.
+    /// Takes the steps; storing the model puts the new version into effect.
     fn set_out(
         &self,
         way: &mut Transition,
@@ -317,7 +317,7 @@ impl Models {
         self.take_effect(way, document, version)
     }
 
-    /// Takes the steps that are a matter of tables; the version that the model gets.
+    /// Takes the steps that concern tables; returns the version that the model gets.
     fn take_steps(&self, way: &Transition, watcher: &mut dyn Watcher) -> Result<u64, BindError> {
         let mut version = None;
         for step in &way.work.report.steps {
@@ -331,7 +331,7 @@ impl Models {
         Ok(version)
     }
 
-    /// Version, migration and both layouts: one commit.
+    /// Stores version, migration and both layouts in one commit.
     fn take_effect(&self, way: &mut Transition, document: Document, version: u64) -> Result<(), BindError> {
         let Ok(layout_change) = &way.layout_change else {
             return Err(Error::defect("a migration that is hindered takes effect").into());
@@ -386,7 +386,7 @@ impl Transition {
         }
     }
 
-    /// The tables in which rows move, and what was found there.
+    /// The tables in which rows move, and the results of their survey.
     fn tables(&self) -> Vec<TableProgress> {
         let layout_change = self.layout_change.iter();
         let tables = layout_change.flat_map(LayoutChange::tables);
@@ -399,7 +399,7 @@ impl Transition {
         progress.collect()
     }
 
-    /// What remains to be done, and whether it can be.
+    /// The remaining steps, and whether they are possible.
     fn conclude(&mut self) {
         self.work.conclude();
         let plan = &mut self.plan;

@@ -1,4 +1,4 @@
-//! Calling a database from a thread that may block: applying a model is a matter of seconds on one thread.
+//! Calling a database from a thread that may block: applying a model takes seconds on one thread.
 
 use trestle_api::{Database, DatabaseExt, Error, Operation, Wait};
 

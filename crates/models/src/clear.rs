@@ -1,5 +1,5 @@
-//! Removing the rows of effects that were dropped: a page at a time, each looked at again in the commit that removes it. Where a
-//! present effect keeps rows at such keys, they are written anew instead.
+//! Removing the rows of effects that were dropped: a page at a time; each row is checked again in the commit
+//! that removes it. Where a present effect keeps rows at such keys, they are rewritten instead.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,9 +17,9 @@ use crate::watcher::{Until, go_on};
 use crate::work::planned_table;
 use crate::{BindError, Held, Models, not_held};
 
-/// Rows that are looked at in one go.
+/// Rows that are read together.
 const PAGE: usize = 500;
-/// The position is stored after so many pages. What is done twice after a crash does no harm.
+/// The position is stored after so many pages. Repeating work after a crash is harmless.
 const PAGES_BETWEEN: u64 = 32;
 
 impl Models {
@@ -30,7 +30,7 @@ impl Models {
         clearing.map(|held| held.stored.name.clone()).collect()
     }
 
-    /// Looks at a page of a model's rows. Says whether there is more to do.
+    /// Clears a page of a model's rows. Returns whether there is more to do.
     pub(crate) fn clear_page(&self, model: &str) -> Result<bool, BindError> {
         let _one_at_a_time = self.applying.lock();
         self.clear_next(model)
@@ -82,7 +82,7 @@ impl Models {
         Ok(true)
     }
 
-    /// Removes the rows of one page that were left behind; where the next page begins.
+    /// Removes the rows of one page that were left behind; returns where the next page begins.
     fn clear_rows(
         &self,
         held: &Held,
@@ -114,8 +114,8 @@ impl Models {
         Ok(page.next)
     }
 
-    /// Writes rows anew that a present effect keeps at the keys of former ones. What the rows of that moment do not allow
-    /// stays, and an audit finds it.
+    /// Rewrites rows that a present effect keeps at the keys of former ones. Rows that cannot be rewritten
+    /// stay; an audit finds them.
     fn take_over(&self, present: &Arc<Model>, findings: Vec<Arc<Finding>>) -> Result<(), BindError> {
         let started: Vec<_> = findings
             .iter()
@@ -134,7 +134,7 @@ impl Models {
         Ok(())
     }
 
-    /// Removes rows that are still as the former version wrote them.
+    /// Removes rows that are unchanged since the former version wrote them.
     fn remove_left(
         &self,
         clearing: &Clearing,

@@ -1,6 +1,6 @@
-//! Copies that follow their originals in the background: notes are taken in turn, a page of copies each, and every page
-//! is looked at again in the commit that writes it. The position is part of the note and of that commit, so that a crash
-//! repeats no more than the page that was under way.
+//! Copies that follow their originals in the background: notes are processed in turn, a page of copies each,
+//! and every row is checked again in the commit that writes it. That commit also stores the position in the
+//! note, so that a crash repeats at most the current page.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,15 +17,15 @@ use crate::call::call;
 use crate::sweep::or_gone;
 use crate::{BindError, Held, Models};
 
-/// Notes that are worked on together, so that small ones share commits.
+/// Notes that are processed together, so that small ones share commits.
 const NOTES: usize = 16;
-/// Copies that are looked at in one commit for one note.
+/// Copies that are processed in one commit for one note.
 const PAGE: u32 = 100;
 
-/// After an error was logged, others are not for so long: the same is tried again soon, and mostly for the same reason.
+/// The time for which further errors are not logged after one was: retries mostly fail for the same reason.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// Where a round through all notes has come. It is forgotten with the process.
+/// The position of a round through all notes. It is not stored.
 #[derive(Debug, Default)]
 pub(super) struct CopyRound {
     next: Option<Vec<u8>>,
@@ -33,7 +33,7 @@ pub(super) struct CopyRound {
 }
 
 impl CopyRound {
-    /// Logs an error, unless one was logged a moment ago.
+    /// Logs an error, unless one was logged recently.
     fn say(&mut self, error: &BindError, now: Timestamp) {
         if self.quiet_until.is_none_or(|until| until <= now) {
             tracing::warn!(%error, "some copies that follow in the background stay as they are for now");
@@ -42,14 +42,14 @@ impl CopyRound {
     }
 }
 
-/// What a turn came to.
+/// The result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CopyTurn {
-    /// There may be more to do at once.
+    /// There may be more to do immediately.
     More,
     /// There is nothing to do.
     Nothing,
-    /// There is, and none of it could be done now.
+    /// There is work, but none of it could be done now.
     Failed,
 }
 
@@ -61,7 +61,7 @@ struct Turn {
 }
 
 impl Models {
-    /// Works on the next notes: a page of copies of each.
+    /// Processes the next notes: a page of copies of each.
     pub(super) fn copy_turn(&self, round: &mut CopyRound) -> CopyTurn {
         let is_first = round.next.is_none();
         let notes = match or_gone(self.host.lying(COPIES_TABLE, round.next.as_deref(), NOTES)) {
@@ -74,11 +74,11 @@ impl Models {
         round.next = notes.next;
         match (notes.rows.is_empty(), is_first) {
             (true, true) => return CopyTurn::Nothing,
-            // Notes before the point at which this round began may have come since.
+            // Notes before the point at which this round began may have been added since.
             (true, false) => return CopyTurn::More,
             (false, _) => {}
         }
-        // What is installed stays installed meanwhile.
+        // The hook must not change meanwhile.
         let _one_at_a_time = self.applying.lock();
         if !self.are_in_force() {
             return CopyTurn::Failed;
@@ -98,7 +98,7 @@ impl Models {
         }
     }
 
-    /// Starts to write the next page of a note; removes the note if no model has such copies any more.
+    /// Starts to write the next page of a note; removes the note if no model has such copies now.
     fn begin_turn(&self, held: &[Held], row: &Item) -> Result<(Option<Turn>, Amending<()>), BindError> {
         let note = CopyNote::from_item(row)
             .ok_or_else(|| Error::internal(format!("a row of {COPIES_TABLE} is no copy note: {row:?}")))?;
@@ -134,14 +134,14 @@ impl Models {
         amend(&*self.host, move |_, _| Ok((vec![gone.clone()], ())))
     }
 
-    /// The next page of rows that may have copies. None are left where the original is gone: its copies stay.
+    /// The next page of rows that may have copies. It is empty where the original is gone: its copies stay.
     fn copy_page(
         &self,
         held: &Held,
         note: &CopyNote,
         noted: &NotedCopies<'_>,
     ) -> Result<CopyPage, BindError> {
-        // A position has a meaning only in the layout of keys in which it was found.
+        // A position is valid only in the layout of keys in which it was found.
         let layout = format!("{} {}", held.stored.version, held.stored.applied.as_millis());
         let (stamp, after) = note.position(&layout);
         let mut page = CopyPage {
@@ -194,7 +194,7 @@ impl Models {
         })
     }
 
-    /// One refused row does not keep the others of its page from following. Its copy stays; an audit finds it.
+    /// One refused row does not stop the others of its page. Its copy stays outdated; an audit finds it.
     fn one_by_one(&self, turn: &Turn) -> Result<(), BindError> {
         let each = turn.page.keys.iter().map(|key| {
             let (model, note, key) = (Arc::clone(&turn.model), turn.note.clone(), key.clone());
@@ -239,7 +239,7 @@ fn refused(refusal: Refusal) -> Error {
     stopped(Stopped::Refused(refusal))
 }
 
-/// Whether the model refuses a row, so that trying again would not help.
+/// Whether the model refuses a row, so that a retry would not help.
 fn is_refusal(error: &Error) -> bool {
     error.kind() == ErrorKind::Validation || error.taken_value().is_some()
 }

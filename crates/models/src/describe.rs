@@ -1,4 +1,4 @@
-//! The tables of a model as they are in the database.
+//! The tables of a model as they exist in the database.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use trestle_model::Model;
 use crate::call::call;
 use crate::write_isolation::{check, write_isolation};
 
-/// The tables of a model that are there, by name.
+/// The existing tables of a model, by name.
 pub(super) fn tables(database: &dyn Database, model: &Model) -> Result<BTreeMap<String, TableThere>, Error> {
     let mut there = BTreeMap::new();
     for name in model.tables().iter().map(|table| table.table_name()) {
@@ -31,7 +31,7 @@ pub(super) fn tables(database: &dyn Database, model: &Model) -> Result<BTreeMap<
     Ok(there)
 }
 
-/// The table, if it is there.
+/// The table, if it exists.
 pub fn describe(database: &dyn Database, name: &str) -> Result<Option<TableDescription>, Error> {
     let asked = DescribeTable {
         table_name: name.to_owned(),

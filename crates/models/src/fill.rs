@@ -1,8 +1,8 @@
-//! Rows that were there before the model: what they lack is filled in, and what follows from them is made.
+//! Existing rows when a model is applied: missing attributes are filled in, and derived rows are written.
 //!
-//! It is a repair that also misses what was never made. The model is in force already, so that what clients write
-//! meanwhile is whole; what an audit of one moment misses stays missing until it is mended, and the error of a sum stays
-//! the same. Done twice, it changes nothing more.
+//! It is a repair that also reports derived rows that never existed. The model is already in force, so that
+//! rows that clients write meanwhile are complete; what an audit finds missing stays missing until it is
+//! repaired, and the error of a sum does not change. A repetition changes nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use trestle_model::audit::{AuditOptions, Finding};
 use crate::mending::Repair;
 use crate::watcher::Watcher;
 
-/// Fills in the rows of a model. Those that could not be are returned, by table.
+/// Fills in the rows of a model. Returns those that could not be filled in, by table.
 pub(crate) fn fill(
     host: &dyn Host,
     model: &Arc<Model>,

@@ -11,8 +11,8 @@ use crate::call::call;
 use crate::describe::describe;
 use crate::step;
 
-/// Creates the tables that the models need and that are not there. Writes of their rows need them, so they are there
-/// before a model takes effect.
+/// Creates missing tables that the models need. Writes of modelled rows need them, so they exist before a
+/// model takes effect.
 pub(crate) fn ensure<'m>(
     database: &dyn Database,
     models: impl Iterator<Item = &'m Model>,
@@ -29,7 +29,7 @@ pub(crate) fn ensure<'m>(
     Ok(())
 }
 
-/// Creates a table, unless it is there. Its key: hash, then range.
+/// Creates a table unless it exists. Its key: hash, then range.
 fn create(database: &dyn Database, name: &str, key: &[(&str, ScalarType)]) -> Result<(), Error> {
     if describe(database, name)?.is_some() {
         return Ok(());

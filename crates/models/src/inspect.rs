@@ -1,4 +1,4 @@
-//! Rows that were there before the model, held against it one after the other.
+//! Checks existing rows against the model, one by one.
 
 use trestle_api::{Database, Error, Scan};
 use trestle_binding::TableRows;
@@ -8,7 +8,7 @@ use trestle_item::Item;
 use crate::call::call;
 use crate::watcher::{Watcher, go_on};
 
-/// Looks at every row of a table.
+/// Reads every row of a table.
 pub(super) fn inspect(
     mut inspection: Inspection<'_>,
     table: &str,
@@ -23,7 +23,7 @@ pub(super) fn inspect(
     Ok(inspection.finish())
 }
 
-/// Hands every row of a table to `each`, page by page.
+/// Passes every row of a table to `each`, page by page.
 fn scan(
     database: &dyn Database,
     table: &str,

@@ -1,5 +1,5 @@
-//! Large values that no row names: their parts are removed when their time has come. What is left to do is told by the rows of
-//! loose values, so that a crash at any point repeats a part of it and loses nothing.
+//! Large values that no row refers to: their parts are removed when their time has come. The rows of loose
+//! values are the list of work, so that after a crash some work is repeated and none is lost.
 
 use std::sync::Arc;
 
@@ -17,44 +17,44 @@ use crate::sweep::or_gone;
 use crate::value_audit::ValueCure;
 use crate::{BindError, Models, loaded};
 
-/// Rows about loose values that are looked at together.
+/// Rows of loose values that are read together.
 const PAGE: usize = 64;
 /// Parts that are removed in one commit.
 const PARTS: u32 = 16;
 
-/// Where the look at all loose values has come. It is forgotten with the process.
+/// The position in the list of loose values. It is not stored.
 #[derive(Debug, Default)]
 pub(super) struct ValueRound {
-    /// Before this time, no value has to be removed.
+    /// No value has to be removed before this time.
     not_before: Timestamp,
-    /// When the look began.
+    /// When the pass began.
     begun: Option<Timestamp>,
-    /// The position behind the rows that were looked at.
+    /// The position after the rows that were read.
     next: Option<Vec<u8>>,
-    /// When the first of the values that were looked at has to be removed.
+    /// The earliest time at which one of the values read has to be removed.
     earliest: Option<Timestamp>,
 }
 
-/// What a turn came to.
+/// The result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueTurn {
-    /// There may be more to do at once.
+    /// There may be more to do immediately.
     More,
-    /// The next look is at this time; it is worth it only if there are loose values.
+    /// The next pass is at this time; it is needed only if there are loose values.
     Later(Timestamp),
     /// There are none.
     Nothing,
-    /// There are some to remove, and it could not be done now.
+    /// Some values are to be removed, but could not be now.
     Failed,
 }
 
 impl Models {
-    /// Whether rows of a model that is in force name large values.
+    /// Whether rows of a model in force can refer to large values.
     pub fn have_large_values(&self) -> bool {
         self.are_in_force() && loaded(&self.held.lock()).any(|model| model.has_large_values())
     }
 
-    /// Looks at the next loose values, and removes the first whose time has come.
+    /// Reads the next loose values, and removes the first whose time has come.
     pub(super) fn value_turn(&self, round: &mut ValueRound) -> ValueTurn {
         if !self.are_in_force() {
             return ValueTurn::Nothing;
@@ -91,7 +91,7 @@ impl Models {
         if round.next.is_some() {
             return Ok(ValueTurn::More);
         }
-        // What came since is not due before the shortest time has passed.
+        // Values added since are not due before the shortest time has passed.
         let next = begun.plus(LooseValue::shortest_time());
         *round = ValueRound {
             not_before: earliest.map_or(next, |first| first.min(next)),
@@ -103,7 +103,8 @@ impl Models {
         })
     }
 
-    /// Removes the parts of a value that no row names, then what says so. From the first commit on, no row can name it.
+    /// Removes the parts of a value that no row refers to, then its row. From the first commit on, no row can
+    /// begin to refer to it.
     fn remove_value(&self, loose: &LooseValue, now: Timestamp) -> Result<(), BindError> {
         if !self.mark_removed(loose, now)? {
             return Ok(());
@@ -113,7 +114,8 @@ impl Models {
         Ok(amend(&*self.host, move |_, _| Ok((gone.clone(), ()))).wait()?)
     }
 
-    /// Notes that the parts of a value go, unless a row names it by now, or another part came.
+    /// Marks a value whose parts are to be removed, unless a row refers to it by now, or another part was
+    /// put.
     fn mark_removed(&self, loose: &LooseValue, now: Timestamp) -> Result<bool, BindError> {
         let key = loose.key();
         let marked = amend(&*self.host, move |rows, _| {
@@ -128,7 +130,7 @@ impl Models {
         Ok(marked.wait()?)
     }
 
-    /// Removes some parts of a value; whether there may be more.
+    /// Removes some parts of a value; returns whether there may be more.
     fn remove_parts(&self, id: &str) -> Result<bool, BindError> {
         let query = Query {
             table_name: PARTS_TABLE.to_owned(),
@@ -148,7 +150,7 @@ impl Models {
         Ok(true)
     }
 
-    /// The rows of a table are gone: releases the values that they named.
+    /// The rows of a table were deleted: releases their large values.
     pub(super) fn release_values(&self, model: &Model, table: &str) -> Result<(), Error> {
         if !model.has_large_values() {
             return Ok(());
@@ -172,7 +174,7 @@ impl Models {
         }
     }
 
-    /// Mends a finding about large values. The rows are looked at again in the commit.
+    /// Repairs a finding about large values. The rows are checked again in the commit.
     pub(super) fn mend_value(&self, cure: ValueCure, table: String) -> Result<bool, Error> {
         let mended = amend(&*self.host, move |rows, now| {
             let companions = companions(&cure, &table, rows, now)?;
@@ -183,7 +185,8 @@ impl Models {
     }
 }
 
-/// What a mend writes; nothing where the rows agree by now. `table` is that of the row that names the value.
+/// The rows that a repair writes; none where the rows agree by now. `table` is that of the row that refers to
+/// the value.
 fn companions(
     cure: &ValueCure,
     table: &str,
@@ -209,7 +212,7 @@ fn companions(
                 false => Vec::new(),
             }
         }
-        // While it is noted as named, no other row can have come to name it.
+        // While it is a named value, no other row can begin to refer to it.
         ValueCure::Release(named) if is_named(&named.reference.id)? => released(named, now).to_vec(),
         ValueCure::Remove { id } if !is_named(id)? => {
             let is_loose = rows.get(LOOSE_VALUES_TABLE, &LooseValue::key_of(id))?.is_some();
@@ -223,7 +226,7 @@ fn companions(
     })
 }
 
-/// A value that a row named is loose.
+/// A value that a row referred to becomes loose.
 fn released(named: &NamedValue, now: Timestamp) -> [Companion; 2] {
     [
         absent(NAMED_VALUES_TABLE, named.key()),

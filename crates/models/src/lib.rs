@@ -1,4 +1,4 @@
-//! The models of one database: those that are stored with it, enforced by its commits.
+//! The models that are stored with a database, enforced by its commits.
 //!
 //! An internal part of Trestle: programs use the crate `trestle`.
 
@@ -67,16 +67,18 @@ pub struct Models {
     held: Mutex<Vec<Held>>,
     /// Held while a model is applied or removed, so that the list can be read meanwhile.
     applying: Mutex<()>,
-    /// The versions that rows get which are inserted.
+    /// The versions that inserted rows get.
     versions_in_force: Mutex<VersionsInForce>,
-    /// Whether the engine enforces all of them. Not so before the first time, nor while one does not load.
+    /// Whether the engine enforces all of them. `false` before the first time, and while a model does not
+    /// load.
     in_force: AtomicBool,
-    /// Whether a migration is about to begin, here or in another process that shares the rows: the hook is guarded.
+    /// Whether a migration is about to begin, here or in another process that shares the rows. The hook is
+    /// guarded then.
     guarded: AtomicBool,
-    /// The last turn to move rows.
+    /// The number of the last turn to move rows.
     sweep_turn: AtomicU64,
-    /// Held while a client deletes a table of a model or creates a table, so that nothing is kept about the table that is gone when it
-    /// is there again.
+    /// Held while a client deletes a table of a model or creates a table, so that nothing about the deleted
+    /// table is left when it is created again.
     changing_table: Mutex<()>,
 }
 
@@ -115,7 +117,7 @@ impl Models {
         })
     }
 
-    /// Whether a migration is about to begin: the hook is guarded.
+    /// Whether a migration is about to begin, so that the hook is guarded.
     #[must_use]
     pub fn are_guarded(&self) -> bool {
         self.guarded.load(Ordering::Acquire)
@@ -131,7 +133,8 @@ impl Models {
         together(&self.held.lock()).err()
     }
 
-    /// Stores documents and lets a hook of all models take effect in the same commit; none if they cannot be enforced.
+    /// Stores documents and installs a hook of all models in the same commit; no hook if they cannot be
+    /// enforced.
     fn install(
         &self,
         documents: Vec<(String, Option<Vec<u8>>)>,
@@ -143,8 +146,8 @@ impl Models {
         Ok(())
     }
 
-    /// Reads the stored models without enforcing them, and without minding those that do not load: for tools that put
-    /// things right. [`Models::enforce`] does, and so does applying a model.
+    /// Reads the stored models without enforcing them, and ignores those that do not load: for repair tools.
+    /// [`Models::enforce`] enforces them, and so does applying a model.
     pub fn read(host: Arc<dyn Host>, clock: Arc<dyn Clock>) -> Result<Self, BindError> {
         let documents = host.documents()?;
         let versions_in_force = VersionsInForce::read(&documents)?;
@@ -162,7 +165,7 @@ impl Models {
         })
     }
 
-    /// Reads the stored models again, which another process has changed, and enforces them.
+    /// Reads the stored models again after another process has changed them, and enforces them.
     pub fn reload(&self) -> Result<(), BindError> {
         let _one_at_a_time = self.applying.lock();
         let documents = self.host.documents()?;
@@ -173,7 +176,7 @@ impl Models {
         let hook = hook.and_then(|hook| self.guarded_by_others(hook, &held, &documents));
         let installed = match hook {
             Ok(hook) => self.install(Vec::new(), Some(hook)),
-            // Nothing is enforced, and so nothing written, until it is corrected.
+            // Nothing is enforced, and therefore nothing written, until that is corrected.
             Err(error) => self.install(Vec::new(), None).and(Err(error)),
         };
         *self.held.lock() = held;
@@ -182,7 +185,7 @@ impl Models {
         installed
     }
 
-    /// The clock that everything here follows.
+    /// The clock of all work here.
     #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
@@ -213,7 +216,7 @@ impl Models {
         }
     }
 
-    /// Forgets a model and all its versions. Its tables and rows stay as they are, and nothing is enforced any more.
+    /// Removes a model and all its versions. Its tables and rows stay, and are no longer checked.
     pub fn remove(&self, name: &str) -> Result<(), BindError> {
         let _one_at_a_time = self.applying.lock();
         let held = self.held.lock().clone();
@@ -232,7 +235,7 @@ impl Models {
         gone.push((migration::Document::name(name), None));
         gone.push((clearing::Document::name(name), None));
         gone.push(own_rows::removal(name));
-        // The clearing may have more than one model to clear.
+        // More than one model may have rows to clear.
         let hook = self.hook_of(&rest).ok().map(|models| Arc::new(models) as _);
         self.install(gone, hook)?;
         *self.held.lock() = rest;
@@ -247,7 +250,7 @@ impl Models {
     }
 }
 
-/// Double reads that were counted and are not stored yet stay counted.
+/// Keeps the count of double reads that is not stored yet.
 fn go_on_counting(before: &[Held], held: &[Held]) {
     let moving = |held: &Held| {
         held.migration
@@ -269,7 +272,8 @@ fn no_model(held: &[Held], name: &str) -> BindError {
     }
 }
 
-/// A model whose rows are worked on is not held. Models change in turns, so it cannot have been removed meanwhile.
+/// A model is not locked while its rows are processed. Models change in turns, so it cannot have been removed
+/// meanwhile.
 #[track_caller]
 fn not_held(model: &str) -> BindError {
     Error::defect(format_args!(

@@ -1,4 +1,5 @@
-//! Bringing derived rows back in line: audits and mends in turn, each mend a commit of its own among those of clients.
+//! Repairing derived rows: audits and repairs alternate, and each repair is a separate commit among those of
+//! clients.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,24 +14,24 @@ use trestle_model::audit::{AuditOptions, Finding, FindingKind};
 use crate::audit::{Audited, audit};
 use crate::watcher::{Watcher, go_on};
 
-/// How many mends are under way together, so that they share commits.
+/// How many repairs run together, so that they share commits.
 const TOGETHER: usize = 128;
 
-/// After so many audits something undoes what is mended.
+/// After so many audits, something seems to undo the repairs.
 const ROUNDS_MAX: u32 = 1000;
 
-/// A client may take away the row that a mend needs, each time: after so many audits in turn that mended nothing, it is
-/// left at that.
+/// A client may remove the row that a repair needs, each time: after so many successive audits without a
+/// repair, the work ends.
 const IDLE_ROUNDS_MAX: u32 = 10;
 
-/// What came of one round.
+/// The result of one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mended {
     /// Rows were written.
     Rows,
-    /// Nothing was written: what was found had changed by the time it was to be mended, for better or worse.
+    /// Nothing was written: each finding had changed before it could be repaired.
     Nothing,
-    /// There was nothing that can be mended.
+    /// Nothing could be repaired.
     NothingMore,
 }
 
@@ -41,32 +42,34 @@ pub(crate) struct Repair<'r> {
     pub(crate) options: AuditOptions,
     /// Rows that are being removed.
     pub(crate) leftovers: Vec<Leftovers>,
-    /// What it does, for the watcher.
+    /// The description of the work for the watcher.
     pub(crate) doing: &'static str,
 }
 
-/// What a repair came to.
+/// The result of a repair.
 #[derive(Debug, Default)]
 pub(crate) struct Repaired {
-    /// What the first audit found.
+    /// The findings of the first audit.
     pub(crate) first: Audited,
     pub(crate) mended: BTreeMap<FindingKind, u64>,
-    /// What is left, and why.
+    /// The findings that are left, and why.
     pub(crate) left: Vec<(Finding, String)>,
 }
 
 impl Repair<'_> {
-    /// Audits and mends until an audit finds nothing more that can be mended.
+    /// Alternates audits and repairs until an audit finds nothing that can be repaired.
     pub(crate) fn run(&self, watcher: &mut dyn Watcher) -> Result<Repaired, Error> {
         let mut repaired = Repaired::default();
         let (mut idle, mut to_copy) = (0, u64::MAX);
         for round in 0..ROUNDS_MAX {
-            // Held until all is mended: a sum is mended by its error, which no other process may correct meanwhile.
+            // Held until all is repaired: a sum is repaired by its error, which no other process may correct
+            // meanwhile.
             let moment = self.host.moment()?;
             let audited = self.look(&*moment, watcher)?;
             let mut findings = audited.findings.clone();
             if findings.to_copy >= to_copy {
-                // Clients change originals as fast as their copies follow. The background goes on with those.
+                // Clients change originals as fast as their copies are updated. The background continues with
+                // those.
                 findings.pending.clear();
             }
             to_copy = findings.to_copy;
@@ -87,7 +90,7 @@ impl Repair<'_> {
         Ok(repaired)
     }
 
-    /// One audit of the rows of a moment.
+    /// One audit of the rows of one moment.
     pub(crate) fn look(&self, moment: &dyn HostView, watcher: &mut dyn Watcher) -> Result<Audited, Error> {
         let now = self.host.clock().now();
         let name = self.model.name();
@@ -98,7 +101,7 @@ impl Repair<'_> {
         })
     }
 
-    /// Mends findings, and says what came of it.
+    /// Repairs findings, and returns the result.
     fn mend_all(
         &self,
         findings: Vec<Finding>,
@@ -147,7 +150,7 @@ impl Repair<'_> {
     }
 }
 
-/// Starts one mend; it tells how many rows it writes.
+/// Starts one repair; returns how many rows it writes.
 pub(super) fn mend(host: &dyn Host, model: &Arc<Model>, finding: &Arc<Finding>) -> Amending<usize> {
     let (model, finding) = (Arc::clone(model), Arc::clone(finding));
     amend(host, move |rows, now| {
@@ -157,7 +160,7 @@ pub(super) fn mend(host: &dyn Host, model: &Arc<Model>, finding: &Arc<Finding>) 
     })
 }
 
-/// Waits for a mend. The outer error is that nothing can be written; the inner one, that this row cannot.
+/// Waits for a repair. The outer error means that nothing can be written; the inner one concerns this row.
 pub(super) fn mended(amendment: Amending<usize>) -> Result<Result<usize, Error>, Error> {
     match amendment.wait() {
         Err(error) if error.kind() != ErrorKind::Validation && error.taken_value().is_none() => Err(error),

@@ -1,8 +1,8 @@
-//! A repair near one row that changed without the models: what follows from it is brought back in line, without a look at all
+//! A repair near one row that changed without the models: its derived rows are corrected, without reading all
 //! other rows.
 //!
-//! The row and those near it are audited as if they were all; what that finds is looked at again, on the rows as they are, by the
-//! mend of each finding. So a finding that only means that rows further away were not looked at changes nothing. Sums are the
+//! The row and those near it are audited as if there were no others; each repair then checks its finding
+//! again on the stored rows. So a finding that is only due to unread rows changes nothing. Sums are the
 //! exception: they are left to a repair of all rows.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,22 +18,22 @@ use crate::audit::audit;
 use crate::mending::{mend, mended};
 use crate::{BindError, Models};
 
-/// What a repair near a row came to.
+/// The result of a repair near a row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NearRepair {
     /// What was mended.
     pub mended: BTreeMap<FindingKind, u64>,
-    /// What is wrong with the row and cannot be mended.
+    /// The findings about the row that cannot be repaired.
     pub left: Vec<WrongFact>,
-    /// Something is wrong that only a look at all rows can mend.
+    /// Something is wrong that only a repair of all rows can correct.
     pub needs_all: bool,
-    /// The row is counted, or counts: only a look at all rows tells whether the sum is right.
+    /// The row is counted, or counts: only all rows together show whether the sum is right.
     pub is_counted: bool,
 }
 
 impl Models {
-    /// Brings what follows from a row back in line with it. `earlier` is the row as it was before each of its changes, as far as that is
-    /// known. Where rows move to other keys or wait to be filled in, nothing is done.
+    /// Corrects the rows that follow from a row. `earlier` is the row as it was before each of its changes,
+    /// as far as known. During a migration, and before rows have been filled in, nothing is done.
     pub fn repair_near(&self, table: &str, key: &Item, earlier: &[Item]) -> Result<NearRepair, BindError> {
         let held = self.held.lock().clone();
         let is_of = |held: &&crate::Held| {
@@ -70,13 +70,13 @@ impl Models {
         for finding in audited.findings.in_order() {
             let finding = Arc::new(finding);
             match finding.kind {
-                // Only a part of the rows was added up.
+                // Only a part of the rows was summed.
                 FindingKind::Counter | FindingKind::CounterEvents => {}
-                // Other rows of the group were not looked at.
+                // Other rows of the group were not read.
                 FindingKind::MissingHead | FindingKind::HeadBehind => repaired.needs_all = true,
                 _ if !finding.can_be_mended() => repaired.leave(table, key, &finding, None),
                 kind => match mended(mend(&*self.host, model, &finding))? {
-                    // Two rows have the value: only all rows tell which.
+                    // Two rows have the value: the right one follows only from all rows.
                     Ok(0) => repaired.needs_all |= kind == FindingKind::WrongUnique,
                     Ok(_) => *repaired.mended.entry(kind).or_default() += 1,
                     Err(error) => repaired.leave(table, key, &finding, Some(&error)),
@@ -88,7 +88,7 @@ impl Models {
 }
 
 impl NearRepair {
-    /// What is wrong with rows near the row is said when they change.
+    /// Faults of rows near the row are reported when those rows change.
     fn leave(&mut self, table: &str, key: &Item, finding: &Finding, why: Option<&Error>) {
         if finding.table == table && finding.key == *key {
             self.left.push(WrongFact {
@@ -103,7 +103,7 @@ fn options() -> AuditOptions {
     AuditOptions::default()
 }
 
-/// The rows near a row, as if they were all. Others are found by their keys.
+/// The rows near a row, as if there were no others. Other rows are found by their keys.
 struct NearView {
     all: Box<dyn HostView>,
     rows: BTreeMap<(String, Vec<u8>), Item>,

@@ -1,5 +1,6 @@
-//! Rows in hidden tables of Trestle's own belong to a model: orphan counts and copy notes. They go with the model, and with the
-//! table of the rows that they are about. Large values go with the table; a model that is removed leaves them with its rows.
+//! Rows in hidden tables of Trestle's own belong to a model: orphan counts and copy notes. They are removed
+//! with the model, and with the table of the rows that they concern. Large values are removed with the table;
+//! removing a model leaves them, like its rows.
 
 use std::sync::Arc;
 
@@ -12,9 +13,9 @@ use crate::call::call;
 use crate::describe::describe;
 use crate::{Held, Models, loaded};
 
-/// Rows that are looked at in one go, and removed in one commit.
+/// Rows that are read together, and removed in one commit.
 const PAGE: usize = 500;
-/// What the names of documents begin with that say whose rows are yet to be removed.
+/// The prefix of the names of documents about models whose rows are still to be removed.
 const REMOVAL: &str = "removal/";
 
 /// The document that stays until all rows of a removed model are removed. It is stored in the commit that removes the model.
@@ -30,13 +31,15 @@ impl Models {
         models.find(|model| model.table(table).is_some()).cloned()
     }
 
-    /// Deletes a table about whose rows something is kept: because of a model, or a version that new rows get.
+    /// Deletes a table about whose rows something is stored: because of a model, or because inserted rows get
+    /// a version.
     ///
     /// It waits, so that a client that creates the table again finds no old rows. After a crash in between, the next
     /// open removes the rest.
     pub fn delete_table(&self, model: Option<&Model>, request: DeleteTable) -> Result<Response, Error> {
         let name = table_name(&request.table_name).to_owned();
-        // Where both are taken, this is the order. While a model is being applied, a table with a version in force waits.
+        // The locking order where both are taken. While a model is being applied, the deletion of a table
+        // with a version in force waits.
         let changing_versions = self.has_version_in_force(&name).then(|| self.applying.lock());
         let _one_at_a_time = self.changing_table.lock();
         let answer = call(&*self.host, request)?;
@@ -49,13 +52,13 @@ impl Models {
         Ok(answer.into())
     }
 
-    /// Starts the creation of a table, once nothing is left of one that is being deleted.
+    /// Starts the creation of a table, once a deletion of it under way has ended.
     pub fn creating_table<T>(&self, start: impl FnOnce() -> T) -> T {
         let _one_at_a_time = self.changing_table.lock();
         start()
     }
 
-    /// Ends what a crash has cut short: the removal of models and the deletion of their tables.
+    /// Finishes work that a crash interrupted: the removal of models and the deletion of their tables.
     pub(super) fn forget_what_is_gone(&self, held: &[Held]) -> Result<(), Error> {
         for (document, _) in self.host.documents()? {
             if let Some(model) = document.strip_prefix(REMOVAL) {
@@ -71,15 +74,15 @@ impl Models {
         Ok(())
     }
 
-    /// Removes the rows of a model that is not stored any more, then the document that says so.
+    /// Removes the rows of a model that is no longer stored, then the document about them.
     pub(super) fn forget_model(&self, model: &str) -> Result<(), Error> {
         self.remove_own_rows(|row| OwnTable::model_in(row) == Some(model))?;
         let (document, _) = removal(model);
         self.host.store_documents(vec![(document, None)])
     }
 
-    /// Where rows of another table are related to those of the missing one, no client has deleted it, and what is counted for
-    /// its rows is still there.
+    /// Where rows of another table are related to those of the missing one, no client has deleted it, and the
+    /// counts for its rows still exist.
     fn forget_table_if_gone(&self, model: &Model, table: &str) -> Result<(), Error> {
         if model.own_tables().is_empty() || model.depends_across(table).is_some() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Every model's rows audited: what `trestle verify` says of derived rows.
+//! Audits every model's rows: the part of `trestle verify` about derived rows.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use trestle_model::audit::AuditOptions;
 use crate::audit::audit;
 use crate::value_audit::audit_values;
 
-/// Hears of a proof while it runs.
+/// Receives the progress of a proof.
 pub trait ProofWatcher {
-    /// So many of these were looked at.
+    /// So many of these were read.
     fn progress(&mut self, what: &'static str, done: u64);
 
     /// A derived fact disagrees with its rows.
     fn wrong(&mut self, fact: &WrongFact);
 }
 
-/// Audits the rows of these models. `unsound` says why they cannot be enforced together, if they cannot.
+/// Audits the rows of these models. `unsound` is the reason if they cannot be enforced together.
 pub fn prove(
     view: &dyn HostView,
     held: &[Held],
@@ -71,7 +71,7 @@ fn prove_one(
     Ok(())
 }
 
-/// Large values are looked at for all models together: each belongs to a row of one of them.
+/// Large values are checked for all models together: each belongs to a row of one of them.
 fn values(
     view: &dyn HostView,
     held: &[Held],

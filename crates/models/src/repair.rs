@@ -1,4 +1,4 @@
-//! `repair`: derived rows are brought back in line while clients go on.
+//! `repair`: corrects derived rows while clients continue.
 
 use trestle_binding::{FACTS_NAMED, ModelFacts, ModelRepair, RepairReport, WrongFact};
 use trestle_model::PARTS_TABLE;
@@ -14,20 +14,21 @@ use crate::{BindError, Held, Models, no_model};
 pub struct RepairOptions {
     /// One model only.
     pub model: Option<String>,
-    /// Only say what would be done.
+    /// Only report what would be done.
     pub dry_run: bool,
 }
 
 impl Models {
-    /// Brings everything that is derived back in line with the rows it is derived from, one bounded step after the other.
-    /// Repeating it does nothing more. Models whose rows wait to be filled in are left alone.
+    /// Corrects all derived rows, in bounded steps. A repetition changes nothing. Models whose rows are still
+    /// to be filled in are skipped.
     pub fn repair(
         &self,
         options: &RepairOptions,
         watcher: &mut dyn Watcher,
     ) -> Result<RepairReport, BindError> {
         self.host.catch_up()?;
-        // What is derived stays in line afterwards only where the models are enforced; and they say where rows lie.
+        // Derived rows stay correct afterwards only where the models are enforced; the models also give the
+        // places of rows.
         self.enforce()?;
         let _one_at_a_time = self.applying.lock();
         let held = self.held.lock().clone();
@@ -52,7 +53,7 @@ impl Models {
         })
     }
 
-    /// Large values are looked at for all models together, and mended for those that are repaired.
+    /// Large values are checked for all models together, and repaired for the chosen ones.
     fn repair_values(
         &self,
         held: &[Held],
@@ -64,7 +65,7 @@ impl Models {
         if !models.iter().any(|model| model.has_large_values()) {
             return Ok(());
         }
-        // Held until all is mended: what no row of this moment names is released.
+        // Held until all is repaired, because values that no row of this moment refers to are released.
         let moment = self.host.moment()?;
         let findings = audit_values(&*moment, &models, &mut |parts| {
             watcher.rows("checking large values", PARTS_TABLE, parts);

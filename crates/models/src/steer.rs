@@ -1,4 +1,4 @@
-//! Where migrations stand, and telling one to pause, to go on or to end.
+//! The state of migrations, and how to pause, resume or end one.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,11 +10,11 @@ use crate::{BindError, Models, not_held};
 use trestle_binding::held::{Held, Migration, loaded};
 use trestle_binding::migration::{Meter, MigrationState, MigrationStatus, Rate};
 
-/// How often a migration is steered that another process changes meanwhile. It does so seldom.
+/// How often a change of a migration is retried when another process changes it meanwhile, which is rare.
 const STEER_TRIES: usize = 5;
 
 impl Models {
-    /// The migrations that are planned or under way, and the last one of each other model, in the order of models.
+    /// The planned and running migrations, and the last one of each other model, in the order of models.
     pub fn migrations(&self) -> Vec<MigrationStatus> {
         let now = self.clock.now();
         let _ = self.host.catch_up();
@@ -24,14 +24,14 @@ impl Models {
         migrations.map(|migration| migration.status(now)).collect()
     }
 
-    /// How one migration is doing: that of the named model, or the only one that is not over.
+    /// The status of one migration: that of the named model, or the only one that is not over.
     pub fn migration_status(&self, name: Option<&str>) -> Result<MigrationStatus, BindError> {
         self.host.catch_up()?;
         self.look_at_others();
         Ok(self.migration(name)?.status(self.clock.now()))
     }
 
-    /// Pauses the sweep. Reads and writes continue as before: a row that is written moves.
+    /// Pauses the sweep. Reads and writes continue as before: a written row moves.
     pub fn pause_migration(&self, name: Option<&str>) -> Result<MigrationStatus, BindError> {
         self.steer(name, |mut migration| {
             self.refuse_unless(
@@ -44,7 +44,8 @@ impl Models {
         })
     }
 
-    /// Lets the sweep go on, at another rate if one is given. Rows that could not move are tried again at once.
+    /// Resumes the sweep, at another rate if one is given. Rows that could not move are tried again
+    /// immediately.
     pub fn resume_migration(
         &self,
         name: Option<&str>,
@@ -68,7 +69,8 @@ impl Models {
         })
     }
 
-    /// Ends a migration that is verified: keys of the version before are no longer understood, and there is no way back.
+    /// Ends a verified migration: keys of the previous version are no longer understood, and it cannot be
+    /// rolled back.
     pub fn finish_migration(&self, name: Option<&str>) -> Result<MigrationStatus, BindError> {
         self.steer(name, |mut migration| {
             self.refuse_unless(
@@ -81,7 +83,8 @@ impl Models {
         })
     }
 
-    /// Stores what becomes of a migration. If another process has changed it meanwhile, it is looked at again.
+    /// Stores a change of a migration. If another process has changed it meanwhile, the change is checked
+    /// again.
     fn steer(
         &self,
         name: Option<&str>,
@@ -105,16 +108,16 @@ impl Models {
         }
     }
 
-    /// How far a migration is that another process moves on is only stored.
+    /// The progress of a migration that another process runs is known only as stored.
     fn look_at_others(&self) {
         let is_here = |turn: u64| turn == self.sweep_turn.load(Ordering::Acquire);
         if !matches!(self.host.sweep_turn(), Ok(Some(turn)) if is_here(turn)) {
-            // What is known here is shown if the other cannot be asked.
+            // If the other process cannot be asked, the state known here is returned.
             let _ = self.take_up_progress();
         }
     }
 
-    /// As [`Models::migration`], as far as it is in the process that moves it on.
+    /// Like [`Models::migration`], but from the process that runs the migration.
     pub(super) fn newest_migration(&self, name: Option<&str>) -> Result<Migration, BindError> {
         self.look_at_others();
         self.migration(name)
@@ -131,7 +134,7 @@ impl Models {
         match (wanted.next(), wanted.next()) {
             (Some(only), None) => Ok(only.clone()),
             _ => {
-                // One that is over is no answer to which one is meant.
+                // A migration that is over does not count.
                 let known = all.filter(|migration| name.is_some() || !migration.is_over());
                 Err(BindError::NoMigration {
                     name: name.map(str::to_owned),
@@ -159,7 +162,7 @@ impl Models {
         Ok(status)
     }
 
-    /// Stores what has become of a migration.
+    /// Stores a change of a migration.
     pub(super) fn store_migration(&self, migration: Migration) -> Result<(), BindError> {
         let held = self.held.lock().clone();
         let found = held
@@ -177,7 +180,7 @@ impl Models {
         }
     }
 
-    /// Stores a version of a model with its migration, and with what it leaves behind.
+    /// Stores a version of a model with its migration, and with the rows that it leaves behind.
     pub(super) fn store_both(&self, changed: Held) -> Result<(), BindError> {
         let mut documents = vec![changed.stored.to_document()?];
         if let Some(clearing) = &changed.clearing {
@@ -186,8 +189,8 @@ impl Models {
         self.replace(changed, documents)
     }
 
-    /// Takes a model and its migration for what was held before, in one commit with what they mean for reads and writes.
-    /// The caller has the turn to change models.
+    /// Replaces a model and its migration, in one commit with their consequences for reads and writes. The
+    /// caller holds the turn to change models.
     fn replace(
         &self,
         mut changed: Held,

@@ -22,7 +22,7 @@ const LONGEST_WAIT: Duration = Duration::from_millis(500);
 /// Building an index of a large table takes long; a table that never becomes ready must not take forever.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// Takes one step of a plan. Steps that do not concern tables are taken elsewhere.
+/// Takes one step of a plan. Other steps than those of tables are taken elsewhere.
 pub(crate) fn take(database: &dyn Database, model: &Model, step: &Step) -> Result<(), Error> {
     let (name, request) = match step {
         Step::StoreModel { .. } | Step::FillIn { .. } | Step::MoveRows { .. } => return Ok(()),
@@ -73,7 +73,7 @@ fn create_index(
     })
 }
 
-/// What a table reserves, if it does; its new index then must, too.
+/// The throughput that a table reserves, if any; its new index needs the same.
 fn reserved(there: &TableDescription) -> Option<ProvisionedThroughput> {
     let billing = there.billing_mode_summary.as_ref();
     if billing.is_some_and(|summary| summary.billing_mode == BillingMode::PayPerRequest) {
@@ -111,7 +111,7 @@ pub(crate) fn wait(database: &dyn Database, table: &str) -> Result<(), Error> {
     wait_watched(database, table, &Unwatched)
 }
 
-/// As [`wait`], unless the watcher stops the work.
+/// Like [`wait`], but the watcher can stop the work.
 pub(crate) fn wait_watched(database: &dyn Database, table: &str, watcher: &dyn Watcher) -> Result<(), Error> {
     let (mut pause, mut waited) = (FIRST_WAIT, Duration::ZERO);
     loop {

@@ -1,5 +1,5 @@
-//! A look at every row of a table before anything moves: how many will, which could not, and which reads will be slow
-//! meanwhile.
+//! Reads every row of a table before anything moves: how many rows will move, which ones could not, and which
+//! reads will be slow meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,10 +18,10 @@ use crate::watcher::Watcher;
 /// Two rows for one place.
 const TAKEN: &str = "the place it belongs in is taken by another row: remove one of the two";
 
-/// Rows that are looked at in one go.
+/// Rows that are read together.
 const PAGE: usize = 500;
 
-/// Looks at the rows of one table.
+/// Surveys the rows of one table.
 pub(crate) struct Survey<'m> {
     host: &'m dyn Host,
     layout_change: &'m LayoutChange,
@@ -34,12 +34,12 @@ pub(crate) struct Survey<'m> {
     slow: BTreeSet<String>,
 }
 
-/// What was found in a table.
+/// The result for a table.
 pub(crate) struct Surveyed {
     pub(crate) rows: TableRows,
     /// How many rows of each entity move.
     pub(crate) moves: BTreeMap<String, u64>,
-    /// Access patterns that have to look at the whole table while rows move.
+    /// Access patterns that read the whole table while rows move.
     pub(crate) slow: BTreeSet<String>,
 }
 
@@ -63,12 +63,12 @@ impl<'m> Survey<'m> {
         }
     }
 
-    /// Looks for rows that have not left yet: they need not come back.
+    /// In a rollback, finds rows that have not moved yet and need not move back.
     pub(crate) fn of_way_back(self, come: Option<&'m LayoutChange>) -> Self {
         Survey { come, ..self }
     }
 
-    /// Knows the rows that are yet to be removed.
+    /// Recognises rows that are still to be removed.
     pub(crate) fn leaving(self, leftovers: Vec<Leftovers>) -> Self {
         Survey {
             inspection: self.inspection.leaving(leftovers),
@@ -76,7 +76,7 @@ impl<'m> Survey<'m> {
         }
     }
 
-    /// Looks at every row, as it lies.
+    /// Receives every row in its stored place.
     pub(crate) fn run(mut self, watcher: &mut dyn Watcher) -> Result<Surveyed, Error> {
         let name = self.table.table_name();
         let mut from = None;
@@ -131,7 +131,7 @@ impl<'m> Survey<'m> {
         Ok(())
     }
 
-    /// A row that is in its own place: nothing else may belong there.
+    /// A row in its own place, where no other row may belong.
     fn stays(&mut self, row: &Item) -> Result<(), Error> {
         let name = self.table.table_name();
         if let Some(place) = self.layout_change.former_place(name, row)
@@ -154,7 +154,7 @@ impl<'m> Survey<'m> {
         Ok(call(self.host, get)?.item)
     }
 
-    /// The access patterns that look everywhere for rows like this one while they move.
+    /// The access patterns that must search everywhere for such rows while they move.
     fn slow_reads(&mut self, entity: &str, renewed: &Item) -> Result<(), Error> {
         let name = self.table.table_name();
         let returns = |pattern: &&AccessPattern| {
@@ -187,7 +187,7 @@ impl<'m> Survey<'m> {
     }
 }
 
-/// The partition that a row is in; none if it is not in that index.
+/// The partition of a row; `None` if it is not in that index.
 fn partition(key: &KeySchema, row: &Item) -> Option<KeySelection> {
     let hash: Option<Vec<_>> = key.hash.iter().map(|part| row.get(&part.name).cloned()).collect();
     Some(KeySelection {

@@ -1,4 +1,4 @@
-//! One page of a sweep: rows that no client writes are moved, and at the end every row is checked once more.
+//! One page of a sweep: moves rows that no client has written; at the end every row is checked again.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,32 +11,32 @@ use trestle_hook::MovedPage;
 
 use crate::{BindError, Models, not_held};
 
-/// The place is stored after so many pages, or so much time, whichever is first. What was done twice after a crash does
-/// no harm.
+/// The position is stored after so many pages, or so much time, whichever is first. Repeating work after a
+/// crash is harmless.
 const PAGES_BETWEEN: u32 = 64;
 const TIME_BETWEEN: Duration = Duration::from_secs(2);
-/// Before rows that could not move are tried again.
+/// The pause before rows that could not move are tried again.
 const HELD_UP_PAUSE: Duration = Duration::from_secs(30);
-/// Before this process looks again whether rows are its to move.
+/// The pause before this process checks again whether it has to move the rows.
 const OTHERS_TURN: Duration = Duration::from_secs(1);
-/// Before the same is tried again after an error.
+/// The pause before a retry after an error.
 const ERROR_PAUSE: Duration = Duration::from_secs(5);
 
-/// What became of a migration's turn.
+/// The result of a migration's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Swept {
     /// There is nothing to do.
     Nothing,
-    /// There is, but not before this time.
+    /// There is work, but not before this time.
     Later(Timestamp),
-    /// A page was looked at; others have the database for this long, in real time.
+    /// A page was read; the database is free for others for this long, in real time.
     Page(Duration),
-    /// The state changed, or the rows that are left cannot move.
+    /// The state changed, or the remaining rows cannot move.
     Changed,
 }
 
 impl Models {
-    /// The models whose migrations have something to sweep.
+    /// The models whose migrations have rows to sweep.
     pub(crate) fn to_sweep(&self) -> Vec<String> {
         let held = self.held.lock();
         let migrations = held.iter().filter_map(|held| held.migration.as_ref());
@@ -46,7 +46,8 @@ impl Models {
             .collect()
     }
 
-    /// Whether rows are this process's to move. When they have just become so, it goes on where another one has stored that it was.
+    /// Whether this process has to move the rows. If it has just taken over, it continues at the position
+    /// that another process stored.
     fn take_turn(&self) -> Result<bool, BindError> {
         let Some(turn) = self.host.sweep_turn()? else {
             return Ok(false);
@@ -57,7 +58,7 @@ impl Models {
         Ok(true)
     }
 
-    /// Takes up how far migrations are which another process moves on.
+    /// Reads the progress of migrations that another process runs.
     pub(super) fn take_up_progress(&self) -> Result<(), BindError> {
         let stored = migration::read(self.host.documents()?)?;
         let mut held = self.held.lock();
@@ -73,10 +74,10 @@ impl Models {
         Ok(())
     }
 
-    /// Looks at a page of the migration of this model, if it is time. An error is part of its status; the same is tried
-    /// again later.
+    /// Sweeps a page of this model's migration, if it is time. An error becomes part of its status; the page
+    /// is tried again later.
     pub(crate) fn sweep_page(&self, model: &str) -> Result<Swept, BindError> {
-        // Rows do not move while a model is applied: what is installed then must stay installed.
+        // Rows do not move while a model is applied: the installed hook must not change then.
         let _one_at_a_time = self.applying.lock();
         let now = self.clock.now();
         if !self.migration(Some(model))?.document.has_work() {
@@ -150,7 +151,7 @@ impl Models {
             looked_at: page.looked_at,
             moved: page.cost,
             took: self.clock.now().since(now),
-            // Rows that move are one write.
+            // Rows that move together are one write.
             other_writes: (handed_in - migration.writes_seen).saturating_sub(u64::from(page.moved > 0)),
         };
         migration.pace.page(rate, swept, now);
@@ -165,7 +166,7 @@ impl Models {
         or_gone(self.host.move_rows(table, from, rows))
     }
 
-    /// A page of a pass that only looks, and how many former rows it has.
+    /// A page of a pass that only reads, with the number of former rows in it.
     fn look_page(
         &self,
         table: &str,
@@ -181,15 +182,15 @@ impl Models {
         Ok((moved, page.keys.len() as u64))
     }
 
-    /// A position in a table, and how much of the table lies before it: where the position does not tell, by the rows that were
-    /// looked at, and how many there were.
+    /// A position in a table, and the part of the table before it. If that does not follow from the position,
+    /// it is estimated from the number of rows read and in total.
     pub(super) fn with_walked(&self, position: Vec<u8>, (looked_at, rows): (u64, u64)) -> (Vec<u8>, f64) {
         let counted = || (looked_at as f64 / rows.max(1) as f64).min(1.0);
         let before = self.host.walked(&position).unwrap_or_else(counted);
         (position, before)
     }
 
-    /// What follows a pass over all tables.
+    /// The next step after a pass over all tables.
     fn end_pass(&self, migration: &mut Migration, now: Timestamp) {
         let document = &mut migration.document;
         match Pass::of(document) {
@@ -210,7 +211,8 @@ impl Models {
         }
     }
 
-    /// Stores how far a migration is. What rows mean stays as it is, and so does what readers have found out about it.
+    /// Stores the progress of a migration. The meaning of rows does not change, nor does what readers have
+    /// cached about it.
     fn store_progress(&self, migration: &mut Migration) -> Result<(), BindError> {
         let now = self.clock.now();
         migration.document.double_reads = migration.status(now).double_reads;
@@ -219,7 +221,7 @@ impl Models {
         Ok(self.host.store_documents(vec![document])?)
     }
 
-    /// Remembers how far a migration is without storing it.
+    /// Keeps the progress of a migration in memory without storing it.
     fn keep(&self, migration: Migration) -> Result<(), BindError> {
         let mut held = self.held.lock();
         let found = held
@@ -233,7 +235,7 @@ impl Models {
     }
 }
 
-/// How a pass came out.
+/// The result of a pass.
 enum Pass {
     /// Rows could not be moved.
     Stuck,

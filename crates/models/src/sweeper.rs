@@ -1,4 +1,4 @@
-//! The worker that moves migrations on: a thread of its own, or the one that waits.
+//! The worker of migrations: a separate thread, or a thread that waits for a migration.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,13 +13,14 @@ use crate::large_values::{ValueRound, ValueTurn};
 use crate::sweep::Swept;
 use crate::{BindError, Models};
 
-/// Before what failed is tried again.
+/// The pause before a retry after a failure.
 const RETRY: Duration = Duration::from_secs(1);
-/// A thread that waits for a migration looks at it so often.
+/// How often a thread that waits for a migration checks it.
 const WATCH: Duration = Duration::from_secs(1);
 
-/// A thread that sweeps all migrations of a database, one page after the other, each at its rate, removes rows of dropped
-/// effects, brings copies in step that follow in the background, and removes large values that no row names. It ends when it is dropped, after the page it is at.
+/// A thread that sweeps all migrations of a database, page by page, each at its rate, removes rows of dropped
+/// effects, updates copies in the background, and removes large values that no row refers to. It ends when it
+/// is dropped, after the current page.
 #[derive(Debug)]
 pub struct Sweeper {
     clock: Arc<dyn Clock>,
@@ -28,7 +29,7 @@ pub struct Sweeper {
 }
 
 impl Sweeper {
-    /// Starts the thread. `on_change` is told of every change of a migration's state, and of what went wrong.
+    /// Starts the thread. `on_change` receives every change of a migration's state, and errors.
     pub fn start(
         models: Arc<Models>,
         on_change: impl Fn(&MigrationStatus) + Send + 'static,
@@ -52,7 +53,7 @@ impl Drop for Sweeper {
         self.stop.store(true, Ordering::Release);
         self.clock.signal().ring();
         if let Some(thread) = self.thread.take() {
-            // If it panicked, the migration waits for the next start; there is no caller to tell.
+            // If it panicked, the migration waits for the next start; no caller could receive the error.
             let _ = thread.join();
         }
     }
@@ -68,14 +69,14 @@ fn run(models: &Models, stop: &AtomicBool, on_change: &dyn Fn(&MigrationStatus))
     }
 }
 
-/// How far work has come that goes through all there is of something.
+/// The progress of work that reads all rows of a kind.
 #[derive(Default)]
 struct Rounds {
     copies: CopyRound,
     values: ValueRound,
 }
 
-/// A turn of everything there is to do.
+/// One turn of all work.
 fn round(models: &Models, rounds: &mut Rounds, on_change: &dyn Fn(&MigrationStatus)) -> Nap {
     let mut nap = Nap::UNTIL_THE_BELL;
     for model in models.to_sweep() {
@@ -106,7 +107,7 @@ fn round(models: &Models, rounds: &mut Rounds, on_change: &dyn Fn(&MigrationStat
     })
 }
 
-/// One migration's turn, and when it wants the next one.
+/// One migration's turn; returns when it needs the next one.
 fn turn(models: &Models, model: &str, on_change: &dyn Fn(&MigrationStatus)) -> Nap {
     let swept = models.sweep_page(model);
     if !matches!(swept, Ok(Swept::Page(_) | Swept::Nothing | Swept::Later(_)))
@@ -129,13 +130,13 @@ fn turn(models: &Models, model: &str, on_change: &dyn Fn(&MigrationStatus)) -> N
     }
 }
 
-/// How long the sweeper sleeps, unless the clock's bell rings: it does when a migration or a clearing begins, and when a
-/// copy note is stored.
+/// How long the sweeper sleeps, unless the clock's bell wakes it: when a migration or a clearing begins, and
+/// when a copy note is stored.
 #[derive(Clone, Copy, Debug)]
 struct Nap {
     /// Until the clock shows this time.
     until: Timestamp,
-    /// So much real time at most.
+    /// At most so much real time.
     longest: Duration,
 }
 
@@ -163,8 +164,8 @@ impl Nap {
 }
 
 impl Models {
-    /// Sweeps one migration on this thread, at its rate, until nothing more is going to happen by itself or `watch` says
-    /// that it is enough. It is told after every page.
+    /// Sweeps one migration on this thread, at its rate, until nothing more happens without a command, or
+    /// `watch`, which is called after every page, stops it.
     pub fn sweep(
         &self,
         name: Option<&str>,
@@ -210,7 +211,7 @@ mod tests {
         attributes = { id = "string" }
     "#;
 
-    /// Counts how often a thread goes to sleep on it.
+    /// Counts how often a thread sleeps on it.
     #[derive(Debug, Default)]
     struct CountingClock {
         clock: SystemClock,

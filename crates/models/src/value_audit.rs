@@ -1,4 +1,4 @@
-//! Whether rows, large values and their parts agree, over a view of one moment.
+//! Whether rows, large values and their parts agree, in a view of one moment.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -14,13 +14,13 @@ use trestle_model::{
     PARTS_NUMBER, PARTS_TABLE, Table, ValueDigest,
 };
 
-/// Parts between two signs of progress.
+/// The number of parts between progress reports.
 const PROGRESS: u64 = 64;
 
-/// Hears how many parts were looked at. The audit ends with its error.
+/// Receives the number of parts read. The audit ends with its error.
 type Progress<'p> = dyn FnMut(u64) -> Result<(), Error> + 'p;
 
-/// Something about large values that disagrees.
+/// A fault of large values.
 #[derive(Clone, Debug)]
 pub(crate) struct ValueFinding {
     /// What it is.
@@ -33,17 +33,17 @@ pub(crate) struct ValueFinding {
 pub(crate) enum ValueCure {
     /// Nothing does.
     None,
-    /// The value is noted as named by the row with this key.
+    /// The value is recorded as belonging to the row with this key.
     Name { named: Box<NamedValue>, key: Item },
-    /// No row names the value: it is removed in a while.
+    /// No row refers to the value: it will be removed after a while.
     Release(Box<NamedValue>),
-    /// Nothing is known of these parts: they are removed.
+    /// Parts without a value: they are removed.
     Remove { id: String },
-    /// A row names the value: it is not removed.
+    /// A row refers to the value, which must not be removed.
     Keep { id: String },
 }
 
-/// Looks at all rows that name large values, at all values and at all parts. `models` are all that are stored.
+/// Reads all rows with large values, all values and all parts. `models` are all stored models.
 pub(crate) fn audit_values(
     view: &dyn HostView,
     models: &[Arc<Model>],
@@ -73,14 +73,14 @@ pub(crate) fn audit_values(
 struct ValueAudit<'v> {
     view: &'v dyn HostView,
     models: &'v [Arc<Model>],
-    /// What belongs to no model is reported with this one.
+    /// Findings that belong to no model are reported with this one.
     first: &'v Model,
     hasher: RandomState,
-    /// Values that rows name, as hashes: two that share a hash hide at most a stray value.
+    /// Values that rows refer to, as hashes: a collision can only hide a superfluous value.
     by_rows: HashSet<u64>,
     /// Values that have parts, as hashes.
     in_parts: HashSet<u64>,
-    /// Values whose parts are not what their rows say, and why.
+    /// Values whose parts do not match their rows, and why.
     damaged: Vec<(LargeValue, String)>,
     findings: Vec<ValueFinding>,
 }
@@ -90,7 +90,7 @@ impl ValueAudit<'_> {
         self.hasher.hash_one(id)
     }
 
-    /// Every row that names a value: is that noted?
+    /// For every row with a value: is the reference recorded?
     fn look_at_rows(&mut self) -> Result<(), Error> {
         let (view, models) = (self.view, self.models);
         each_named(view, models, &mut |table, row, named| {
@@ -123,7 +123,7 @@ impl ValueAudit<'_> {
         });
     }
 
-    /// Every part once. Those of a value lie together, in order.
+    /// Reads every part once. Those of a value are contiguous and in order.
     fn look_at_parts(&mut self, progress: &mut Progress<'_>) -> Result<(), Error> {
         let view = self.view;
         let mut value = PartsOfValue::default();
@@ -146,7 +146,7 @@ impl ValueAudit<'_> {
         self.end_value(value)
     }
 
-    /// All parts of a value were looked at.
+    /// All parts of a value were read.
     fn end_value(&mut self, value: PartsOfValue) -> Result<(), Error> {
         if value.parts == 0 {
             return Ok(());
@@ -180,7 +180,8 @@ impl ValueAudit<'_> {
         Ok(())
     }
 
-    /// Every value that is noted: does a row name it, and has it parts? Those of models that were removed are left alone.
+    /// For every recorded value: does a row refer to it, and does it have parts? Values of removed models are
+    /// skipped.
     fn look_at_named(&mut self) -> Result<(), Error> {
         each_row(self.view, NAMED_VALUES_TABLE, &mut |row| {
             let named = NamedValue::from_item(&row).ok_or_else(|| unreadable(NAMED_VALUES_TABLE, &row))?;
@@ -207,7 +208,7 @@ impl ValueAudit<'_> {
         })
     }
 
-    /// Every value that is to be removed: does really no row name it?
+    /// For every value that is to be removed: is there really no row that refers to it?
     fn look_at_loose(&mut self) -> Result<(), Error> {
         let view = self.view;
         each_row(view, LOOSE_VALUES_TABLE, &mut |row| {
@@ -230,7 +231,7 @@ impl ValueAudit<'_> {
         })
     }
 
-    /// Finds the rows of damaged values, and says so of each.
+    /// Finds the rows of damaged values, and reports each.
     fn report_damaged(&mut self) -> Result<(), Error> {
         if self.damaged.is_empty() {
             return Ok(());
@@ -255,12 +256,12 @@ impl ValueAudit<'_> {
     }
 }
 
-/// The parts of one value, as they come.
+/// The parts of one value, in order.
 #[derive(Default)]
 struct PartsOfValue {
     id: String,
     parts: u64,
-    /// Whether each came behind the one before.
+    /// Whether each part followed the previous one.
     has_gap: bool,
     size: u64,
     digest: ValueDigest,
@@ -274,7 +275,7 @@ impl PartsOfValue {
         }
     }
 
-    /// Reads the parts that a reference speaks of.
+    /// Reads the parts that a reference names.
     fn read(view: &dyn HostView, reference: &LargeValue) -> Result<Self, Error> {
         let mut parts = Self::of(&reference.id);
         for number in 1..=reference.parts {
@@ -299,7 +300,7 @@ impl PartsOfValue {
         self.digest.update(bytes);
     }
 
-    /// What is wrong with them, if they are not the value.
+    /// Why they are not the value, if they are not.
     fn fault(&self, value: &LargeValue) -> Option<String> {
         if self.has_gap || self.parts != value.parts {
             return Some(format!("{} of {} parts are there", self.parts, value.parts));
@@ -311,7 +312,7 @@ impl PartsOfValue {
     }
 }
 
-/// Hands every value that a row names to `each`, with the row.
+/// Passes every value that a row refers to, with the row, to `each`.
 fn each_named(
     view: &dyn HostView,
     models: &[Arc<Model>],
@@ -330,7 +331,8 @@ fn each_named(
     Ok(())
 }
 
-/// Hands the rows of a table to `each`, as they are or will be. Rows that cannot be read are found by others.
+/// Passes the rows of a table to `each`, in their present or future form. Rows that cannot be read are
+/// reported elsewhere.
 fn each_row(
     view: &dyn HostView,
     table: &str,
@@ -345,7 +347,7 @@ fn each_row(
     })
 }
 
-/// What is noted of a value that a row names.
+/// The record about a value that a row refers to.
 fn noted(view: &dyn HostView, id: &str) -> Result<Option<NamedValue>, Error> {
     let row = stored(view, NAMED_VALUES_TABLE, &NamedValue::key_of(id))?;
     Ok(row.as_ref().and_then(NamedValue::from_item))

@@ -1,4 +1,4 @@
-//! Versions of the stored models: those of the past, and where a text stands among them.
+//! Versions of the stored models: past ones, and the position of a text among them.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use trestle_binding::stored::Stored;
 
 use crate::{BindError, Held, Models};
 
-/// Where the text of a model stands among the versions that are stored.
+/// The position of a model's text among the stored versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It is none of them, or the version in force does not load.
     New,
     /// It is the version in force.
     InForce,
-    /// A migration to it is planned, and was not started.
+    /// A migration to it is planned but not started.
     Planned {
         /// The version in force.
         in_force: u64,
@@ -38,7 +38,7 @@ impl Models {
             .collect())
     }
 
-    /// Where a text stands among the versions of its model.
+    /// The position of a text among the versions of its model.
     pub fn standing(&self, text: &str) -> Result<Standing, BindError> {
         let Some(model) = trestle_model::load(text).model else {
             return Ok(Standing::New);
@@ -56,7 +56,7 @@ impl Models {
             return Ok(Standing::Planned { in_force });
         }
         let mut versions = self.stored_versions()?.into_iter().rev();
-        // What only looks different, such as a comment, is the same version.
+        // A text that differs only in form, such as in a comment, is the same version.
         let is_same = |stored: &Stored| {
             let known = || trestle_model::load(&stored.text).model;
             stored.name == model.name() && (stored.text == text || known().as_ref() == Some(&model))

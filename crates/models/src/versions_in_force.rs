@@ -1,4 +1,4 @@
-//! The versions that rows get which are inserted while a reindex is under way, or after it.
+//! The versions that inserted rows get during a reindex and after it.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ impl Models {
         Ok(together(held)?.with_versions(&self.versions_in_force.lock()))
     }
 
-    /// The version that rows of an entity get which are inserted.
+    /// The version that inserted rows of an entity get.
     pub fn version_in_force(&self, table: &str, entity: &str) -> Option<u64> {
         self.versions_in_force.lock().of(table_name(table), entity)
     }
 
-    /// Stores that a reindex has begun, and lets it take effect in the same commit.
+    /// Stores that a reindex has begun; it takes effect in the same commit.
     pub fn set_version_in_force(
         &self,
         table: &str,
@@ -28,7 +28,7 @@ impl Models {
         version: u64,
     ) -> Result<(), BindError> {
         let _one_at_a_time = self.applying.lock();
-        // So that the table is not deleted in between, and keeps its version.
+        // Held so that the table is not deleted in between, and keeps its version.
         let _table_stays = self.changing_table.lock();
         if describe(&*self.host, table)?.is_none() {
             return Err(Error::resource_not_found().into());
@@ -45,12 +45,13 @@ impl Models {
         Ok(())
     }
 
-    /// Whether rows of a table get a version when they are inserted.
+    /// Whether inserted rows of a table get a version.
     pub fn has_version_in_force(&self, table: &str) -> bool {
         self.versions_in_force.lock().tables().any(|known| known == table)
     }
 
-    /// A table is gone: a new one of its name gives its rows no version. To be called while models are not changed otherwise.
+    /// A table was deleted: a new one with its name gives its rows no version. Call it only while models do
+    /// not change otherwise.
     pub(super) fn forget_version_in_force(&self, table: &str) -> Result<(), Error> {
         let mut versions = self.versions_in_force.lock().clone();
         if !versions.forget(table) {
@@ -69,8 +70,8 @@ impl Models {
         Ok(())
     }
 
-    /// Ends what a crash has cut short: versions of tables that are gone are forgotten. Says whether there were
-    /// any, so that the rest is to be stored.
+    /// Finishes work that a crash interrupted: removes versions of deleted tables. Returns whether there were
+    /// any, so that the rest must be stored.
     pub(super) fn forget_versions_of_gone(&self) -> Result<bool, Error> {
         let mut versions = self.versions_in_force.lock();
         let mut gone = Vec::new();

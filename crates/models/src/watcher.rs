@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use trestle_api::Error;
 use trestle_binding::Step;
 
-/// Is told how far it is. Everything may be ignored.
+/// Receives the progress. All methods are optional.
 pub trait Watcher {
     /// A step begins.
     fn step(&mut self, step: &Step);
 
-    /// So many rows of a table have been looked at or written.
+    /// So many rows of a table have been read or written.
     fn rows(&mut self, doing: &'static str, table: &str, rows: u64);
 
-    /// Whether the work is to stop here. What is done stays done; the same call does the rest later.
+    /// Whether to stop the work. Finished work stays; the same call does the rest later.
     fn stops(&self) -> bool {
         false
     }
@@ -29,7 +29,7 @@ pub(crate) fn go_on(watcher: &dyn Watcher) -> Result<(), Error> {
     }
 }
 
-/// Watches nothing, and stops the work when a flag is set.
+/// Ignores the progress, and stops the work when a flag is set.
 #[derive(Debug)]
 pub(crate) struct Until<'f>(pub(crate) &'f AtomicBool);
 

@@ -1,4 +1,4 @@
-//! A model on its way into the database: what stands in its way, what has to be done, and what is as well to know.
+//! The work of applying a model: what prevents it, what has to be done, and what to report.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -14,29 +14,29 @@ use trestle_model::{
 
 use crate::{ApplyOptions, BindError, Held, describe};
 
-/// A model on its way into the database.
+/// A model that is being applied.
 pub(super) struct Work {
     pub(super) text: String,
     pub(super) model: Arc<Model>,
-    /// Its newest version so far, and what that said, if it loads.
+    /// Its newest version so far, and the model in it, if it loads.
     pub(super) before: Option<Held>,
     pub(super) others: Vec<Held>,
     pub(super) options: ApplyOptions,
-    /// Tables with rows that lack something, or from which something follows that was not made.
+    /// Tables whose rows lack attributes, or derived rows that were never written.
     pub(super) waiting: Vec<String>,
     pub(super) report: Report,
-    /// What moves between the version before and this one, if anything does and it can.
+    /// What moves between the previous version and this one, if rows move and can.
     pub(super) layout_change: Option<LayoutChange>,
     /// Rows of effects that this version does not have.
     pub(super) clearing: Option<Clearing>,
-    /// How many derived facts are missing.
+    /// How many derived rows are missing.
     pub(super) to_make: u64,
-    /// Heads that stay where they are when rows are filled in.
+    /// Heads that stay unchanged when rows are filled in.
     pub(super) set_back: HashSet<Vec<u8>>,
 }
 
 impl Work {
-    /// What was applied before stays in effect until its rows are in their places.
+    /// The model that was applied before stays in effect until its rows have moved.
     pub(super) fn refuse_while_rows_move(&self) -> Result<(), BindError> {
         match &self.before {
             Some(held) if self.is_changed() || self.options.fill => held.refuse_while_rows_move(),
@@ -62,7 +62,7 @@ impl Work {
         table.is_some_and(|table| table.index(&index.index).is_some())
     }
 
-    /// The version in effect, where there must be one.
+    /// The version in effect, where one is required.
     pub(super) fn in_effect(&self) -> Result<&Held, Error> {
         let held = self.before.as_ref();
         held.ok_or_else(|| {
@@ -73,7 +73,7 @@ impl Work {
         })
     }
 
-    /// What moves between the version before and this one, if anything does and it can.
+    /// What moves between the previous version and this one, if rows move and can.
     pub(super) fn moves_from_before(&self) -> Option<LayoutChange> {
         let before = self.before.as_ref().filter(|_| self.is_changed());
         let before = before.and_then(|held| held.model.as_ref().ok())?;
@@ -81,7 +81,7 @@ impl Work {
         (!layout_change.is_empty()).then_some(layout_change)
     }
 
-    /// Takes in what moves. Rows of effects that are neither in this version nor move are left behind.
+    /// Adds the moves. Rows of effects that are neither in this version nor move are left behind.
     pub(super) fn set_layout_change(&mut self, layout_change: Option<LayoutChange>) {
         self.layout_change = layout_change;
         let before = self.before.as_ref();
@@ -106,7 +106,7 @@ impl Work {
         self.is_changed() || (self.options.fill && !self.was_filled_in())
     }
 
-    /// Compares the tables that are there with those of the model; the names of those that are there.
+    /// Compares the existing tables with those of the model; returns the names of existing ones.
     pub(super) fn compare_tables(&mut self, host: &dyn Host) -> Result<Vec<String>, BindError> {
         let there = describe::tables(host, &self.model)?;
         let plan = plan(&self.model, &there, self.options.delete_indexes);
@@ -149,14 +149,14 @@ impl Work {
         Ok(())
     }
 
-    /// What tells rows that this version leaves behind, and those that are still there of an earlier one.
+    /// Recognises rows that this version leaves behind, and those that still exist of an earlier one.
     pub(super) fn leftovers(&self) -> Vec<Leftovers> {
         let clearing = self.clearing.iter();
         let clearing = clearing.map(|clearing| clearing.leftovers.clone());
         clearing.chain(self.earlier_leftovers()).collect()
     }
 
-    /// What tells rows of an earlier version that are being removed.
+    /// Recognises rows of an earlier version that are being removed.
     fn earlier_leftovers(&self) -> Vec<Leftovers> {
         let before = self.before.iter();
         before.flat_map(Held::leftovers).collect()
@@ -167,7 +167,7 @@ impl Work {
         self.report.rows.iter().any(|rows| !rows.misfits.is_empty())
     }
 
-    /// Takes in rows that do not fit, by table.
+    /// Adds rows that do not fit, by table.
     pub(super) fn report_misfits(&mut self, misfits: BTreeMap<String, Vec<Misfit>>) {
         for (table, misfits) in misfits {
             let rows = &mut self.report.rows;
@@ -182,7 +182,7 @@ impl Work {
         }
     }
 
-    /// Takes in what was found in a table; `way_out` is for rows that lack something.
+    /// Adds the results for a table; `way_out` is the advice for rows that lack something.
     pub(super) fn found(&mut self, rows: TableRows, way_out: &str) {
         if rows.looked_at == 0 {
             return;
@@ -215,7 +215,7 @@ impl Work {
         table.into_iter().flat_map(|table| self.model.entities_of(table))
     }
 
-    /// Whether something follows from rows that did not follow before.
+    /// Whether rows get derived rows that they did not have before.
     fn has_new_effects(&self, table: &str) -> bool {
         let before = self.before.as_ref().filter(|held| held.stored.filled_in);
         let before = before.and_then(|held| held.model.as_ref().ok());
@@ -231,7 +231,7 @@ impl Work {
         })
     }
 
-    /// Effects of the version before that this one does not have, by their names.
+    /// Effects of the previous version that this one lacks, by their names.
     pub(super) fn dropped_effects(&self) -> Vec<String> {
         let before = self.before.as_ref().and_then(|held| held.model.as_ref().ok());
         let entities = before.into_iter().flat_map(|before| before.entities());
@@ -253,7 +253,7 @@ impl Work {
             || self.layout_change.is_none() && self.model.displaces(before, effect)
     }
 
-    /// Whether rows from before get heads that they did not have.
+    /// Whether existing rows get heads that they did not have.
     pub(super) fn makes_heads(&self) -> bool {
         let made = self.heads_made();
         let mut entities = self.model.entities().iter();
@@ -262,7 +262,7 @@ impl Work {
         !self.waiting.is_empty() && entities.any(is_new)
     }
 
-    /// The entities whose heads are made already, under an earlier version that said the same about them.
+    /// The entities whose heads already exist, under an earlier version with the same rules for them.
     pub(super) fn heads_made(&self) -> Vec<String> {
         let Some(held) = &self.before else {
             return Vec::new();
@@ -285,13 +285,13 @@ impl Work {
         made.map(|entity| entity.name().to_owned()).collect()
     }
 
-    /// Whether something about a table is in the way.
+    /// Whether a table prevents the change.
     pub(super) fn is_blocked(&self, table: &str) -> bool {
         let mut obstacles = self.report.obstacles.iter();
         obstacles.any(|obstacle| obstacle.table == table)
     }
 
-    /// What remains to be done, and whether it can be.
+    /// The remaining steps, and whether they are possible.
     pub(super) fn conclude(&mut self) {
         let before = self.before.as_ref().map(|held| held.stored.version);
         self.report.version = before;
@@ -341,7 +341,7 @@ impl Work {
     }
 }
 
-/// Rows that can be filled in, of all that were looked at.
+/// Rows that can be filled in, of all rows read.
 fn lacking_rows(lacking: u64, all: u64) -> String {
     let (lack, have) = if lacking == 1 {
         ("lacks", "has")
@@ -355,7 +355,7 @@ fn lacking_rows(lacking: u64, all: u64) -> String {
     )
 }
 
-/// Whether the same follows from the same rows, be it in the commit or in the background.
+/// Whether the same derived rows follow from the same rows, in the commit or in the background.
 fn says_the_same(known: &Effect, effect: &Effect) -> bool {
     match (known, effect) {
         (Effect::Copy(known), Effect::Copy(copy)) => {
@@ -369,7 +369,7 @@ fn says_the_same(known: &Effect, effect: &Effect) -> bool {
     }
 }
 
-/// A copy that is not in step is as it was.
+/// A copy that is not in step does not change.
 fn is_provable(effect: &Effect) -> bool {
     match effect {
         Effect::Copy(copy) => copy.in_step.is_some(),
@@ -384,7 +384,7 @@ fn head(entity: &Entity) -> Option<&Head> {
     })
 }
 
-/// A table of which a plan says that it is there: one of the model's.
+/// A table that must exist according to the plan: one of the model's.
 pub(super) fn planned_table<'m>(model: &'m Model, name: &str) -> Result<&'m Table, Error> {
     let table = model.table(name);
     table.ok_or_else(|| Error::defect(format_args!("the plan has a table {name} that the model has not")))

@@ -1,14 +1,15 @@
-//! How ScyllaDB Alternator isolates the conditional writes of a table: a tag of the table says it. Elsewhere they are exact.
+//! How ScyllaDB Alternator isolates the conditional writes of a table: a tag of the table determines it. On
+//! other endpoints they are exact.
 
 use trestle_api::{Database, DatabaseExt, Error, ListTagsOfResource, Tag, TagResource};
 
-/// What ARNs of ScyllaDB Alternator begin with.
+/// The beginning of ScyllaDB Alternator's ARNs.
 const ALTERNATOR: &str = "arn:scylla:";
 const TAG: &str = "system:write_isolation";
 /// The value with which conditional writes are exact, whatever else is written.
 const ALWAYS: &str = "always";
 
-/// The isolation that the tag of a table at Alternator names; `not set` without the tag, `None` elsewhere.
+/// The isolation in the tag of a table at Alternator; `not set` without the tag, `None` at other endpoints.
 pub async fn write_isolation(database: &dyn Database, arn: &str) -> Result<Option<String>, Error> {
     if !is_alternator(arn) {
         return Ok(None);
@@ -21,7 +22,7 @@ pub async fn write_isolation(database: &dyn Database, arn: &str) -> Result<Optio
     Ok(Some(named(tags)))
 }
 
-/// Whether conditional writes are exact under an isolation, as [`write_isolation`] tells it.
+/// Whether conditional writes are exact under an isolation that [`write_isolation`] returned.
 #[must_use]
 pub fn is_exact(isolation: Option<&str>) -> bool {
     matches!(isolation, None | Some("a" | ALWAYS | "always_use_lwt"))

@@ -1,4 +1,5 @@
-//! What receivers of a FIFO queue asked for: a receiver that did not get the answer asks again and gets the same messages.
+//! Receive attempts at a FIFO queue: a receiver that did not get the answer repeats its attempt and gets the
+//! same messages.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,7 +8,7 @@ use trestle_env::Timestamp;
 use crate::duplicates::INTERVAL;
 use crate::index::{Index, MessageNumber, Taken};
 
-/// A message that was handed out: which one, which of its receptions, and until when.
+/// A message that was received: its number, which reception, and its deadline.
 #[derive(Clone, Debug)]
 struct HandedOut {
     sequence: MessageNumber,
@@ -15,7 +16,8 @@ struct HandedOut {
     due: Timestamp,
 }
 
-/// The attempts of the last five minutes. They are not stored: after a restart every message can be received anyway.
+/// The attempts of the last five minutes. They are not stored, because after a restart every message can be
+/// received again.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     by_id: HashMap<String, Vec<HandedOut>>,
@@ -23,7 +25,7 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    /// Remembers what an attempt got.
+    /// Stores the messages of an attempt.
     pub(crate) fn note(&mut self, id: &str, taken: &[Taken], now: Timestamp) {
         let messages = taken.iter().map(|taken| HandedOut {
             sequence: taken.sequence,

@@ -1,4 +1,4 @@
-//! A queue's attributes: the texts that were set, and what they mean.
+//! A queue's attributes: the texts that were set, and their values.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -43,13 +43,13 @@ const SIZE: Quantity = quantity(
 );
 const KEY_REUSE: Quantity = quantity("KmsDataKeyReusePeriodSeconds", 60, 86_400, 300);
 
-/// Kept and shown, without an effect.
+/// Stored and returned, without an effect.
 const KEPT: &[&str] = &[POLICY, KMS_KEY, SQS_SSE];
 
 /// `true` or `false`.
 const TRUTHS: &[&str] = &[SQS_SSE, FIFO_QUEUE, CONTENT_BASED];
 
-/// What a queue need not have.
+/// Attributes that a queue may lack.
 const OPTIONAL: &[&str] = &[POLICY, KMS_KEY, REDRIVE, REDRIVE_ALLOW];
 
 /// Attributes that only FIFO queues have.
@@ -66,7 +66,7 @@ const SQS_SSE: &str = "SqsManagedSseEnabled";
 const REDRIVE: &str = "RedrivePolicy";
 const REDRIVE_ALLOW: &str = "RedriveAllowPolicy";
 
-/// Attributes that are computed when they are asked for.
+/// Attributes that are computed when they are requested.
 pub(crate) const COMPUTED: &[&str] = &[
     "QueueArn",
     "CreatedTimestamp",
@@ -76,7 +76,7 @@ pub(crate) const COMPUTED: &[&str] = &[
     "ApproximateNumberOfMessagesDelayed",
 ];
 
-/// What a queue's attributes mean.
+/// The values of a queue's attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Meaning {
     pub(crate) visibility: Duration,
@@ -86,14 +86,14 @@ pub(crate) struct Meaning {
     pub(crate) message_bytes_max: usize,
     pub(crate) redrive: Option<RedrivePolicy>,
     pub(crate) redrive_allow: RedriveAllowPolicy,
-    /// What only a FIFO queue has.
+    /// The values that only a FIFO queue has.
     pub(crate) fifo: Option<Fifo>,
 }
 
 /// How a FIFO queue finds duplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fifo {
-    /// Whether messages of the same body are duplicates, where no id says otherwise.
+    /// Whether messages with the same body are duplicates, unless an id is given.
     pub(crate) by_content: bool,
     /// Whether messages of different groups may have the same id.
     pub(crate) per_group: bool,
@@ -137,7 +137,7 @@ fn needs_fifo(name: &str) -> QueueError {
     }
 }
 
-/// Refuses to make a standard queue of a FIFO queue, or the other way round.
+/// Refuses to turn a standard queue into a FIFO queue, or the reverse.
 pub(crate) fn check_kind_stays(given: &QueueAttributes, is_fifo: bool) -> Result<(), QueueError> {
     match truth(given, FIFO_QUEUE)? {
         Some(_) if !is_fifo => Err(unknown(FIFO_QUEUE)),
@@ -149,14 +149,14 @@ pub(crate) fn check_kind_stays(given: &QueueAttributes, is_fifo: bool) -> Result
     }
 }
 
-/// That a queue is a FIFO queue, or nothing.
+/// The attribute of a FIFO queue; none for a standard queue.
 pub(crate) fn of_kind(is_fifo: bool) -> QueueAttributes {
     let fifo = is_fifo.then(|| (FIFO_QUEUE.to_owned(), "true".to_owned()));
     fifo.into_iter().collect()
 }
 
 impl Meaning {
-    /// Reads attributes, refusing unknown names and impossible values in SQS's words.
+    /// Reads attributes; refuses unknown names and impossible values with SQS's messages.
     pub(crate) fn of(attributes: &QueueAttributes) -> Result<Self, QueueError> {
         for name in attributes.keys() {
             check_name(name)?;
@@ -188,7 +188,7 @@ impl Meaning {
     }
 }
 
-/// The attributes that are in effect: those that were set, and the defaults of the others.
+/// The effective attributes: those that were set, and the defaults of the others.
 pub(crate) fn effective(set: &QueueAttributes) -> QueueAttributes {
     let mut all = set.clone();
     for quantity in [&VISIBILITY, &DELAY, &WAIT, &RETENTION, &SIZE] {
@@ -204,7 +204,7 @@ pub(crate) fn effective(set: &QueueAttributes) -> QueueAttributes {
             all.entry(name.to_owned()).or_insert_with(|| default.to_owned());
         }
     }
-    // A queue is encrypted with one kind of key or the other.
+    // A queue is encrypted with either kind of key, not with both.
     if all.contains_key(KMS_KEY) {
         all.entry(KEY_REUSE.name.to_owned())
             .or_insert_with(|| KEY_REUSE.default.to_string());
@@ -215,7 +215,7 @@ pub(crate) fn effective(set: &QueueAttributes) -> QueueAttributes {
     all
 }
 
-/// Sets attributes; an empty text takes a policy or key back.
+/// Sets attributes; an empty text removes a policy or key.
 pub(crate) fn set(attributes: &mut QueueAttributes, given: &QueueAttributes) -> Result<(), QueueError> {
     let kms = given.get(KMS_KEY).is_some_and(|key| !key.is_empty());
     let sqs = truth(given, SQS_SSE)?;
@@ -241,8 +241,8 @@ pub(crate) fn set(attributes: &mut QueueAttributes, given: &QueueAttributes) -> 
     Ok(())
 }
 
-/// The form in which a value is kept: `true` and `false` are taken in any case and kept in small letters, a number in a policy for dead
-/// letters is taken as text as well.
+/// The stored form of a value: `true` and `false` are accepted in any case and stored in lower case; a number
+/// in a dead-letter policy is also accepted as text.
 pub(crate) fn plain(name: &str, value: &str) -> String {
     match name {
         REDRIVE => redrive_policy::plain(value),
@@ -265,12 +265,12 @@ fn truth(attributes: &QueueAttributes, name: &str) -> Result<Option<bool>, Queue
     }
 }
 
-/// That messages are kept as long as they can be.
+/// The attributes with which messages are kept as long as possible.
 pub(crate) fn longest_retention() -> QueueAttributes {
     QueueAttributes::from([(RETENTION.name.to_owned(), RETENTION.max.to_string())])
 }
 
-/// Whether a client can ask for an attribute of that name.
+/// Whether a client can request an attribute with this name.
 pub(crate) fn can_be_asked_for(name: &str) -> bool {
     COMPUTED.contains(&name) || check_name(name).is_ok()
 }

@@ -10,12 +10,13 @@ use tokio::sync::{mpsc, oneshot};
 use crate::queues::Queues;
 use crate::worker::{Job, Worker, WorkerSettings};
 
-/// A job that waits for the next batch, and where its result goes.
+/// A job that waits for the next batch, and the channel for its result.
 type Waiting<J> = (Job<J>, oneshot::Sender<Result<(), String>>);
 
 impl Queues {
-    /// Lets a handler work on the messages of a queue as [`Queues::work`] does, all at once that wait: one, or up to the
-    /// concurrency of the settings. If it fails, it gets each of them by itself, so that one bad message fails alone.
+    /// Lets a handler work on the messages of a queue as [`Queues::work`] does, passing it all waiting
+    /// messages at once: one, or up to the concurrency of the settings. If it fails, it gets each message
+    /// separately, so that one bad message fails alone.
     ///
     /// Must be called inside a Tokio runtime with timers.
     pub fn work_in_batches<J, H, F, E>(
@@ -68,13 +69,13 @@ where
                 Err(_) if !is_alone => handle(&handler, vec![job]).await,
                 result => result.clone(),
             };
-            // A worker that was stopped does not wait; its message comes again.
+            // A stopped worker does not wait; its message is received again.
             let _ = done.send(result);
         }
     }
 }
 
-/// Calls the handler in a task of its own, so that one that panics fails as any other.
+/// Runs the handler in a separate task, so that a panic counts as any other failure.
 async fn handle<J, H, F, E>(handler: &Arc<H>, jobs: Vec<Job<J>>) -> Result<(), String>
 where
     J: Send + 'static,

@@ -13,17 +13,17 @@ use crate::error::QueueError;
 use crate::lot::Lot;
 use crate::rows;
 
-/// What is stored of a queue.
+/// The stored definition of a queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Definition {
-    /// Unlike the name, never used twice.
+    /// Unlike the name, it is never used twice.
     pub(crate) id: u64,
     /// How often it was purged.
     pub(crate) generation: u32,
     pub(crate) created: Timestamp,
     pub(crate) modified: Timestamp,
     pub(crate) purged: Option<Timestamp>,
-    /// Those that were set.
+    /// The attributes that were set.
     pub(crate) attributes: QueueAttributes,
     pub(crate) tags: BTreeMap<String, String>,
 }
@@ -36,7 +36,7 @@ impl Definition {
     }
 }
 
-/// A queue as it is now. A change replaces it.
+/// The present state of a queue. A change replaces it.
 pub(crate) struct State {
     pub(crate) definition: Definition,
     pub(crate) meaning: Meaning,

@@ -1,4 +1,4 @@
-//! The MD5 sums by which SDKs check that a message arrived whole.
+//! The MD5 sums with which SDKs check that a message arrived intact.
 
 use md5::{Digest, Md5};
 
@@ -10,7 +10,7 @@ pub fn of_body(body: &str) -> String {
     hex(Md5::digest(body).as_slice())
 }
 
-/// The SHA-256 of a text, by which FIFO queues know messages of the same content.
+/// The SHA-256 of a text, by which FIFO queues recognise messages with the same content.
 #[must_use]
 pub fn sha256(text: &str) -> String {
     hex(sha2::Sha256::digest(text).as_slice())
@@ -37,7 +37,7 @@ pub fn of_trace_header(header: &str) -> String {
     hex(sum.finalize().as_slice())
 }
 
-/// Name, type and value, each after its length; a byte before the value tells text from bytes.
+/// Name, type and value, each after its length; a byte before the value distinguishes text from bytes.
 fn add(sum: &mut Md5, name: &str, attribute: &MessageAttribute) {
     let (kind, value) = match (&attribute.string_value, &attribute.binary_value) {
         (None, Some(bytes)) => (2, bytes.as_slice()),

@@ -1,4 +1,5 @@
-//! Which messages were sent to a FIFO queue in the last five minutes: what is sent again is not sent twice.
+//! Which messages were sent to a FIFO queue in the last five minutes, so that repeated ones are not sent
+//! twice.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use trestle_env::Timestamp;
 use crate::index::MessageNumber;
 use crate::lot::Lot;
 
-/// How long a message that was sent is remembered, and what a receiver asked for.
+/// How long a sent message, and an attempt to receive, are remembered.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(300);
 /// Rows of forgotten messages that one send deletes.
 const FORGOTTEN_MAX: usize = 20;
@@ -25,12 +26,12 @@ pub(crate) struct Original {
 
 #[derive(Debug)]
 enum Seen {
-    /// Another call is sending it; the channel closes when that has ended.
+    /// Another call is sending it; the channel closes when that call has ended.
     Pending(watch::Receiver<()>),
     Sent(Original),
 }
 
-/// What is remembered of one queue.
+/// The remembered messages of one queue.
 #[derive(Debug, Default)]
 pub(crate) struct Duplicates {
     seen: HashMap<String, Seen>,
@@ -45,7 +46,7 @@ impl Duplicates {
         self.seen.insert(key, Seen::Sent(original));
     }
 
-    /// Forgets some of the messages that were sent too long ago, and names them.
+    /// Forgets some of the messages that were sent too long ago, and returns them.
     fn forget(&mut self, now: Timestamp) -> Vec<MessageNumber> {
         let mut forgotten = Vec::new();
         while forgotten.len() < FORGOTTEN_MAX
@@ -58,7 +59,7 @@ impl Duplicates {
                     }
                     self.seen.remove(key);
                 }
-                // A later message has the key by now.
+                // A later message has the key now.
                 _ => {}
             }
             forgotten.push(*sequence);
@@ -78,24 +79,25 @@ pub(crate) fn is_over(original: &Original, now: Timestamp) -> bool {
 pub(crate) enum Novelty {
     New,
     Duplicate(Original),
-    /// The same as an earlier one of the same call, by its place.
+    /// The same as an earlier one of the same call, given by its position.
     SameAs(usize),
 }
 
-/// The right to send messages with certain keys. While it is there, other senders of them wait; dropped without
-/// [`Claims::sent`], they were not sent.
+/// The right to send messages with certain keys. While it exists, other senders of these messages wait; if it
+/// is dropped without [`Claims::sent`], they were not sent.
 #[derive(Debug)]
 pub(crate) struct Claims {
     lot: Arc<Lot>,
     keys: Vec<String>,
-    /// Wakes those who wait, when it is dropped.
+    /// Wakes waiting senders when it is dropped.
     _pending: watch::Sender<()>,
-    /// Messages that were forgotten, whose rows can go.
+    /// Forgotten messages, whose rows can be deleted.
     pub(crate) forgotten: Vec<MessageNumber>,
 }
 
 impl Claims {
-    /// Tells new messages from duplicates. If another call is sending one of them, what to wait for.
+    /// Separates new messages from duplicates. If another call is sending one of them, returns what to wait
+    /// for.
     pub(crate) fn new(
         lot: &Arc<Lot>,
         keys: &[String],
@@ -133,7 +135,7 @@ impl Claims {
         Ok((claims, novelties))
     }
 
-    /// Remembers what was sent.
+    /// Remembers the sent messages.
     pub(crate) fn sent(mut self, originals: Vec<(String, Original)>) {
         let mut duplicates = self.lot.duplicates.lock();
         for (key, original) in originals {

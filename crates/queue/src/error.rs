@@ -1,4 +1,4 @@
-//! Why a queue refused, in SQS's codes and words.
+//! Why a queue refused a request, with SQS's codes and messages.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The name in SQS's older query protocol, by which many programs still tell errors apart.
+            /// The name in SQS's older query protocol, by which many programs still identify errors.
             #[must_use]
             pub const fn query_name(self) -> &'static str {
                 match self {
@@ -45,9 +45,9 @@ codes! {
     InvalidBatchEntryId = "AWS.SimpleQueueService.InvalidBatchEntryId",
     /// A message has characters that it may not have.
     InvalidMessageContents = "InvalidMessageContents",
-    /// A parameter makes no sense.
+    /// A parameter is invalid.
     InvalidParameterValue = "InvalidParameterValue",
-    /// A request of the older protocol that does not say what it asks for.
+    /// A request of the older protocol without an action.
     MissingAction = "MissingAction",
     /// A required parameter is absent.
     MissingParameter = "MissingParameter",
@@ -59,9 +59,9 @@ codes! {
     QueueDoesNotExist = "AWS.SimpleQueueService.NonExistentQueue",
     /// A queue of that name exists with other attributes.
     QueueNameExists = "QueueAlreadyExists",
-    /// The receipt handle was not given out by this queue.
+    /// The receipt handle is not one of this queue.
     ReceiptHandleIsInvalid = "ReceiptHandleIsInvalid",
-    /// No such queue or task, said by operations on message moves.
+    /// A queue or task does not exist, in the form of message move operations.
     ResourceNotFoundException = "ResourceNotFoundException",
     /// The body is not the JSON that was expected.
     SerializationException = "SerializationException",
@@ -69,7 +69,7 @@ codes! {
     TooManyEntriesInBatchRequest = "AWS.SimpleQueueService.TooManyEntriesInBatchRequest",
     /// No such operation.
     UnknownOperationException = "InvalidAction",
-    /// Trestle's queues do not do that.
+    /// Trestle's queues do not support that.
     UnsupportedOperation = "AWS.SimpleQueueService.UnsupportedOperation",
     /// The database failed; trying again may help.
     InternalError = "InternalError",
@@ -87,7 +87,7 @@ impl ErrorCode {
         }
     }
 
-    /// Whether it is our fault and not the caller's.
+    /// Whether the server is at fault and not the caller.
     #[must_use]
     pub const fn is_fault(self) -> bool {
         matches!(self, Self::InternalError)
@@ -110,13 +110,13 @@ impl QueueError {
         }
     }
 
-    /// What kind of failure.
+    /// The kind of failure.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         self.code
     }
 
-    /// The failure in words.
+    /// The message.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -160,7 +160,7 @@ impl QueueError {
         Self::new(ErrorCode::InternalError, message)
     }
 
-    /// What the code rules out has happened; the place is part of the message.
+    /// A defect: a state that the code rules out; the place is part of the message.
     #[track_caller]
     pub(crate) fn defect(what: &str) -> Self {
         Self::internal(trestle_api::Error::defect(what).message())

@@ -1,4 +1,4 @@
-//! Work that goes on when its caller no longer waits for it.
+//! Work that continues when its caller no longer waits for it.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 
 use tokio::runtime::Handle;
 
-/// A piece of work that is carried to its end even if its caller goes away, as a client does that hangs up:
-/// a write and what memory has to know of it must not come apart.
+/// A piece of work that is finished even if its caller is dropped, as when a client disconnects: a write and
+/// the matching change in memory must both happen.
 pub(crate) struct Finish<T: Send + 'static> {
     work: Option<Pin<Box<dyn Future<Output = T> + Send>>>,
 }
@@ -20,11 +20,11 @@ pub(crate) fn finish<T: Send + 'static>(work: impl Future<Output = T> + Send + '
 }
 
 impl<T: Send + 'static> Finish<T> {
-    /// Begins the work and lets it go on by itself. The embedded engine has taken what was asked of it when this
-    /// returns, so that it comes before whatever is asked later.
+    /// Starts the work in the background. When this returns, the embedded engine has accepted its requests,
+    /// so that they precede later ones.
     pub(crate) async fn begin(mut self) {
         let begun = poll_fn(|context| Poll::Ready(Pin::new(&mut self).poll(context))).await;
-        // Without a runtime no other task would carry it on.
+        // Without a runtime no other task would continue it.
         if begun.is_pending() && Handle::try_current().is_err() {
             self.await;
         }
@@ -44,7 +44,7 @@ impl<T: Send + 'static> Future for Finish<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         let Some(work) = &mut self.work else {
-            // Awaited again after its end, which no `await` does.
+            // Polled again after its end, which `await` never does.
             return Poll::Pending;
         };
         let polled = work.as_mut().poll(context);

@@ -1,7 +1,7 @@
 //! The order of a FIFO queue: the messages of each group in the order they were sent, and which groups have a message to give.
 //!
-//! A message can be received if no earlier one of its group is in the way: in flight, delayed, being sent, or on its way out. So a
-//! group waits for its first message, and for no other group.
+//! A message can be received if no earlier one of its group is in flight, delayed, being sent, or being
+//! removed. So a group waits only for its own first message.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::index::MessageNumber;
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     groups: HashMap<Arc<str>, Group>,
-    /// The first messages of groups that can give one, by when each was due: a group that was received and comes back is
-    /// behind those that wait.
+    /// The first messages of groups that have one to receive, by the time each was due: a group that becomes
+    /// available again queues behind those that wait.
     fronts: BTreeSet<(Timestamp, MessageNumber)>,
 }
 
@@ -27,21 +27,21 @@ struct Group {
 }
 
 impl Groups {
-    /// Takes a place in a group.
+    /// Adds a place to a group.
     pub(crate) fn enter(&mut self, group: &Arc<str>, sequence: MessageNumber) {
         let group = self.groups.entry(Arc::clone(group)).or_default();
         group.places.insert(sequence);
     }
 
-    /// Gives a place up.
+    /// Removes a place.
     pub(crate) fn leave(&mut self, name: &Arc<str>, sequence: MessageNumber) {
         if let Some(group) = self.groups.get_mut(name) {
             group.places.remove(&sequence);
         }
     }
 
-    /// Finds out anew whether a group has a message to give; `due` is when a ready message was due. Says whether it has one now
-    /// and had none before.
+    /// Determines again whether a group has a message to receive; `due` is when a ready message was due.
+    /// Returns whether it has one now and had none before.
     pub(crate) fn refresh(
         &mut self,
         name: &Arc<str>,
@@ -65,7 +65,7 @@ impl Groups {
         front.is_some() && before.is_none()
     }
 
-    /// The first messages of the groups that can give one, in the order in which they are asked.
+    /// The first messages of the groups that have one to receive, in the order of the groups' turns.
     pub(crate) fn fronts(&self) -> impl Iterator<Item = MessageNumber> {
         self.fronts.iter().map(|(_, sequence)| *sequence)
     }

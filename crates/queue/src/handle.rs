@@ -6,11 +6,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use crate::error::QueueError;
 use crate::index::MessageNumber;
 
-/// Begins every handle, so that a text from elsewhere is not taken for one.
+/// The prefix of every handle, so that other texts are not accepted.
 const MARK: [u8; 4] = *b"trQ1";
 const LEN: usize = 28;
 
-/// What a receipt handle says.
+/// The content of a receipt handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handle {
     /// The queue's id.

@@ -1,4 +1,4 @@
-//! What the holder of a receipt handle can do: delete the message, or change when it is seen again.
+//! What the holder of a receipt handle can do: delete the message, or change when it becomes visible again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use crate::storage;
 const IN_FLIGHT_MAX: Duration = Duration::from_secs(43_200);
 
 impl Queues {
-    /// Deletes a message; it is gone for good when this returns. A handle that is not the newest deletes nothing, and a
-    /// message that is gone already is no error.
+    /// Deletes a message durably. A handle that is not the newest deletes nothing; that a message is already
+    /// gone is not an error.
     pub async fn delete(&self, queue: &str, receipt_handle: &str) -> Result<(), QueueError> {
         let mut answers = self.delete_batch(queue, &[receipt_handle]).await?;
         let answer = answers.pop();
@@ -41,7 +41,7 @@ impl Queues {
         }
         for text in receipt_handles {
             answers.push(Handle::decode(text, state.definition.id).and_then(|handle| {
-                // Another receiver may have the message, and those behind it are waiting for that one.
+                // Another receiver may have the message, and those after it wait for that receiver.
                 if state.lot.has_expired(handle) {
                     return Err(QueueError::value(
                         text,
@@ -68,8 +68,9 @@ impl Queues {
         .await
     }
 
-    /// Makes a message ready after another time, counted from now; zero: at once. Any handle of the message will do, also
-    /// when its visibility timeout has passed or the message was received again; in a FIFO queue only the newest one, in time.
+    /// Makes a message ready after a new time, counted from now; zero means immediately. Any handle of the
+    /// message is accepted, even after its visibility timeout or another reception; in a FIFO queue only the
+    /// newest one, before its timeout.
     pub async fn change_visibility(
         &self,
         queue: &str,
@@ -102,8 +103,8 @@ impl Queues {
                 ));
             }
             let (changed, receives) = (Entry { due, ..entry.clone() }, entry.receives);
-            // Later takes effect at once. Sooner must wait for the row: the next receiver of the message would write
-            // the same row, or move it to another queue.
+            // A later time takes effect immediately. An earlier time must wait for the row, because the next
+            // receiver of the message would write the same row, or move it to another queue.
             if due > entry.due {
                 index.reschedule(handle.sequence, due);
             }
@@ -115,7 +116,7 @@ impl Queues {
         finish(async move {
             storage.put(row).await?;
             let changed = lot.with(|index| {
-                // A message that was received meanwhile is its new receiver's.
+                // A message that was received meanwhile belongs to its new receiver.
                 let same = index.get(handle.sequence)?.receives == receives;
                 same.then(|| index.reschedule(handle.sequence, due)).flatten()
             });

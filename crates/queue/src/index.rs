@@ -1,5 +1,5 @@
-//! What a queue knows about its messages without reading them: which are ready, in the order they were sent, and when
-//! the others will be. Pure; bodies stay in the database.
+//! What a queue knows about its messages without reading them: which ones are ready, in the order of sending,
+//! and when the others will be. Pure; bodies stay in the database.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -11,8 +11,8 @@ use trestle_env::Timestamp;
 
 use crate::groups::Groups;
 
-/// A message's place in the order of its queue: the time it was sent in milliseconds, then a counter. Never used twice
-/// while the message exists.
+/// A message's position in the order of its queue: the time it was sent in milliseconds, then a counter. It
+/// is unique among existing messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct MessageNumber(pub(crate) u64);
 
@@ -36,25 +36,25 @@ impl fmt::Display for MessageNumber {
     }
 }
 
-/// What is known of one message.
+/// The state of one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Since when the retention period runs.
+    /// The beginning of the retention period.
     pub(crate) kept_from: Timestamp,
-    /// When it is, or was, to be seen.
+    /// When it is, or was, to become visible.
     pub(crate) due: Timestamp,
     /// How often it was received.
     pub(crate) receives: u32,
     /// When it was received first and last; meaningless before.
     pub(crate) first_received: Timestamp,
     pub(crate) last_received: Timestamp,
-    /// Where the rest of a large message lies.
+    /// The place of the rest of a large message.
     pub(crate) parts: Option<Box<Parts>>,
     /// The group it belongs to. Only the index of a FIFO queue keeps it.
     pub(crate) group: Option<Arc<str>>,
 }
 
-/// Rows that hold what is too large for one.
+/// Rows for content that is too large for one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Parts {
     pub(crate) partition: String,
@@ -102,21 +102,21 @@ pub(crate) struct Taken {
     pub(crate) entry: Entry,
 }
 
-/// What a look into the queue found.
+/// The result of taking messages from the index.
 #[derive(Debug, Default)]
 pub(crate) struct Look {
     /// For the receiver; they are in flight now.
     pub(crate) taken: Vec<Taken>,
-    /// Received too often: they are out of the index and on their way to the dead-letter queue.
+    /// Received too often: they are removed from the index and moved to the dead-letter queue.
     pub(crate) dead: Vec<Taken>,
 }
 
-/// How a receiver wants its messages.
+/// A receiver's request for messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     pub(crate) max: usize,
     pub(crate) visibility: Duration,
-    /// Messages received that often are dead.
+    /// Messages received that often become dead letters.
     pub(crate) receives_max: Option<u32>,
 }
 
@@ -127,7 +127,7 @@ pub(crate) struct Index {
     ready: BTreeSet<MessageNumber>,
     /// Those that are not ready, by the time they will be.
     waiting: BTreeSet<(Timestamp, MessageNumber)>,
-    /// All, by the time their retention began.
+    /// All messages, by the beginning of their retention.
     kept: BTreeSet<(Timestamp, MessageNumber)>,
     in_flight: usize,
     last: MessageNumber,
@@ -144,7 +144,7 @@ impl Index {
         }
     }
 
-    /// The place of a message sent now. In a FIFO queue later messages of its group wait until it is
+    /// The number of a message sent now. In a FIFO queue later messages of its group wait until it is
     /// [added](Index::add), or its place is [vacated](Index::vacate).
     pub(crate) fn reserve(&mut self, now: Timestamp, group: Option<&Arc<str>>) -> MessageNumber {
         self.last = MessageNumber::at(now).max(self.last.next());
@@ -154,8 +154,8 @@ impl Index {
         self.last
     }
 
-    /// Gives up the place of a message that was not sent, or was taken out for good. Says whether another message of its
-    /// group can be received now.
+    /// Removes the place of a message that was not sent, or was removed. Returns whether another message of
+    /// its group can be received now.
     pub(crate) fn vacate(&mut self, sequence: MessageNumber, group: Option<&Arc<str>>) -> bool {
         if let (Some(groups), Some(group)) = (&mut self.groups, group) {
             groups.leave(group, sequence);
@@ -163,7 +163,7 @@ impl Index {
         self.refresh(group)
     }
 
-    /// Finds out whether a group has a message to give.
+    /// Determines whether a group has a message to receive.
     fn refresh(&mut self, group: Option<&Arc<str>>) -> bool {
         let (Some(groups), Some(group)) = (&mut self.groups, group) else {
             return false;
@@ -234,7 +234,7 @@ impl Index {
                 if look.taken.len() == wanted.max || look.dead.len() == DEAD_MAX {
                     break;
                 }
-                // What is behind a dead message of its group waits until that is in its dead-letter queue.
+                // Messages after a dead one of their group wait until it is in its dead-letter queue.
                 if look.dead.len() > dead_before && !self.is_dead(sequence, wanted) {
                     break;
                 }
@@ -247,7 +247,7 @@ impl Index {
 
     /// Ready messages that can be taken together: one, or the first ones of a group.
     fn next_run(&self, wanted: Wanted) -> Vec<MessageNumber> {
-        // Dead ones are no part of what is wanted.
+        // Dead ones do not count towards the wanted number.
         let max = wanted.max + wanted.receives_max.map_or(0, |_| DEAD_MAX);
         match &self.groups {
             None => self.ready.first().copied().into_iter().collect(),
@@ -305,8 +305,8 @@ impl Index {
         });
     }
 
-    /// Takes ready messages out, oldest first, none of them sent after `last`. Of a FIFO queue group by group; their places
-    /// stay taken.
+    /// Removes ready messages, oldest first, none of them sent after `last`. For a FIFO queue group by group;
+    /// their places stay taken.
     pub(crate) fn withdraw(&mut self, max: usize, last: MessageNumber) -> Vec<Taken> {
         let sequences: Vec<MessageNumber> = match &self.groups {
             None => {
@@ -328,7 +328,7 @@ impl Index {
             .collect()
     }
 
-    /// The message, if it is here.
+    /// The message, if it is in the index.
     pub(crate) fn get(&self, sequence: MessageNumber) -> Option<&Entry> {
         self.entries.get(&sequence)
     }
@@ -341,7 +341,7 @@ impl Index {
             && !self.ready.contains(&sequence)
     }
 
-    /// Makes a message ready at another time. One that is ready is hidden until then.
+    /// Makes a message ready at another time. One that is already ready is hidden until then.
     pub(crate) fn reschedule(&mut self, sequence: MessageNumber, due: Timestamp) -> Option<Entry> {
         let entry = self.entries.get_mut(&sequence)?;
         if !self.waiting.remove(&(entry.due, sequence)) {
@@ -355,8 +355,8 @@ impl Index {
         Some(entry)
     }
 
-    /// Takes a message out, whatever its state. In a FIFO queue its place stays taken until it is
-    /// [vacated](Index::vacate), so that nothing overtakes a message that comes back.
+    /// Removes a message, whatever its state. In a FIFO queue its place stays taken until it is
+    /// [vacated](Index::vacate), so that no message overtakes one that comes back.
     pub(crate) fn remove(&mut self, sequence: MessageNumber) -> Option<Entry> {
         let entry = self.entries.get(&sequence)?;
         if !self.ready.remove(&sequence) {
@@ -374,7 +374,7 @@ impl Index {
         Some(entry)
     }
 
-    /// When the next message becomes ready by itself.
+    /// When the next message becomes ready without an action.
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
         self.waiting.first().map(|(due, _)| *due)
     }
@@ -392,7 +392,8 @@ impl Index {
     }
 }
 
-/// How many dead messages one look moves away: bounds the time a receiver waits for others' failures.
+/// How many dead messages one call moves: limits how long a receiver waits for messages that others failed
+/// on.
 const DEAD_MAX: usize = 100;
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Queues in the database: SQS's operations, durable in the same tables as everything else.
 //!
-//! [`Queues`] is what applications use: send, receive, delete, and the rest of SQS's operations as methods. [`sqs`]
-//! is the same in SQS's JSON, for SDKs. Both follow the clock they are given, so that a test of a delay of a month
+//! [`Queues`] is what applications use: send, receive, delete, and the rest of SQS's operations as methods.
+//! [`sqs`] is the same in SQS's JSON, for SDKs. Both use a given clock, so that a test of a delay of a month
 //! takes no time.
 //!
-//! A message is one row, written when it is sent and removed when it is deleted; what happens in between is noted in a
-//! small row behind it (`rows.rs`). Which messages are ready is known in memory (`index.rs`), so receivers never search
-//! and never get in each other's way.
+//! A message is one row, written when it is sent and removed when it is deleted; its state in between is in a
+//! small row after it (`rows.rs`). Memory has the ready messages (`index.rs`), so receivers neither search
+//! nor block each other.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The messages of a queue since it was made or last purged: where they lie, and what memory knows of them.
+//! The messages of a queue since it was created or last purged: their place, and their state in memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use crate::name;
 use crate::rows::{self, Row};
 use crate::storage::{self, Storage};
 
-/// The messages of a queue since it was made or last purged.
+/// The messages of a queue since it was created or last purged.
 pub(crate) struct Lot {
     /// The queue's name.
     pub(crate) name: String,
@@ -32,11 +32,12 @@ pub(crate) struct Lot {
     pub(crate) is_fifo: bool,
     pub(crate) duplicates: Mutex<Duplicates>,
     attempts: Mutex<Attempts>,
-    /// Rings when there may be something for a waiting receiver.
+    /// Wakes waiting receivers when there may be a message.
     pub(crate) arrivals: Notify,
-    /// The time until which a receiver waits, or waited, in milliseconds: what is due later need not wake it.
+    /// The latest time until which a receiver waits, or waited, in milliseconds: messages due later need not
+    /// wake it.
     patience: AtomicU64,
-    /// The queue was purged or deleted: whatever lies here is being swept away.
+    /// The queue was purged or deleted: these messages are being deleted.
     closed: AtomicBool,
 }
 
@@ -75,7 +76,7 @@ impl Lot {
         }
     }
 
-    /// Reads what the table knows, once.
+    /// Reads the messages' state from the table, once.
     pub(crate) async fn load(&self, storage: &Storage, now: Timestamp) -> Result<(), QueueError> {
         self.loaded
             .get_or_try_init(|| async {
@@ -101,11 +102,11 @@ impl Lot {
                                     entry.due = due;
                                     entry.receives = receives;
                                     entry.first_received = first_received;
-                                    // When it was last received is not stored; this errs on the side of letting it be
-                                    // extended.
+                                    // The time of the last reception is not stored; this estimate allows the
+                                    // timeout to be extended.
                                     entry.last_received = due;
                                 }
-                                // Of a message that is gone.
+                                // The content of a message that no longer exists.
                                 _ => orphans.push(rows::key(&self.partition, rows::state_sort(sequence))),
                             },
                             Row::Original { original, .. } if duplicates::is_over(&original, now) => {
@@ -135,7 +136,7 @@ impl Lot {
         self.index.lock().reserve(now, group)
     }
 
-    /// Gives up the places of messages that were not sent, or are gone for good.
+    /// Removes the places of messages that were not sent, or no longer exist.
     pub(crate) fn vacate<'a>(&self, places: impl IntoIterator<Item = (MessageNumber, &'a Entry)>) {
         if !self.is_fifo {
             return;
@@ -150,23 +151,24 @@ impl Lot {
         self.wake(opened, Timestamp::MAX);
     }
 
-    /// [`Lot::vacate`], for messages that were taken out.
+    /// [`Lot::vacate`], for messages that were removed.
     pub(crate) fn vacate_taken(&self, taken: &[Taken]) {
         self.vacate(taken.iter().map(|taken| (taken.sequence, &taken.entry)));
     }
 
-    /// Remembers what an attempt to receive got.
+    /// Stores the messages of a receive attempt.
     pub(crate) fn note_attempt(&self, id: &str, taken: &[Taken], now: Timestamp) {
         self.attempts.lock().note(id, taken, now);
     }
 
-    /// What an attempt got that is made again; see [`Attempts::repeat`].
+    /// The messages of a repeated attempt; see [`Attempts::repeat`].
     pub(crate) fn repeat_attempt(&self, id: &str, now: Timestamp, due: Timestamp) -> Option<Vec<Taken>> {
         let mut attempts = self.attempts.lock();
         attempts.repeat(id, &mut self.index.lock(), now, due)
     }
 
-    /// Whether a handle of a FIFO queue is of no use any more: its message is there, and can be or was received again.
+    /// Whether a handle of a FIFO queue is no longer valid: its message exists, and can be or was received
+    /// again.
     pub(crate) fn has_expired(&self, handle: Handle) -> bool {
         let index = self.index.lock();
         let entry = index.get(handle.sequence);
@@ -216,7 +218,7 @@ impl Lot {
         self.wake(ready, earliest);
     }
 
-    /// Makes ready what is due and takes some of it.
+    /// Makes due messages ready and takes some of them.
     pub(crate) fn look(&self, now: Timestamp, wanted: Wanted) -> Look {
         let look = self.index.lock().take(now, wanted);
         if let Some(taken) = look.taken.first() {
@@ -225,7 +227,7 @@ impl Lot {
         look
     }
 
-    /// Makes ready what is due, and deletes what was kept long enough.
+    /// Makes due messages ready, and deletes expired ones.
     pub(crate) async fn advance(
         self: &Arc<Self>,
         now: Timestamp,
@@ -239,7 +241,7 @@ impl Lot {
         if !expired.is_empty() {
             let (lot, storage) = (Arc::clone(self), storage.clone());
             in_background(async move {
-                // Whatever stays behind is found expired again when the queue is next loaded.
+                // Messages left behind are found expired again when the queue is next loaded.
                 if let Err(error) = storage.write(storage::deletes(&lot.partition, &expired)).await {
                     tracing::warn!(%error, "expired messages could not be deleted");
                 }
@@ -249,7 +251,7 @@ impl Lot {
         counts
     }
 
-    /// Takes the message of a handle out, if the handle is its newest.
+    /// Removes the message of a handle, if the handle is its newest.
     pub(crate) fn remove(&self, handle: Handle) -> Option<Taken> {
         let mut index = self.index.lock();
         let newest = index.get(handle.sequence)?.receives == handle.receives;
@@ -260,12 +262,12 @@ impl Lot {
         index.remove(sequence).map(|entry| Taken { sequence, entry })
     }
 
-    /// Takes ready messages out, none of them sent after `last`.
+    /// Removes ready messages, none of them sent after `last`.
     pub(crate) fn withdraw(&self, max: usize, last: MessageNumber) -> Vec<Taken> {
         self.index.lock().withdraw(max, last)
     }
 
-    /// Puts back what was taken out.
+    /// Puts removed messages back.
     pub(crate) fn restore(&self, taken: Vec<Taken>, now: Timestamp) {
         let entries = taken.into_iter().map(|taken| (taken.sequence, taken.entry));
         self.admit(entries.collect(), now);
@@ -276,12 +278,12 @@ impl Lot {
         work(&mut self.index.lock())
     }
 
-    /// Notes that a receiver waits until then.
+    /// Notes until when a receiver waits.
     pub(crate) fn wait_until(&self, deadline: Timestamp) {
         self.patience.fetch_max(deadline.as_millis(), Ordering::SeqCst);
     }
 
-    /// Wakes one waiter for each ready message, and all if something becomes ready before they give up.
+    /// Wakes one waiter for each ready message, and all if a message becomes ready before they stop waiting.
     pub(crate) fn wake(&self, ready: usize, earliest: Timestamp) {
         for _ in 0..ready {
             self.arrivals.notify_one();

@@ -1,4 +1,4 @@
-//! Messages: what a sender gives and what a receiver gets, and what SQS lets a message be.
+//! Messages: what a sender provides, what a receiver gets, and SQS's limits.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub(crate) const LONG_DELAY_S_MAX: u64 = 365 * 24 * 3600;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct MessageAttribute {
-    /// `String`, `Number` or `Binary`, and perhaps a type of the application's behind a dot.
+    /// `String`, `Number` or `Binary`, optionally followed by a dot and a custom type.
     #[serde(default)]
     pub data_type: String,
     /// The value of a text or number.
@@ -80,16 +80,17 @@ impl MessageAttribute {
 pub struct NewMessage {
     /// The text.
     pub body: String,
-    /// How long no receiver sees it; the queue's delay unless given. A year at most.
+    /// The delay before receivers see it; by default the queue's delay. A year at most.
     pub delay: Option<Duration>,
-    /// What the application says about it.
+    /// Attributes that the application sets.
     pub attributes: MessageAttributes,
     /// X-Ray's trace header.
     pub trace_header: Option<String>,
-    /// The group it belongs to. A FIFO queue needs it, and hands the messages of a group out in order; a standard queue keeps
-    /// and shows it.
+    /// The group it belongs to. A FIFO queue needs it, and delivers the messages of a group in order; a
+    /// standard queue stores and returns it.
     pub group: Option<String>,
-    /// What tells duplicates from new messages in a FIFO queue; of the body, if the queue has `ContentBasedDeduplication`.
+    /// Identifies duplicates in a FIFO queue; computed from the body if the queue has
+    /// `ContentBasedDeduplication`.
     pub deduplication_id: Option<String>,
 }
 
@@ -110,7 +111,7 @@ impl NewMessage {
             .map_err(|error| QueueError::invalid(format!("The job cannot be written as JSON: {error}")))
     }
 
-    /// Seen only after this time; a year at most.
+    /// Visible only after this time; a year at most.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = Some(delay);
@@ -127,7 +128,7 @@ impl NewMessage {
                 .sum::<usize>()
     }
 
-    /// Refuses what SQS refuses; the size is the queue's to judge.
+    /// Applies SQS's checks; the queue checks the size.
     pub(crate) fn check(&self, bytes_max: usize) -> Result<(), QueueError> {
         if self.body.is_empty() {
             return Err(QueueError::missing("MessageBody"));
@@ -146,7 +147,7 @@ impl NewMessage {
         Ok(())
     }
 
-    /// The delay that the message's own attribute asks for.
+    /// The delay in the message's own attribute.
     pub(crate) fn long_delay(&self) -> Result<Option<Duration>, QueueError> {
         let Some(attribute) = self.attributes.get(LONG_DELAY) else {
             return Ok(None);
@@ -167,17 +168,18 @@ impl NewMessage {
 /// A message that was received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Its id, the same each time it is received.
+    /// Its id, the same for each reception.
     pub id: String,
-    /// What to delete it with; another one each time it is received.
+    /// The handle to delete it with, different for each reception.
     pub receipt_handle: String,
     /// The text.
     pub body: String,
-    /// What the application says about it.
+    /// Attributes that the application set.
     pub attributes: MessageAttributes,
     /// When it was sent.
     pub sent: Timestamp,
-    /// How often it was received, this time included, and also in the queues that it was moved from as a dead letter.
+    /// How often it was received, including this time and receptions in queues from which it was moved as a
+    /// dead letter.
     pub receives: u32,
     /// When it was received first.
     pub first_received: Timestamp,
@@ -185,13 +187,13 @@ pub struct Message {
     pub trace_header: Option<String>,
     /// The group it belongs to.
     pub group: Option<String>,
-    /// What tells duplicates from new messages in a FIFO queue.
+    /// Identifies duplicates in a FIFO queue.
     pub deduplication_id: Option<String>,
-    /// Its place in the order of a FIFO queue.
+    /// Its position in the order of a FIFO queue.
     pub sequence_number: Option<String>,
     /// The ARN of the queue in which it was received too often.
     pub dead_letter_source: Option<String>,
-    /// Why it was given up there, if a reason was given.
+    /// The reason why it became a dead letter, if one was given.
     pub dead_letter_reason: Option<String>,
 }
 
@@ -210,11 +212,11 @@ fn check_characters(body: &str) -> Result<(), QueueError> {
 
 fn has_valid_characters(text: &str) -> bool {
     let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
-    // Nearly every text is free of what is looked for here: bytes below a space, and two code points.
+    // Nearly every text is free of the forbidden characters: bytes below a space, and two code points.
     text.bytes().all(|byte| (0x20..0x80).contains(&byte)) || text.chars().all(allowed)
 }
 
-/// A group, or what tells duplicates apart.
+/// A group or a deduplication id.
 pub(crate) fn check_token(token: &str, parameter: &str) -> Result<(), QueueError> {
     let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || byte.is_ascii_punctuation();
     if (1..=TOKEN_LEN_MAX).contains(&token.len()) && token.bytes().all(is_valid) {

@@ -1,4 +1,4 @@
-//! Message move tasks: a dead-letter queue's messages go back to where they came from, or elsewhere.
+//! Message move tasks: they move a dead-letter queue's messages back to where they came from, or elsewhere.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const CHUNK: usize = 25;
 /// Tasks kept of each queue.
 const KEPT: usize = 10;
 
-/// How far a task is.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum MoveStatus {
@@ -41,7 +41,7 @@ pub enum MoveStatus {
 }
 
 impl MoveStatus {
-    /// As SQS writes it.
+    /// The name in SQS.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -65,17 +65,17 @@ pub struct MoveTask {
     pub id: String,
     /// The queue that messages are moved from.
     pub source: String,
-    /// The queue they are moved to; those they came from if there is none.
+    /// The destination queue; `None` for the queues that the messages came from.
     pub destination: Option<String>,
-    /// The most messages a second.
+    /// The most messages per second.
     pub per_second: Option<u32>,
     /// When it began.
     pub started: Timestamp,
-    /// How far it is.
+    /// Its state.
     pub status: MoveStatus,
     /// How many messages it has moved.
     pub moved: u64,
-    /// How many messages there were when it began.
+    /// How many messages there were at its beginning.
     pub to_move: u64,
     /// Why it failed.
     pub failure: Option<String>,
@@ -114,8 +114,8 @@ pub(crate) struct Moves {
 }
 
 impl Queues {
-    /// Begins to move the messages of a dead-letter queue to `destination`, or back to where each came from.
-    /// Answers with the task's id.
+    /// Starts to move the messages of a dead-letter queue to `destination`, or back to where each came from.
+    /// Returns the task's id.
     pub async fn start_move(
         &self,
         source: &str,
@@ -207,9 +207,9 @@ impl Queues {
         Ok(tasks.filter(|task| task.source == source).collect())
     }
 
-    /// Stops a task; answers with how many messages it has moved. They stay where they are.
+    /// Stops a task; returns how many messages it has moved. They stay where they are.
     pub async fn cancel_move(&self, id: &str) -> Result<u64, QueueError> {
-        // Nothing is known before the queues are.
+        // Tasks are unknown before the queues are loaded.
         self.exists("").await?;
         let all = self.inner().moves.kept.lock();
         let Some(kept) = all.iter().find(|kept| kept.task.lock().id == id) else {
@@ -227,7 +227,7 @@ impl Queues {
         Ok(task.moved)
     }
 
-    /// Reads the tasks, and goes on with those that a crash interrupted.
+    /// Reads the tasks, and continues those that a crash interrupted.
     pub(crate) async fn load_moves(&self) -> Result<(), QueueError> {
         let mut tasks: Vec<MoveTask> = Vec::new();
         self.inner()
@@ -285,7 +285,7 @@ impl Queues {
         }
     }
 
-    /// Moves messages that were taken out of a queue to another one.
+    /// Moves messages that were removed from a queue to another one.
     async fn forward(&self, from: &State, to: &str, taken: Vec<Taken>) -> Result<(), QueueError> {
         match self.open(to).await {
             Ok(to) => {
@@ -299,7 +299,7 @@ impl Queues {
         }
     }
 
-    /// Moves messages that were taken out of a dead-letter queue to where each came from.
+    /// Moves messages that were removed from a dead-letter queue to where each came from.
     async fn send_back(&self, from: &State, mut taken: Vec<Taken>) -> Result<(), QueueError> {
         while !taken.is_empty() {
             let origins = match self.origins(from, &taken).await {
@@ -309,7 +309,7 @@ impl Queues {
                     return Err(error);
                 }
             };
-            // A run of messages from the same queue goes together.
+            // Successive messages from the same queue are moved together.
             let Some(first) = origins.first().cloned() else {
                 from.lot.restore(taken, self.now());
                 return Err(QueueError::defect("messages have no origins"));
@@ -337,12 +337,12 @@ impl Queues {
     }
 }
 
-/// A task that a crash interrupted. Boxed, because its future holds the one that begins it.
+/// A task that a crash interrupted. Boxed, because its future contains the one that starts it.
 fn resumed(queues: Queues, kept: Arc<Kept>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(carry_out(queues, kept, MessageNumber(u64::MAX)))
 }
 
-/// Carries a task to its end and notes how it ended.
+/// Runs a task to its end and stores its outcome.
 async fn carry_out(queues: Queues, kept: Arc<Kept>, last: MessageNumber) {
     let outcome = queues.move_chunks(&kept, last).await;
     let row = {

@@ -1,10 +1,10 @@
-//! Names of queues, and the ARNs and URLs made of them.
+//! Names of queues, and their ARNs and URLs.
 
 use crate::error::QueueError;
 
 const NAME_LEN_MAX: usize = 80;
 
-/// What every queue's ARN has in common.
+/// The common prefix of queues' ARNs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The region in ARNs.
@@ -30,7 +30,7 @@ impl Settings {
     }
 }
 
-/// The name in an ARN, whatever its region and account: there is one of each here.
+/// The name in an ARN, with any region and account: a name is unique here.
 pub(crate) fn of_arn(arn: &str) -> Option<&str> {
     let mut parts = arn.splitn(6, ':');
     let is_sqs = parts.next() == Some("arn") && parts.nth(1) == Some("sqs");
@@ -49,7 +49,7 @@ pub(crate) fn is_fifo(name: &str) -> bool {
     name.ends_with(FIFO_SUFFIX)
 }
 
-/// The name of the dead-letter queue that is made for a queue.
+/// The name of the dead-letter queue that is created for a queue.
 pub(crate) fn dead_letters(name: &str) -> String {
     match name.strip_suffix(FIFO_SUFFIX) {
         Some(stem) => format!("{stem}-dead{FIFO_SUFFIX}"),
@@ -57,7 +57,7 @@ pub(crate) fn dead_letters(name: &str) -> String {
     }
 }
 
-/// Refuses what cannot name a queue.
+/// Refuses invalid names of queues.
 pub(crate) fn check(name: &str) -> Result<(), QueueError> {
     if name.is_empty() {
         return Err(QueueError::invalid("Queue name cannot be empty"));
@@ -70,7 +70,7 @@ pub(crate) fn check(name: &str) -> Result<(), QueueError> {
     Ok(())
 }
 
-/// The names of FIFO queues, and no others, end in `.fifo`.
+/// The names of FIFO queues, and only these, end in `.fifo`.
 pub(crate) fn check_kind(name: &str, wants_fifo: bool) -> Result<(), QueueError> {
     match (is_fifo(name), wants_fifo) {
         (true, false) => Err(bad_name()),

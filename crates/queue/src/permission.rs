@@ -8,7 +8,7 @@ use crate::error::{ErrorCode, QueueError};
 const ACTIONS_MAX: usize = 7;
 const LABEL_LEN_MAX: usize = 80;
 
-/// What can be permitted to others than the owner.
+/// The actions that can be permitted to others than the owner.
 const ACTIONS: &[&str] = &[
     "*",
     "ChangeMessageVisibility",
@@ -87,7 +87,7 @@ impl Policy {
     }
 }
 
-/// Reads a policy that was set before; it may have one statement or a list of them.
+/// Reads a stored policy; it may have one statement or a list of them.
 fn read(text: &str) -> Result<Policy, QueueError> {
     let unreadable = || {
         QueueError::new(

@@ -1,4 +1,4 @@
-//! All queues of a database, and how they are made, changed and removed.
+//! All queues of a database, and how they are created, changed and removed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,14 +27,14 @@ const PURGE_PAUSE: Duration = Duration::from_secs(60);
 /// The most tags a queue can have.
 const TAGS_MAX: usize = 50;
 const TAG_KEY_LENGTH: &str = "Tag keys must be between 1 and 128 characters in length.";
-/// Rows that a sweep deletes at a time.
+/// Rows that are deleted at a time.
 const SWEEP_ROWS: u32 = 100;
 
-/// The queues of a database. Cloning it is cheap and gives another handle to the same ones.
+/// The queues of a database. A clone is cheap and another handle to the same ones.
 ///
-/// Memory knows which messages are ready, so a database's queues must be used through one `Queues` only (and its
-/// clones). What is answered is durable: a message that was sent is there after a crash, one that was deleted is not.
-/// A message that was received may be seen again earlier after a crash than its visibility timeout says.
+/// Which messages are ready is kept in memory, so a database's queues must be used through one `Queues` only
+/// (and its clones). Acknowledged calls are durable: a sent message exists after a crash, a deleted one does
+/// not. After a crash, a received message may become visible before its visibility timeout has passed.
 ///
 /// Methods must be awaited inside a Tokio runtime with timers.
 #[derive(Clone)]
@@ -85,7 +85,7 @@ impl Queues {
         &self.inner.settings
     }
 
-    /// Ends all waiting for messages: receivers get what there is. For the end of a program.
+    /// Ends all waiting for messages: receivers get the present ones. For the end of a program.
     pub fn close(&self) {
         self.inner.closed.store(true, Ordering::SeqCst);
         for queue in self.inner.queues.read().values() {
@@ -105,7 +105,7 @@ impl Queues {
         self.inner.clock.now()
     }
 
-    /// Makes a queue. One of that name and with those attributes may exist.
+    /// Creates a queue. One with this name and these attributes may exist.
     pub async fn create(
         &self,
         name: &str,
@@ -165,7 +165,7 @@ impl Queues {
         Ok(names.take(limit).cloned().collect())
     }
 
-    /// Whether there is a queue of that name.
+    /// Whether a queue with this name exists.
     pub async fn exists(&self, name: &str) -> Result<bool, QueueError> {
         self.load().await?;
         Ok(self.known(name).is_some())
@@ -229,7 +229,7 @@ impl Queues {
         .await
     }
 
-    /// All attributes of a queue, the counts among them.
+    /// All attributes of a queue, including the counts.
     pub async fn attributes(&self, name: &str) -> Result<QueueAttributes, QueueError> {
         let state = self.open(name).await?;
         let counts = self.current_counts(&state).await;
@@ -248,7 +248,7 @@ impl Queues {
         Ok(all)
     }
 
-    /// How many messages of a queue are in which state.
+    /// The number of a queue's messages in each state.
     pub async fn counts(&self, name: &str) -> Result<Counts, QueueError> {
         let state = self.open(name).await?;
         Ok(self.current_counts(&state).await)
@@ -262,7 +262,7 @@ impl Queues {
             .await
     }
 
-    /// Sets attributes of a queue; an empty text takes a policy or key back.
+    /// Sets attributes of a queue; an empty text removes a policy or key.
     pub async fn set_attributes(&self, name: &str, given: &QueueAttributes) -> Result<(), QueueError> {
         let now = self.now();
         self.change(name, |definition| {
@@ -275,7 +275,8 @@ impl Queues {
         .await
     }
 
-    /// Adds a statement to the policy of a queue. It is kept and shown; access keys decide who may call.
+    /// Adds a statement to the policy of a queue. It is stored and returned; access keys decide which calls
+    /// are allowed.
     pub async fn add_permission(
         &self,
         name: &str,
@@ -296,7 +297,7 @@ impl Queues {
             .await
     }
 
-    /// Replaces the policy by what `change` makes of it; without a text there is none.
+    /// Replaces the policy by the result of `change`; without a text there is none.
     async fn change_policy(
         &self,
         name: &str,
@@ -341,7 +342,7 @@ impl Queues {
         .await
     }
 
-    /// The queues whose dead-letter queue this is, in order of name.
+    /// The queues that use this one as their dead-letter queue, in order of name.
     pub async fn dead_letter_sources(&self, name: &str) -> Result<Vec<String>, QueueError> {
         self.queue(name).await?;
         let queues = self.inner.queues.read();
@@ -373,7 +374,7 @@ impl Queues {
         .await
     }
 
-    /// A dead-letter queue that is newly named must exist and allow it.
+    /// A dead-letter queue in a new policy must exist and allow the queue.
     fn check_redrive(
         &self,
         name: &str,
@@ -398,7 +399,7 @@ impl Queues {
         }
     }
 
-    /// The queue, with its messages known.
+    /// The queue, with its messages loaded.
     pub(crate) async fn open(&self, name: &str) -> Result<Arc<State>, QueueError> {
         let state = self.queue(name).await?.state();
         state.lot.load(&self.inner.storage, self.now()).await?;
@@ -414,7 +415,7 @@ impl Queues {
         self.inner.queues.read().get(name).cloned()
     }
 
-    /// Reads the definitions, once, and goes on with what a crash interrupted.
+    /// Reads the definitions, once, and continues work that a crash interrupted.
     async fn load(&self) -> Result<(), QueueError> {
         if self.inner.loaded.initialized() {
             return Ok(());
@@ -452,7 +453,7 @@ fn read(item: &trestle_item::Item) -> Result<Queue, QueueError> {
     Ok(Queue::new(name.to_owned(), state))
 }
 
-/// A queue that exists may be made again with the attributes it has.
+/// An existing queue may be created again with the same attributes.
 fn agree(existing: &QueueAttributes, given: &QueueAttributes) -> Result<(), QueueError> {
     let effective = attributes::effective(existing);
     let differs = |(name, value): &(&String, &String)| {
@@ -489,7 +490,7 @@ fn check_tags(queue: &str, tags: &BTreeMap<String, String>) -> Result<(), QueueE
     Ok(())
 }
 
-/// Deletes the messages of a queue that is gone. Begun again after a crash, until nothing is left.
+/// Deletes the messages of a deleted queue. Restarted after a crash, until none is left.
 async fn sweep(storage: Storage, partition: String) {
     let swept = async {
         loop {

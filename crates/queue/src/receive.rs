@@ -23,14 +23,14 @@ const IN_FLIGHT_MAX: usize = 120_000;
 pub struct Receive {
     /// The most messages.
     pub max: usize,
-    /// How long no other receiver sees them; the queue's visibility timeout unless given.
+    /// The time for which other receivers do not see them; by default the queue's visibility timeout.
     pub visibility: Option<Duration>,
-    /// How long to wait for a message if there is none; the queue's wait time unless given.
+    /// How long to wait for a message if there is none; by default the queue's wait time.
     pub wait: Option<Duration>,
 }
 
 impl Default for Receive {
-    /// One message, the rest as the queue says.
+    /// One message, with the queue's defaults.
     fn default() -> Self {
         Self {
             max: 1,
@@ -41,8 +41,8 @@ impl Default for Receive {
 }
 
 impl Queues {
-    /// Receives messages, oldest first; none if none came in time. Each is in flight until it is deleted or its
-    /// visibility timeout has passed, and then received again.
+    /// Receives messages, oldest first; none if none arrived in time. Each is in flight until it is deleted,
+    /// or until its visibility timeout has passed; then it can be received again.
     pub async fn receive(&self, queue: &str, receive: Receive) -> Result<Vec<Message>, QueueError> {
         let mut alarm = None;
         let mut deadline = None;
@@ -57,7 +57,7 @@ impl Queues {
             let alarm = alarm.get_or_insert_with(|| Alarm::new(Arc::clone(&self.inner().clock)));
             state.lot.wait_until(until);
             let mut arrival = pin!(state.lot.arrivals.notified());
-            // Listening before looking, so that an arrival in between is not lost.
+            // Listens before it checks, so that an arrival in between is not lost.
             arrival.as_mut().enable();
             let found = self.take(&state, receive, false).await?;
             if !found.is_empty() {
@@ -71,9 +71,9 @@ impl Queues {
         }
     }
 
-    /// [`Queues::receive`] from a FIFO queue, for a receiver that may have to ask again because it did not get the answer. Within
-    /// five minutes the same attempt gets the same messages with the same handles and a new visibility timeout, unless one of
-    /// them was deleted, changed or received again.
+    /// [`Queues::receive`] from a FIFO queue, for a receiver that may have to repeat its attempt because it
+    /// did not get the answer. Within five minutes the same attempt gets the same messages with the same
+    /// handles and a new visibility timeout, unless one of them was deleted, changed or received again.
     pub async fn receive_attempt(
         &self,
         queue: &str,
@@ -103,7 +103,7 @@ impl Queues {
         Ok(messages)
     }
 
-    /// What is ready now.
+    /// The messages that are ready now.
     async fn take(
         &self,
         state: &Arc<State>,
@@ -148,12 +148,12 @@ impl Queues {
         }
     }
 
-    /// Reads messages that are in flight now, and notes that they are.
+    /// Reads messages that are in flight now, and stores that they are.
     async fn hand_out(&self, state: &Arc<State>, mut taken: Vec<Taken>) -> Result<Vec<Message>, QueueError> {
         let messages = match self.read(state, &mut taken).await {
             Ok(messages) => messages,
             Err(error) => {
-                // They were not handed out: they are ready again at once.
+                // They were not delivered: they are ready again immediately.
                 let now = self.now();
                 for taken in &taken {
                     state.lot.with(|index| index.reschedule(taken.sequence, now));
@@ -163,7 +163,7 @@ impl Queues {
             }
         };
         let (storage, partition) = (self.inner().storage.clone(), state.lot.partition.clone());
-        // The caller does not wait for this: should a crash undo it, the messages are only seen again sooner.
+        // The caller does not wait for this: if a crash undoes it, the messages only become visible earlier.
         finish(async move {
             let noted = match taken.as_slice() {
                 [one] => {
@@ -203,7 +203,7 @@ impl Queues {
             messages.push(stored.into_message(content, &one.entry, handle)?);
         }
         if !gone.is_empty() {
-            // Purged while we looked.
+            // Purged meanwhile.
             taken.retain(|taken| !gone.contains(&taken.sequence));
             lot.with(|index| {
                 for sequence in gone {

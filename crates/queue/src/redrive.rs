@@ -26,7 +26,7 @@ use crate::storage::{self, Storage};
 const MESSAGES_MAX: usize = 25;
 const BYTES_MAX: usize = 1024 * 1024;
 
-/// How a message arrives in the queue it is moved to.
+/// The form in which a message arrives in the queue that it is moved to.
 #[derive(Clone, Debug)]
 pub(crate) enum Arrival {
     /// As a dead letter of the queue with this ARN, for a reason if one was given: its id and age stay.
@@ -36,13 +36,14 @@ pub(crate) enum Arrival {
 }
 
 impl Queues {
-    /// Where messages of this queue go that were received too often; nowhere if that queue is gone.
+    /// The queue for messages of this queue that were received too often; `None` if that queue no longer
+    /// exists.
     pub(crate) fn dead_letters(&self, state: &State) -> Option<RedrivePolicy> {
         let redrive = state.meaning.redrive.as_ref()?;
         self.known(&redrive.target).map(|_| redrive.clone())
     }
 
-    /// Moves dead messages away; those that cannot be moved go back.
+    /// Moves dead messages; those that cannot be moved are put back.
     pub(crate) async fn bury(
         &self,
         state: &Arc<State>,
@@ -63,9 +64,9 @@ impl Queues {
             .await
     }
 
-    /// Makes a queue, and one called `NAME-dead` (`STEM-dead.fifo` for a FIFO queue) for its messages that were received so often in vain; answers with that
-    /// name. Both keep messages for 14 days, which is the longest, unless their retention was set otherwise. A queue that
-    /// exists gets this limit.
+    /// Creates a queue, and one called `NAME-dead` (`STEM-dead.fifo` for a FIFO queue) for messages that were
+    /// received so often without success; returns the name of the latter. Both keep messages for 14 days, the
+    /// maximum, unless their retention was set otherwise. An existing queue gets this limit.
     pub async fn create_with_dead_letters(
         &self,
         name: &str,
@@ -89,7 +90,8 @@ impl Queues {
         Ok(dead)
     }
 
-    /// The messages of a queue that was made with dead letters that were given up, at most so many. They stay where they are.
+    /// The dead letters of a queue that was created with a dead-letter queue, at most so many. They stay
+    /// where they are.
     pub async fn given_up(&self, name: &str, max: usize) -> Result<Vec<Message>, QueueError> {
         let at_once = Some(Duration::ZERO);
         let look = Receive {
@@ -100,8 +102,8 @@ impl Queues {
         self.receive(&name::dead_letters(name), look).await
     }
 
-    /// Gives a message in flight up: it moves to the dead-letter queue now, and takes the reason along. Says whether it
-    /// did; without a dead-letter queue, or with a handle that is not the newest, it stays as it is.
+    /// Moves a message in flight to the dead-letter queue now, with a reason. Returns whether it was moved;
+    /// without a dead-letter queue, or with a handle that is not the newest, it stays.
     pub async fn give_up(
         &self,
         queue: &str,
@@ -121,7 +123,7 @@ impl Queues {
         Ok(true)
     }
 
-    /// Moves messages that were taken out of `from`; those that cannot be moved go back.
+    /// Moves messages that were removed from `from`; those that cannot be moved are put back.
     pub(crate) async fn move_all(
         &self,
         from: Arc<Lot>,
@@ -147,7 +149,8 @@ impl Queues {
     }
 }
 
-/// Moves as many of the messages as fit into one transaction, and takes them out of the list when it has succeeded.
+/// Moves as many of the messages as fit into one transaction, and removes them from the list when it has
+/// succeeded.
 async fn move_some(
     storage: &Storage,
     from: &Lot,
@@ -169,7 +172,7 @@ async fn move_some(
             break;
         }
         moved += 1;
-        // A row that is gone was purged.
+        // A missing row was purged.
         let Some(stored) = row else { continue };
         bytes += size(&stored);
         let group = stored.group.as_deref().map(Arc::from);
@@ -204,7 +207,7 @@ fn arriving(stored: Stored, arrival: &Arrival, receives: u32, now: Timestamp) ->
     match arrival {
         Arrival::Dead { source, reason } => Stored {
             due: stored.sent,
-            // Messages that were told apart in their queue stay so.
+            // Messages that were not duplicates in their queue stay distinct.
             deduplication_id: stored.deduplication_id.map(|_| stored.id.clone()),
             dead_letter_source: Some(source.clone()),
             dead_letter_reason: reason.clone(),

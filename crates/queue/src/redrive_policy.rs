@@ -1,4 +1,5 @@
-//! Which queue takes the messages that were received too often, and which queues may send theirs here.
+//! Which queue receives the messages that were received too often, and which queues may use this one for
+//! theirs.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,16 +10,16 @@ use crate::name;
 const RECEIVES_MAX: u32 = 1000;
 const SOURCES_MAX: usize = 10;
 
-/// Where messages go that were received too often.
+/// The queue for messages that were received too often.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RedrivePolicy {
     /// The dead-letter queue's name.
     pub(crate) target: String,
-    /// After how many receptions.
+    /// The number of receptions before that.
     pub(crate) receives_max: u32,
 }
 
-/// Both are texts in a text: SQS takes the number as either.
+/// A JSON text within a text: SQS accepts the number as a number or a text.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum NumberOrText {
@@ -64,7 +65,8 @@ impl RedrivePolicy {
     }
 }
 
-/// A policy with its number as a number, however it was given. What cannot be read stays as it is, to be refused.
+/// A policy with its number as a number, however it was given. A policy that cannot be parsed is unchanged,
+/// to be refused later.
 pub(crate) fn plain(text: &str) -> String {
     let Ok(Value::Object(mut policy)) = serde_json::from_str(text) else {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! How queues and messages lie in the table.
+//! How queues and messages are stored in the table.
 //!
 //! | partition | sort | what |
 //! |---|---|---|
@@ -35,10 +35,10 @@ pub(crate) const MOVES: &str = "moves";
 /// The partition of what is being deleted.
 pub(crate) const GARBAGE: &str = "garbage";
 
-/// What may lie in one row; a row can be 400 KB.
+/// How many bytes may be in one row; a row can have 400 KB.
 const ROW_BYTES_MAX: usize = 300 * 1024;
 
-/// Begins the keys of rows that remember what was sent.
+/// The prefix of the keys of rows that remember sent messages.
 const ORIGINAL: char = '~';
 
 pub(crate) const DOCUMENT: &str = "doc";
@@ -84,7 +84,7 @@ pub(crate) fn original_sort(sequence: MessageNumber) -> String {
     format!("{ORIGINAL}{:016x}", sequence.0)
 }
 
-/// That a message was sent to a FIFO queue.
+/// The record that a message was sent to a FIFO queue.
 pub(crate) fn original_row(partition: &str, dedup_key: &str, original: &Original) -> Item {
     let mut item = key(partition, original_sort(original.sequence));
     item.insert(DEDUPLICATION, dedup_key);
@@ -104,13 +104,13 @@ pub(crate) fn document(partition: &str, sort: &str, json: String) -> Item {
     item
 }
 
-/// Reads a row that holds a document: its sort key, and what the document says.
+/// Reads a row that holds a document: its sort key, and the document.
 pub(crate) fn read_document<T: DeserializeOwned>(item: &Item) -> Result<(&str, T), QueueError> {
     let document = serde_json::from_str(text(item, DOCUMENT)?).map_err(|_| damaged(item, DOCUMENT))?;
     Ok((text(item, SORT)?, document))
 }
 
-/// The error for a row that is not as the queues wrote it.
+/// The error for a row that the queues did not write like this.
 pub(crate) fn damaged(item: &Item, attribute: &str) -> QueueError {
     let key = |name: &str| item.get(name).and_then(AttributeValue::as_s).unwrap_or("?");
     QueueError::internal(format!(
@@ -122,7 +122,7 @@ pub(crate) fn damaged(item: &Item, attribute: &str) -> QueueError {
     ))
 }
 
-/// What is stored of a message when it is sent.
+/// The stored message, as it was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub(crate) id: String,
@@ -135,7 +135,7 @@ pub(crate) struct Stored {
     pub(crate) deduplication_id: Option<String>,
     pub(crate) dead_letter_source: Option<String>,
     pub(crate) dead_letter_reason: Option<String>,
-    /// How often it was received in the queues that it was moved from as a dead letter.
+    /// How often it was received in the queues from which it was moved as a dead letter.
     pub(crate) earlier_receives: u32,
 }
 
@@ -146,7 +146,7 @@ pub(crate) enum Content {
         body: String,
         attributes: Option<String>,
     },
-    /// In rows of their own: the body, then the attributes behind it.
+    /// In separate rows: the body, then the attributes.
     InParts { parts: Parts, body_len: usize },
 }
 
@@ -172,7 +172,8 @@ impl Stored {
         let stored = Self {
             id,
             sent: now,
-            // Retention begins when the message can first be seen: a long delay does not eat it up.
+            // Retention begins when the message becomes visible first, so that a long delay does not shorten
+            // it.
             kept_from: due,
             due,
             content,
@@ -189,7 +190,7 @@ impl Stored {
     /// As a row of a queue.
     pub(crate) fn into_row(self, partition: &str, sequence: MessageNumber) -> (Item, Entry) {
         let mut item = Item::with_capacity(10);
-        // In order of name, so that each goes to the end.
+        // In order of name, so that each is appended.
         let mut parts = None;
         match self.content {
             Content::Here { body, attributes } => {
@@ -260,7 +261,7 @@ impl Stored {
         })
     }
 
-    /// For a receiver; `content` is what [`Stored::content`] stands for.
+    /// For a receiver; `content` is the content that [`Stored::content`] refers to.
     pub(crate) fn into_message(
         self,
         (body, attributes): (String, Option<String>),
@@ -294,7 +295,7 @@ impl Stored {
     }
 }
 
-/// Leaves content in the row if it fits there.
+/// Keeps content in the row if it fits there.
 fn divide(body: String, attributes: Option<String>, id: &str) -> (Content, Vec<Item>) {
     let size = body.len() + attributes.as_ref().map_or(0, String::len);
     if size <= ROW_BYTES_MAX {
@@ -319,7 +320,7 @@ fn divide(body: String, attributes: Option<String>, id: &str) -> (Content, Vec<I
     (Content::InParts { parts, body_len }, items)
 }
 
-/// Puts body and attributes together again.
+/// Joins body and attributes.
 pub(crate) fn join(pieces: &[Item], body_len: usize) -> Option<(String, Option<String>)> {
     let mut whole = String::new();
     for piece in pieces {
@@ -332,7 +333,7 @@ pub(crate) fn join(pieces: &[Item], body_len: usize) -> Option<(String, Option<S
     Some((whole, (!attributes.is_empty()).then_some(attributes)))
 }
 
-/// What happened to a message since it was sent.
+/// The state of a message since it was sent.
 pub(crate) fn state_row(partition: &str, sequence: MessageNumber, entry: &Entry) -> Item {
     let mut item = Item::with_capacity(5);
     item.insert(DUE, entry.due.as_millis());
@@ -353,7 +354,7 @@ pub(crate) enum Row {
         receives: u32,
         first_received: Timestamp,
     },
-    /// A message that was sent to a FIFO queue, under its key among duplicates.
+    /// A message that was sent to a FIFO queue, under its deduplication key.
     Original {
         key: String,
         original: Original,
@@ -398,7 +399,7 @@ impl Row {
     }
 }
 
-/// Where a message's pieces lie, if it is in pieces.
+/// The place of a message's pieces, if it is in pieces.
 pub(crate) fn parts(item: &Item) -> Result<Option<Parts>, QueueError> {
     if !item.contains_key(PARTS) {
         return Ok(None);
@@ -420,7 +421,7 @@ pub(crate) fn text<'i>(item: &'i Item, name: &str) -> Result<&'i str, QueueError
     text.ok_or_else(|| damaged(item, name))
 }
 
-/// Takes a text out of a row, if it has that attribute.
+/// Takes a text out of a row, if the row has that attribute.
 fn take_text(item: &mut Item, name: &str) -> Result<Option<String>, QueueError> {
     match item.remove(name) {
         None => Ok(None),

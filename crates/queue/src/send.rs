@@ -19,13 +19,13 @@ use crate::rows::{self, Stored};
 use crate::storage::{self, Storage};
 use std::sync::Arc;
 
-/// The parameter that names a group.
+/// The parameter with the group.
 const GROUP: &str = "MessageGroupId";
 /// Messages of a FIFO queue in one transaction, and about how many bytes of them.
 const FIFO_MESSAGES_MAX: usize = 10;
 const FIFO_BYTES_MAX: usize = 1024 * 1024;
 
-/// A message on its way into the table.
+/// A message that is about to be written into the table.
 struct Outgoing {
     id: String,
     sequence: MessageNumber,
@@ -35,7 +35,7 @@ struct Outgoing {
 }
 
 impl Outgoing {
-    /// Everything that is written of the message.
+    /// All writes of the message.
     fn rows(parts: Vec<Item>, row: Item) -> impl Iterator<Item = TransactWriteItem> {
         parts.into_iter().chain([row]).map(storage::put_in_transaction)
     }
@@ -45,7 +45,7 @@ impl Outgoing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SentMessage {
     pub(crate) id: String,
-    /// Its place in the order of a FIFO queue.
+    /// Its position in the order of a FIFO queue.
     pub(crate) sequence_number: Option<String>,
 }
 
@@ -58,12 +58,12 @@ impl From<Original> for SentMessage {
     }
 }
 
-/// How each of several messages was answered.
+/// The answers for several messages.
 type Answers = Vec<Result<SentMessage, QueueError>>;
 
 impl Queues {
-    /// Sends a message; it is durable when this returns. Answers with its id. If a FIFO queue was sent the same message in the
-    /// last five minutes, nothing is sent, and the id is that of the first one.
+    /// Sends a message; it is durable when this returns. Returns its id. If the same message was sent to a
+    /// FIFO queue in the last five minutes, nothing is sent, and the id is that of the first one.
     pub async fn send(&self, queue: &str, message: impl Into<NewMessage>) -> Result<String, QueueError> {
         Ok(self.send_one(queue, message.into()).await?.id)
     }
@@ -95,7 +95,8 @@ impl Queues {
         .await
     }
 
-    /// Sends a message for each of these, with it as JSON. The first that is refused is an error; those before it are sent.
+    /// Sends a message for each of these, with the value as JSON. The first refused one is an error; those
+    /// before it are sent.
     pub async fn send_jobs<J: Serialize>(
         &self,
         queue: &str,
@@ -192,9 +193,9 @@ impl Queues {
         .await
     }
 
-    /// Messages as part of a transaction: put [`Enlisted::writes`] into a `TransactWriteItems`, together with whatever must
-    /// happen exactly when the messages are sent, let [`Enlisted`] execute it, and call [`Enlisted::committed`] when it has
-    /// succeeded.
+    /// Messages as part of a transaction: put [`Enlisted::writes`] into a `TransactWriteItems`, together with
+    /// the writes that must be made exactly when the messages are sent, let [`Enlisted`] execute it, and call
+    /// [`Enlisted::committed`] when it has succeeded.
     pub async fn enlist(&self, queue: &str, messages: Vec<NewMessage>) -> Result<Enlisted, QueueError> {
         let state = self.open(queue).await?;
         let now = self.now();
@@ -236,7 +237,7 @@ impl Queues {
     }
 }
 
-/// A message for a FIFO queue with its key among duplicates; or why it is refused.
+/// A message for a FIFO queue with its deduplication key; the error says why it is refused.
 type Keyed = Result<(String, NewMessage), QueueError>;
 
 fn keys(messages: &[Keyed]) -> Vec<String> {
@@ -244,7 +245,7 @@ fn keys(messages: &[Keyed]) -> Vec<String> {
     keys.map(|(key, _)| key.clone()).collect()
 }
 
-/// What is to be written for messages of a FIFO queue, and how they are answered when it is.
+/// The writes for messages of a FIFO queue, and the answers after they succeed.
 struct Order {
     writes: Vec<TransactWriteItem>,
     entries: Vec<(MessageNumber, Entry)>,
@@ -274,7 +275,7 @@ impl Order {
             now,
         };
         let mut novelties = novelties.into_iter();
-        // Novelties are about the messages that were not refused.
+        // The new messages among those that were not refused.
         let mut accepted: Answers = Vec::new();
         for message in messages {
             let answer = match message {
@@ -314,24 +315,25 @@ impl Order {
     }
 }
 
-/// Messages that are sent when the transaction succeeds of which their rows are a part. Dropped, they were never there.
+/// Messages that are sent when the transaction with their rows succeeds. If this is dropped, they are not
+/// sent.
 ///
-/// As a [`Database`], it carries out that transaction: clients do not write the table of queues, except with these writes.
+/// As a [`Database`], it executes that transaction: otherwise clients may not write the table of queues.
 #[must_use = "messages are sent by a transaction with these writes"]
 pub struct Enlisted {
-    /// What the transaction has to write; one row for each message, and a few more for those beyond 300 KiB.
+    /// The writes for the transaction; one row for each message, and a few more for those beyond 300 KiB.
     pub writes: Vec<TransactWriteItem>,
     entries: Vec<(MessageNumber, Entry)>,
     lot: Arc<Lot>,
     storage: Storage,
     now: Timestamp,
-    /// Of a FIFO queue: the right to send them, and what to remember of them.
+    /// For a FIFO queue: the right to send the messages, and what to remember of them.
     claims: Option<Claims>,
     originals: Vec<(String, Original)>,
 }
 
 impl Drop for Enlisted {
-    /// What was not committed was not sent: messages behind it need not wait.
+    /// Uncommitted messages were not sent: messages after them need not wait.
     fn drop(&mut self) {
         self.lot
             .vacate(self.entries.iter().map(|(sequence, entry)| (*sequence, entry)));
@@ -344,7 +346,7 @@ impl Enlisted {
         std::mem::take(&mut self.writes)
     }
 
-    /// Tells the queue that the transaction has succeeded, so that receivers see the messages.
+    /// Confirms that the transaction has succeeded, so that receivers see the messages.
     pub fn committed(mut self) {
         self.lot.admit(std::mem::take(&mut self.entries), self.now);
         if let Some(claims) = self.claims.take() {
@@ -385,7 +387,7 @@ impl std::fmt::Debug for Enlisted {
     }
 }
 
-/// Refuses a batch for a FIFO queue in which a message has no group, or nothing that tells it from others.
+/// Refuses a batch for a FIFO queue in which a message has no group, or no deduplication id.
 fn check_ids(fifo: Fifo, messages: &[NewMessage]) -> Result<(), QueueError> {
     if messages.iter().any(|message| message.group.is_none()) {
         return Err(QueueError::invalid(QueueError::missing(GROUP).message()));
@@ -397,7 +399,7 @@ fn check_ids(fifo: Fifo, messages: &[NewMessage]) -> Result<(), QueueError> {
     }
 }
 
-/// Checks a message for a FIFO queue, and finds its key among duplicates.
+/// Checks a message for a FIFO queue, and returns its deduplication key.
 fn keyed(state: &State, mut message: NewMessage) -> Keyed {
     let Some(fifo) = state.meaning.fifo else {
         return Err(QueueError::defect("a standard queue is used as a FIFO queue"));
@@ -418,7 +420,7 @@ fn keyed(state: &State, mut message: NewMessage) -> Keyed {
     };
     check_token(&id, "MessageDeduplicationId")?;
     message.check(state.meaning.message_bytes_max)?;
-    // Neither has a space in it.
+    // Neither contains a space.
     let key = match fifo.per_group {
         true => format!("{group} {id}"),
         false => id.clone(),

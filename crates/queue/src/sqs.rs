@@ -1,4 +1,4 @@
-//! SQS's JSON protocol: bodies to calls on [`Queues`], and answers back.
+//! SQS's JSON protocol: from bodies to calls on [`Queues`], and back to answers.
 //!
 //! One file per group of operations; the structs in them are the requests and answers of SQS's service model.
 
@@ -19,12 +19,12 @@ use crate::error::{ErrorCode, QueueError};
 use crate::name;
 use crate::queues::Queues;
 
-/// What an `X-Amz-Target` header of SQS begins with.
+/// The prefix of `X-Amz-Target` headers of SQS.
 pub const TARGET_PREFIX: &str = "AmazonSQS.";
 
-/// Hands the list of SQS's operations to a macro: name and method of each.
+/// Passes the list of SQS's operations to a macro: name and method of each.
 ///
-/// This is the one place an operation on queues is announced.
+/// This is the only list of the operations on queues.
 #[macro_export]
 macro_rules! for_each_queue_operation {
     ($callback:ident) => {
@@ -58,7 +58,7 @@ macro_rules! for_each_queue_operation {
 
 macro_rules! define {
     ($($operation:ident $method:ident,)*) => {
-        /// Which operation on queues: what `X-Amz-Target` names, parsed once.
+        /// An operation on queues: the name in `X-Amz-Target`, parsed once.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[allow(missing_docs, reason = "each variant is the operation of its name")]
         pub enum QueueOperation {
@@ -69,7 +69,7 @@ macro_rules! define {
             /// Every operation that is answered.
             pub const ALL: &'static [Self] = &[$(Self::$operation,)*];
 
-            /// Whether it changes nothing. Receiving does: a message that was received is hidden from others.
+            /// Whether it changes nothing. Receiving does: it hides a message from others.
             #[must_use]
             pub const fn is_read(self) -> bool {
                 matches!(
@@ -83,7 +83,7 @@ macro_rules! define {
                 )
             }
 
-            /// The name on the wire.
+            /// The name in the protocol.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -95,7 +95,7 @@ macro_rules! define {
         impl FromStr for QueueOperation {
             type Err = QueueError;
 
-            /// The operation that the part of an `X-Amz-Target` header after [`TARGET_PREFIX`] names.
+            /// The operation with the name that follows [`TARGET_PREFIX`] in an `X-Amz-Target` header.
             fn from_str(name: &str) -> Result<Self, QueueError> {
                 match name {
                     $(stringify!($operation) => Ok(Self::$operation),)*
@@ -104,7 +104,7 @@ macro_rules! define {
             }
         }
 
-        /// Carries out an operation.
+        /// Executes an operation.
         pub async fn answer(
             queues: &Queues,
             operation: QueueOperation,
@@ -128,14 +128,14 @@ fn no_such_operation(name: &str) -> QueueError {
     )
 }
 
-/// An error as HTTP has it.
+/// An error in the form of HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorAnswer {
     /// The status.
     pub status: u16,
     /// The body.
     pub body: Vec<u8>,
-    /// The `x-amzn-query-error` header: the code of the older protocol, and whose fault it is.
+    /// The `x-amzn-query-error` header: the code of the older protocol, and which side is at fault.
     pub query_error: String,
 }
 
@@ -177,16 +177,16 @@ where
     serde_json::to_vec(&answer).map_err(|error| QueueError::internal(error.to_string()))
 }
 
-/// What the connection says about a caller.
+/// What the connection shows about a caller.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller<'a> {
-    /// Where it reached this server, as in `http://127.0.0.1:8000`; queues' URLs begin with it.
+    /// The URL by which it reached this server, such as `http://127.0.0.1:8000`; queues' URLs begin with it.
     pub origin: &'a str,
     /// The header `X-Amzn-Trace-Id`, which becomes the attribute `AWSTraceHeader` of the messages that it sends.
     pub trace_header: Option<&'a str>,
 }
 
-/// Where a request came in.
+/// How a request arrived.
 struct Door<'a> {
     queues: &'a Queues,
     caller: Caller<'a>,
@@ -209,12 +209,12 @@ struct OfQueue {
     queue_url: Option<String>,
 }
 
-/// A parameter that must be given.
+/// A required parameter.
 fn required<T>(value: Option<T>, name: &str) -> Result<T, QueueError> {
     value.ok_or_else(|| QueueError::missing(name))
 }
 
-/// The queue that a URL names.
+/// The queue in a URL.
 fn named(url: Option<&String>) -> Result<&str, QueueError> {
     match url {
         Some(url) if !url.is_empty() => Ok(name::of_url(url)),
@@ -222,7 +222,7 @@ fn named(url: Option<&String>) -> Result<&str, QueueError> {
     }
 }
 
-/// A number within bounds.
+/// A number within its bounds.
 fn within(value: i64, (min, max): (i64, i64), name: &str, reason: &str) -> Result<u64, QueueError> {
     u64::try_from(value)
         .ok()

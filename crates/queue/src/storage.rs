@@ -1,4 +1,4 @@
-//! The table behind the queues, through any [`Database`].
+//! The table of the queues, in any [`Database`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::rows::{self, Content, PARTITION, SORT, Stored, TABLE};
 
 /// Writes in one batch.
 const BATCH_MAX: usize = 25;
-/// How often writes that the database sent back are tried again.
+/// How often writes that the database left unprocessed are retried.
 const ATTEMPTS_MAX: u32 = 50;
-/// How long to wait before looking again for a table that is being made, or before repeating a request. Real time:
-/// it is the database that takes it.
+/// How long to wait before checking again for a table that is being created, or before repeating a request.
+/// It is real time, because the database needs it.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The table.
@@ -35,12 +35,12 @@ impl Storage {
         Self { database }
     }
 
-    /// Carries out a request on the database that the table is in.
+    /// Executes a request on the database with the table.
     pub(crate) fn execute(&self, request: Request) -> ResponseFuture<'_> {
         self.database.execute(request)
     }
 
-    /// Makes the table unless it is there.
+    /// Creates the table unless it exists.
     pub(crate) async fn prepare(&self) -> Result<(), QueueError> {
         match self.database.create_table(table()).await {
             Ok(_) => {}
@@ -61,7 +61,7 @@ impl Storage {
         }
     }
 
-    /// All rows of a partition, page by page; none if there is no table yet.
+    /// All rows of a partition, page by page; none if the table does not exist yet.
     pub(crate) async fn each(
         &self,
         partition: &str,
@@ -112,7 +112,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Writes each on its own; on the embedded engine all at once.
+    /// Writes each row individually; on the embedded engine all at once.
     pub(crate) async fn write(&self, mut writes: Vec<WriteRequest>) -> Result<(), QueueError> {
         while !writes.is_empty() {
             let rest = writes.split_off(writes.len().min(BATCH_MAX));
@@ -138,7 +138,7 @@ impl Storage {
         Err(too_busy())
     }
 
-    /// Writes all or nothing.
+    /// Writes all rows or none.
     pub(crate) async fn transact(&self, transact_items: Vec<TransactWriteItem>) -> Result<(), QueueError> {
         let request = TransactWriteItems {
             transact_items,
@@ -157,7 +157,7 @@ impl Storage {
             .await
     }
 
-    /// The messages' rows, in the order asked for; a row that is gone is `None`.
+    /// The messages' rows, in the requested order; `None` for a missing row.
     pub(crate) async fn read(
         &self,
         partition: &str,
@@ -245,13 +245,13 @@ impl Storage {
         }
         match requests.is_empty() {
             true => Ok(found),
-            // A row that was not read is not a row that is gone.
+            // A row that could not be read is not a missing row.
             false => Err(too_busy()),
         }
     }
 }
 
-/// Rows are asked for, not their number: an answer always has them, if only none.
+/// Rows are requested, not their number, so an answer always has them, possibly none.
 fn no_rows() -> QueueError {
     QueueError::internal("the database answered a query without rows")
 }
@@ -260,7 +260,7 @@ fn too_busy() -> QueueError {
     QueueError::internal("the database is too busy; try again")
 }
 
-/// Deletes everything there is of a message.
+/// Deletes all rows of a message.
 pub(crate) fn deletes(partition: &str, taken: &[Taken]) -> Vec<WriteRequest> {
     let keys = taken
         .iter()
@@ -288,7 +288,7 @@ pub(crate) fn states(partition: &str, taken: &[Taken]) -> Vec<WriteRequest> {
     taken.iter().map(row).collect()
 }
 
-/// Takes a message out of its queue without its pieces: they go with it.
+/// Removes a message from its queue without its pieces, which are moved with it.
 pub(crate) fn withdrawal(partition: &str, taken: &Taken) -> [TransactWriteItem; 2] {
     let sequence = taken.sequence;
     [rows::message_sort(sequence), rows::state_sort(sequence)]

@@ -1,4 +1,4 @@
-//! A worker: takes the messages of a queue, hands each to the application, and sees to the rest.
+//! A worker: receives the messages of a queue, passes each to the application, and deletes or retries it.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -18,17 +18,17 @@ use crate::receive::Receive;
 
 /// Messages received at once.
 const RECEIVE_MAX: usize = 10;
-/// How long to wait for messages before asking again.
+/// How long to wait for messages in one request.
 const WAIT: Duration = Duration::from_secs(20);
-/// How long to wait after the database failed. Real time: it is the database that takes it.
+/// How long to wait after the database failed. It is real time, because the database needs it.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How a worker works.
+/// The settings of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerSettings {
     /// The most jobs at once.
     pub concurrency: usize,
-    /// How long a job is its worker's after the last sign of life. Work that takes longer keeps it.
+    /// How long a job stays with its worker after the last extension. Longer work is extended.
     pub visibility: Duration,
     /// How long to wait after the first failure; twice as long after each further one.
     pub first_retry: Duration,
@@ -48,7 +48,7 @@ impl Default for WorkerSettings {
 }
 
 impl WorkerSettings {
-    /// The same with another number of jobs at once.
+    /// The same settings with another number of jobs at once.
     #[must_use]
     pub fn at_once(self, concurrency: usize) -> Self {
         Self { concurrency, ..self }
@@ -62,20 +62,20 @@ impl WorkerSettings {
     }
 }
 
-/// A message for the application, its body read from JSON.
+/// A message for the application, with its body parsed from JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job<J> {
-    /// The message's id: the same whenever this message comes again, and another one for any other message.
+    /// The message's id: the same for each reception of this message, and unique.
     pub id: String,
-    /// How often it was received, this time included.
+    /// How often it was received, including this time.
     pub receives: u32,
     /// When it was sent.
     pub sent: Timestamp,
-    /// What is to be done.
+    /// The job.
     pub body: J,
 }
 
-/// A worker at work. Dropped, it takes no more messages; [`Worker::stop`] also waits for those it has.
+/// A running worker. When dropped, it takes no more messages; [`Worker::stop`] also waits for those it has.
 #[derive(Debug)]
 #[must_use = "a worker stops when it is dropped"]
 pub struct Worker {
@@ -84,10 +84,10 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Takes no more messages, and returns when the last job under way is done.
+    /// Takes no more messages, and returns when the last running job is done.
     pub async fn stop(self) {
         self.stop.send_replace(true);
-        // It ends by itself; if it panicked, there is nothing left to wait for.
+        // It ends without an action; if it panicked, there is nothing left to wait for.
         let _ = self.task.await;
     }
 }
@@ -95,9 +95,10 @@ impl Worker {
 impl Queues {
     /// Lets a handler work on the messages of a queue, several at once.
     ///
-    /// A message is deleted when its handler succeeds. When it fails, the message comes again, later each time; once
-    /// it was received as often as the queue's redrive policy allows, it moves to the dead-letter queue with the error
-    /// as its reason. So does a message that cannot be read, at once. While a handler works, no other receiver gets its message.
+    /// A message is deleted when its handler succeeds. When the handler fails, the message is received again,
+    /// after a longer time each time; once it was received as often as the queue's redrive policy allows, it
+    /// moves to the dead-letter queue with the error as its reason. A message that cannot be parsed moves
+    /// there immediately. While a handler works, no other receiver gets its message.
     ///
     /// A handler may get the same message again: after a crash, or when it finished and the message could not be deleted.
     ///
@@ -121,7 +122,7 @@ impl Queues {
     }
 }
 
-/// What all jobs of a worker share.
+/// The state that all jobs of a worker share.
 struct Bench<H> {
     queues: Queues,
     queue: String,
@@ -156,11 +157,11 @@ impl<H> Bench<H> {
                 });
             }
         }
-        // All places are free when the last job is done.
+        // All permits are free when the last job is done.
         let _ = free.acquire_many(u32::try_from(places).unwrap_or(u32::MAX)).await;
     }
 
-    /// As many messages as there are free places for, and at least one place.
+    /// As many messages as there are free permits, at least one.
     async fn receive(&self, free: &Semaphore) -> Vec<Message> {
         if let Ok(place) = free.acquire().await {
             drop(place);
@@ -200,7 +201,7 @@ impl<H> Bench<H> {
                     sent: message.sent,
                     body,
                 };
-                // A task of its own, so that a handler that panics fails as any other.
+                // A separate task, so that a panic of the handler counts as any other failure.
                 let work = tokio::spawn((self.handler)(job));
                 match self.hold(handle, work).await {
                     Ok(()) => self.queues.delete(&self.queue, handle).await,
@@ -213,7 +214,7 @@ impl<H> Bench<H> {
         }
     }
 
-    /// Waits for a handler, and keeps the message from other receivers meanwhile.
+    /// Waits for a handler, and hides the message from other receivers meanwhile.
     async fn hold<E: Display>(
         &self,
         handle: &str,
@@ -242,11 +243,11 @@ impl<H> Bench<H> {
         }
     }
 
-    /// Lets a message come again later, or gives it up.
+    /// Makes a message ready again later, or gives it up.
     async fn failed(&self, message: &Message, reason: String) -> Result<(), QueueError> {
         let (id, handle) = (&message.id, &message.receipt_handle);
         let state = self.queues.open(&self.queue).await?;
-        // In this queue: a dead letter that is worked on has its attempts before it.
+        // In this queue: a dead letter that is processed has its earlier attempts before it.
         let receives = Handle::decode(handle, state.definition.id)?.receives;
         tracing::warn!(queue = self.queue, id, receives, reason, "a message failed");
         let limit = self
@@ -260,7 +261,7 @@ impl<H> Bench<H> {
         self.queues.change_visibility(&self.queue, handle, later).await
     }
 
-    /// Gives a message up. Without a dead-letter queue it comes again, as rarely as the settings allow.
+    /// Gives a message up. Without a dead-letter queue it is received again, as rarely as the settings allow.
     async fn give_up(&self, handle: &str, reason: String) -> Result<(), QueueError> {
         if self.queues.give_up(&self.queue, handle, reason).await? {
             return Ok(());

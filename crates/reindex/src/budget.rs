@@ -1,4 +1,4 @@
-//! No more units in a second than allowed.
+//! Limits the units used per second.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use trestle_env::{Alarm, Clock, Timestamp};
 
-/// The rate is kept in each such part of a second, about.
+/// The rate is kept in each such part of a second, approximately.
 const PARTS_PER_SECOND: f64 = 10.0;
 
-/// Units that are handed out at a rate, to all tasks that share this: the budget of a process.
+/// Units that are granted at a rate to all tasks that share this: the budget of a process.
 pub struct Units {
     clock: Arc<dyn Clock>,
     state: Mutex<Handed>,
@@ -18,31 +18,31 @@ pub struct Units {
 struct Handed {
     /// In a second; `None` for no limit.
     rate: Option<f64>,
-    /// When everything that was handed out is paid for, in milliseconds since 1970.
+    /// When everything that was granted is paid for, in milliseconds since 1970.
     due: f64,
 }
 
 impl Units {
-    /// So many in a second by this clock; without a rate, there is no limit.
+    /// So many per second by this clock; without a rate, there is no limit.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>, rate: Option<f64>) -> Self {
         let state = Mutex::new(Handed { rate, due: 0.0 });
         Self { clock, state }
     }
 
-    /// From now on, so many in a second.
+    /// From now on, so many per second.
     pub(crate) fn set_rate(&self, rate: Option<f64>) {
         self.state.lock().rate = rate;
     }
 
-    /// The most units that may be used at once, so that the rate holds in every second and not only in the long run; `None` for no
-    /// limit.
+    /// The most units that may be used at once, so that the rate holds in every second and not only on
+    /// average; `None` for no limit.
     pub(crate) fn at_once(&self) -> Option<usize> {
         let rate = self.state.lock().rate?;
         Some((rate / PARTS_PER_SECOND).max(1.0) as usize)
     }
 
-    /// Takes units and waits for the turn that they have. What was not taken in time is not saved up.
+    /// Takes units and waits until they are due. Unused units are not saved.
     pub async fn take(&self, units: f64) {
         let alarm = Alarm::new(Arc::clone(&self.clock));
         let turn = self.reserve(units);
@@ -52,7 +52,7 @@ impl Units {
         }
     }
 
-    /// Takes units that have been used already: those after it wait longer.
+    /// Takes units that have been used already: later requests wait longer.
     pub(crate) fn owe(&self, units: f64) {
         self.reserve(units);
     }

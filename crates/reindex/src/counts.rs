@@ -1,40 +1,41 @@
-//! What became of rows, counted.
+//! The outcomes of rows, counted.
 
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// What became of the rows of a work item or of a whole reindex.
+/// The outcomes of the rows of a work item or of a whole reindex.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RowCounts {
     /// Rows that were read.
     pub read: u64,
-    /// Rows that were raised to the version, or that the target took.
+    /// Rows that were raised to the version, or that the target accepted.
     pub done: u64,
-    /// Rows that were at the version or a later one already, or that the route does not take.
+    /// Rows that were at the version or a later one already, or that the route does not select.
     pub unchanged: u64,
-    /// Rows that were deleted between being read and being done.
+    /// Rows that were deleted between reading and processing.
     pub gone: u64,
-    /// Rows of other entities than those asked for.
+    /// Rows of other entities than those requested.
     pub left_out: u64,
-    /// Rows that became dead letters, but for those that a replay has done since. Dropping dead letters and sending rows again
-    /// change nothing here.
+    /// Rows that became dead letters, without those that a replay has done since. Dropping dead letters and
+    /// sending rows again do not change this number.
     pub failed: u64,
-    /// Attempts after the first one, also those of the client of a remote endpoint.
+    /// Attempts after the first one, including those of the client of a remote endpoint.
     pub retries: u64,
-    /// Calls for rows that the database or the target answered with throttling, an error of its own, or not at all.
+    /// Calls for rows that the database or the target throttled, answered with an internal error, or did not
+    /// answer.
     pub throttled: u64,
 }
 
 impl RowCounts {
-    /// Counts calls that did not succeed and were made again.
+    /// Counts calls that failed and were repeated.
     pub(crate) fn add_repeats(&mut self, repeats: u64) {
         self.throttled += repeats;
         self.retries += repeats;
     }
 
-    /// Rows of which it is known what became of them.
+    /// Rows whose outcome is known.
     pub(crate) fn handled(&self) -> u64 {
         self.done + self.unchanged + self.gone + self.left_out + self.failed
     }

@@ -6,13 +6,13 @@ use trestle_api::Error;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReindexError {
-    /// It cannot be done as asked; the message says what to do instead.
+    /// It cannot be done as requested; the message says what to do instead.
     #[error("{0}")]
     Refused(String),
     /// There is no such reindex.
     #[error("there is no reindex {0}; `trestle reindex list` shows those there are")]
     Unknown(String),
-    /// Nothing reads what the reindex would write; `force` starts it anyway.
+    /// Nothing reads the change records that the reindex would cause; `force` starts it anyway.
     #[error("{0}; to start it anyway, give --force")]
     NothingListens(String),
     /// The database refused.
@@ -25,7 +25,7 @@ impl ReindexError {
         Self::Refused(message.into())
     }
 
-    /// A stored row that cannot be understood, or a broken promise of the code.
+    /// A stored row that cannot be interpreted, or a defect of the code.
     pub(crate) fn defect(message: impl Into<String>) -> Self {
         Self::Database(Error::defect(message.into()))
     }

@@ -1,4 +1,5 @@
-//! Gaps a page at a time, for callers that ask over the network: each call is bounded, and says where the next one begins.
+//! Gaps a page at a time, for callers over the network: each call is bounded, and returns where the next one
+//! begins.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,27 +17,28 @@ use crate::retry::RetryPause;
 use crate::work_item::{WorkItem, WorkUnit};
 use crate::{Against, Reindex, ReindexError, Reindexer, RowLetter};
 
-/// Rows that a call looks at, about, where each row tells by itself whether it is a gap.
+/// The approximate number of rows that a call reads, where each row itself shows whether it is a gap.
 const ROWS_MAX: u64 = 100_000;
-/// Rows that are compared with another table in a call, about: their ids are held in memory, and the other table is read once.
+/// The approximate number of rows that a call compares with another table: their ids are held in memory, and
+/// the other table is read once.
 const COMPARED_MAX: u64 = 1_000_000;
-/// The name of the one part of a scope that is read from its beginning to its end.
+/// The name of the only part of a scope that is read in one go.
 const WHOLE: &str = "whole";
 
-/// Some of the rows that the destination does not have.
+/// Some of the rows that the destination lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GapPage {
     /// Their ids.
     pub ids: Vec<String>,
-    /// Where the next page begins. There may be one although this one has no ids.
+    /// Where the next page begins. There may be one even if this page has no ids.
     pub next: Option<String>,
 }
 
-/// How far a search for gaps is.
+/// The progress of a search for gaps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum GapPlace {
-    /// In the rows of a work item, behind a position.
+    /// In the rows of a work item, after a position.
     Rows {
         item: String,
         position: Option<Item>,
@@ -44,7 +46,7 @@ enum GapPlace {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         named: Option<String>,
     },
-    /// In the dead letters, behind one.
+    /// In the dead letters, after one of them.
     Letters {
         after: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,7 +55,7 @@ enum GapPlace {
 }
 
 impl GapPlace {
-    /// The same page, behind the row with this id.
+    /// The same page, after the row with this id.
     fn behind(mut self, id: String) -> Self {
         match &mut self {
             Self::Rows { named, .. } | Self::Letters { named, .. } => *named = Some(id),
@@ -62,14 +64,14 @@ impl GapPlace {
     }
 }
 
-/// The rows of a page behind the last one that was named; all of them if it is not there any more.
+/// The rows of a page after the last one that was returned; all of them if it no longer exists.
 fn unnamed<'r, T>(rows: &'r [T], named: Option<&str>, id: impl Fn(&T) -> Option<String>) -> &'r [T] {
     let is_last = |row: &T| named.is_some() && id(row).as_deref() == named;
     let behind = rows.iter().position(is_last).map(|last| last + 1);
     rows.get(behind.unwrap_or(0)..).unwrap_or_default()
 }
 
-/// A page of the search: ids that may be gaps, rows that were looked at, and where it goes on.
+/// A page of the search: possible gaps, the number of rows read, and where it continues.
 struct Found {
     ids: Vec<String>,
     looked_at: u64,
@@ -77,7 +79,8 @@ struct Found {
 }
 
 impl Reindexer {
-    /// Names rows that the destination does not have, as [`Reindexer::gaps`] does, `limit` of them at most. `after` is what the page before gave as `next`.
+    /// Returns rows that the destination lacks, like [`Reindexer::gaps`], but at most `limit` of them.
+    /// `after` is `next` of the previous page.
     pub async fn gap_page(
         &self,
         name: &str,
@@ -122,7 +125,7 @@ impl Reindexer {
         cut(pages, place, limit.max(1))
     }
 
-    /// The ids that the destination does not have, out of these.
+    /// Those of these ids that the destination lacks.
     async fn without_known(
         &self,
         pages: &[(GapPlace, Vec<String>)],
@@ -148,7 +151,7 @@ impl Reindexer {
     }
 }
 
-/// As many ids as were asked for. A page of rows that has more of them goes on behind the last one that is given.
+/// As many ids as were requested. A page of rows with more of them continues after the last one returned.
 fn cut(
     pages: Vec<(GapPlace, Vec<String>)>,
     behind: Option<GapPlace>,
@@ -187,7 +190,7 @@ struct Search<'s> {
     reindexer: &'s Reindexer,
     job: &'s Reindex,
     typer: Option<Arc<dyn Typer>>,
-    /// Whether the reindex itself tells what is missing.
+    /// Whether the reindex itself knows what is missing.
     is_of_itself: bool,
 }
 
@@ -196,13 +199,14 @@ impl Search<'_> {
         matches!(self.job.mode, ReindexMode::Send { .. })
     }
 
-    /// Whether all rows are read as one part, where workers need not share.
+    /// Whether all rows are read as one part, because no workers share them.
     fn is_whole(&self) -> bool {
         let is_all = matches!(self.job.scope, ReindexScope::Complete | ReindexScope::Entity(_));
         is_all && !(self.is_of_itself && self.is_sent())
     }
 
-    /// Whether dead letters name rows that are missing: of a reindex that sends, all of them; otherwise those without a row.
+    /// Whether dead letters stand for missing rows: all of them for a reindex that sends; otherwise those
+    /// without a row.
     fn has_letters(&self) -> bool {
         self.is_of_itself && (self.is_sent() || matches!(self.job.scope, ReindexScope::Ids(_)))
     }
@@ -287,7 +291,7 @@ impl Search<'_> {
         })
     }
 
-    /// Where the search goes on behind a work item.
+    /// Where the search continues after a work item.
     async fn behind(&self, id: Option<&str>) -> Result<Option<GapPlace>, ReindexError> {
         let next = match (self.is_whole(), id) {
             (true, None) => Some(whole()),
@@ -308,7 +312,8 @@ impl Search<'_> {
         })
     }
 
-    /// The next work item behind an id, as far as its rows can be gaps. Those of a reindex that sends are looked at from where it is.
+    /// The next work item after an id, as far as its rows can be gaps. Work items of a reindex that sends are
+    /// read from their position on.
     async fn item_behind(&self, id: Option<&str>) -> Result<Option<WorkItem>, ReindexError> {
         let mut after = id.map(str::to_owned);
         loop {

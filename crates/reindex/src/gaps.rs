@@ -1,7 +1,7 @@
-//! Rows of the source that the destination does not have, by their ids.
+//! Rows of the source that the destination lacks, by their ids.
 //!
-//! Ids of a destination can be more than fit into memory: they are compared in passes, each over those whose hash is in one
-//! part. A pass holds only the ids of its part.
+//! A destination can have more ids than fit into memory: they are compared in passes, each over the ids whose
+//! hash is in one part. A pass holds only the ids of its part.
 
 use std::collections::HashSet;
 use std::pin::Pin;
@@ -18,20 +18,20 @@ use crate::retry::RetryPause;
 use crate::work_item::{WorkItem, WorkUnit};
 use crate::{Reindex, ReindexError, Reindexer};
 
-/// Ids that a pass holds at most, about.
+/// The approximate maximum of ids in a pass.
 const IDS_IN_MEMORY: u64 = 1_000_000;
 
-/// Ids that a destination has, one after the other.
+/// An iteration over the ids of a destination.
 pub type KnownIds<'i> = Box<dyn Iterator<Item = Result<String, String>> + Send + 'i>;
 
 /// What the rows of the source are compared with.
 pub enum Against<'a> {
-    /// What the reindex itself knows: rows that are not at the version; or, if they are sent, rows that were given up and
-    /// those of pages that were not done.
+    /// The state of the reindex itself: rows that are not at the version; or, if rows are sent, dead letters
+    /// and rows of pages that were not done.
     Itself,
-    /// Ids that the destination has. They are read once for each pass.
+    /// Ids of the destination. They are read once for each pass.
     Ids {
-        /// How many there are, about.
+        /// Their approximate number.
         count: u64,
         /// Begins to read them.
         read: &'a (dyn Fn() -> Result<KnownIds<'a>, String> + Send + Sync),
@@ -43,15 +43,15 @@ pub enum Against<'a> {
         /// The attribute with the id.
         attribute: Option<String>,
     },
-    /// Nothing: every row of the scope is named, for a comparison elsewhere.
+    /// Nothing: every row of the scope is returned, for a comparison elsewhere.
     Nothing,
 }
 
-/// Is told each id that is missing; an error ends the search.
+/// Receives each missing id; an error ends the search.
 pub type OnGap<'a> = &'a mut (dyn FnMut(&str) -> Result<(), String> + Send);
 
 impl Reindexer {
-    /// Names the rows that the destination does not have; says how many.
+    /// Reports the rows that the destination lacks; returns their number.
     pub async fn gaps(
         &self,
         name: &str,
@@ -105,7 +105,7 @@ impl Reindexer {
         self.missing_ids(job, found).await
     }
 
-    /// Ids that were asked for and have no row.
+    /// Requested ids that have no row.
     async fn missing_ids(&self, job: &Reindex, found: &mut Found<'_>) -> Result<(), ReindexError> {
         if !matches!(job.scope, ReindexScope::Ids(_)) {
             return Ok(());
@@ -117,7 +117,7 @@ impl Reindexer {
         .await
     }
 
-    /// Rows that were given up, and those of pages that were not done.
+    /// Dead letters, and rows of pages that were not done.
     async fn not_taken(&self, job: &Reindex, found: &mut Found<'_>) -> Result<(), ReindexError> {
         self.each_letter(job, |key, _| found.tell(&id_of_key(key)))
             .await?;
@@ -147,7 +147,7 @@ impl Reindexer {
         }
     }
 
-    /// Rows of a part whose id is not among those that are known.
+    /// Rows of a part whose ids are not among the known ones.
     async fn unknown(
         &self,
         job: &Reindex,
@@ -166,7 +166,7 @@ impl Reindexer {
         .await
     }
 
-    /// A table that is compared with, and its attribute with the ids.
+    /// A table to compare with, and its attribute with the ids.
     pub(crate) async fn id_attribute(
         &self,
         table: &str,
@@ -180,7 +180,7 @@ impl Reindexer {
         Ok((table.to_owned(), attribute.ok_or_else(missing)?))
     }
 
-    /// Reads the ids that an attribute of another table has.
+    /// Reads the ids in an attribute of another table.
     pub(crate) async fn each_id(
         &self,
         table: &str,
@@ -224,7 +224,7 @@ impl Reindexer {
         Ok(())
     }
 
-    /// The parts of the scope from their beginnings. One scan is enough where workers need not share.
+    /// The parts of the scope from their beginnings. One scan is enough where no workers share it.
     async fn scope_again(&self, job: &Reindex) -> Result<Vec<WorkItem>, ReindexError> {
         if matches!(job.scope, ReindexScope::Complete | ReindexScope::Entity(_)) {
             let whole = WorkUnit::Segment { segment: 0, total: 1 };
@@ -237,7 +237,7 @@ impl Reindexer {
             .collect())
     }
 
-    /// The rows of a work item behind its position.
+    /// The rows of a work item after its position.
     pub(crate) fn rest_of<'a>(
         &'a self,
         job: &'a Reindex,
@@ -268,7 +268,7 @@ impl Reindexer {
     }
 }
 
-/// Whether a row is one of those asked for.
+/// Whether a row is one of those requested.
 pub(crate) fn wants(job: &Reindex, typer: Option<&Arc<dyn Typer>>, row: &Item) -> bool {
     let (Some(filter), Some(typer)) = (&job.entities, typer) else {
         return true;
@@ -289,7 +289,7 @@ pub(crate) fn is_at_version(job: &Reindex, row: &Item) -> bool {
     }
 }
 
-/// Gaps as they are found.
+/// Gaps found so far.
 struct Found<'f> {
     on_gap: OnGap<'f>,
     count: u64,
@@ -308,7 +308,7 @@ impl Found<'_> {
     }
 }
 
-/// One of so many parts of all ids, by their hashes.
+/// One part of all ids, by their hashes.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     number: u64,
@@ -321,7 +321,7 @@ impl Part {
     }
 }
 
-/// As many parts as are needed for so many ids.
+/// The number of parts needed for so many ids.
 fn parts(ids: u64) -> impl Iterator<Item = Part> {
     let of = ids.div_ceil(IDS_IN_MEMORY).max(1);
     (0..of).map(move |number| Part { number, of })

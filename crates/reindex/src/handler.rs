@@ -1,4 +1,4 @@
-//! What is done with rows that were read: touched, or sent.
+//! The processing of rows that were read: touching or sending.
 
 use std::sync::Arc;
 
@@ -11,29 +11,30 @@ use crate::job::ReindexMode;
 use crate::retry::is_transient;
 use crate::{Reindex, Touch};
 
-/// What is done with rows.
+/// The processing of rows.
 pub(crate) enum Handler {
     Touch(Arc<dyn Touch>),
     Send(Arc<RowSender>),
 }
 
-/// What became of a row in an attempt.
+/// The outcome of a row in an attempt.
 #[derive(Debug)]
 pub(crate) enum RowOutcome {
     Done,
     Unchanged,
     Gone,
-    /// It was not taken. If the reason is of the moment, the row is not to blame unless others are taken meanwhile.
+    /// It was refused. If the reason is temporary, the row is not at fault unless others are accepted
+    /// meanwhile.
     Refused {
         reason: String,
         is_of_the_moment: bool,
     },
-    /// The target is away. The row is not to blame.
+    /// The target is unavailable. The row is not at fault.
     Later(String),
 }
 
 impl Handler {
-    /// Whether rows that are at the version can be recorded again.
+    /// Whether rows that are already at the version can be recorded again.
     pub(crate) fn records_again(&self) -> bool {
         match self {
             Self::Touch(touch) => touch.records_again(),
@@ -41,7 +42,7 @@ impl Handler {
         }
     }
 
-    /// Tries some rows; what became of each, in order, and the write units it took.
+    /// Tries some rows; returns the outcome of each, in order, and the write units used.
     pub(crate) async fn attempt(
         &self,
         job: &Reindex,

@@ -1,4 +1,4 @@
-//! What a reindex needs besides the tables: where rows go, and what is known of the table's model.
+//! What a reindex needs besides the tables: targets of rows, and the table's model.
 
 use std::sync::Arc;
 
@@ -8,30 +8,30 @@ use trestle_model::Model;
 
 /// What a reindex needs besides the tables.
 pub trait ReindexHost: Send + Sync {
-    /// Why nothing listens to touches of this table; `None` if something does.
+    /// Why no route or reader would receive touches of this table; `None` if one does.
     fn touches_unheard(&self, table: &str) -> Option<String>;
 
-    /// Opens the target of a route; or says why rows cannot be sent there.
+    /// Opens the target of a route; the error says why rows cannot be sent there.
     fn sender(&self, route: &str) -> Result<RowSender, String>;
 
-    /// The model of a table and its text, if one is known here.
+    /// The model of a table and its text, if known here.
     fn model(&self, table: &str) -> Option<(Arc<Model>, String)>;
 
-    /// Rows are about to be touched with a version, all of a table or those of one entity: from now on, rows that are inserted
-    /// get it by themselves, as far as the database can see to that.
+    /// Called before rows are touched with a version, all of a table or those of one entity: from now on
+    /// inserted rows get the version, as far as the database supports it.
     fn begin(&self, table: &str, entity: Option<&str>, version: u64) -> Result<(), Error> {
         let _ = (table, entity, version);
         Ok(())
     }
 
-    /// Tells entities apart, where models change while a reindex runs.
+    /// Distinguishes entities, where models change during a reindex.
     fn typer(&self) -> Option<Arc<dyn Typer>>;
 }
 
-/// A remote endpoint, of which nothing is known but its tables.
+/// A remote endpoint of which only the tables are known.
 #[derive(Debug, Default)]
 pub struct EndpointHost {
-    /// The model and its text, if it was given.
+    /// The model and its text, if given.
     pub model: Option<(Arc<Model>, String)>,
 }
 

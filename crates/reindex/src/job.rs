@@ -1,4 +1,4 @@
-//! A reindex as it is stored: what is done with which rows, how fast, and how far it is.
+//! A reindex as it is stored: the rows, what is done with them, how fast, and the progress.
 
 use serde::{Deserialize, Serialize};
 use trestle_item::{Item, ScalarType};
@@ -24,27 +24,27 @@ pub struct Reindex {
     pub workers: u32,
     /// How often a row is tried before it becomes a dead letter.
     pub attempts: u32,
-    /// The rows in the table when it started, by the table's own count.
+    /// The number of rows at the start, by the table's own count.
     pub rows_estimated: u64,
-    /// How rows are told apart, where the scope needs it.
+    /// How rows are distinguished, where the scope needs it.
     pub entities: Option<EntityFilter>,
     /// When it started, in milliseconds since 1970.
     pub started_at: u64,
-    /// The work that is under way, or was the last; `None` before there was any.
+    /// The present or the last period of work; `None` before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<WorkBegun>,
     /// When it ended.
     pub ended_at: Option<u64>,
-    /// Whether it goes on.
+    /// Its state.
     pub state: ReindexState,
 }
 
-/// When a process began to work on a reindex that no other process was at.
+/// When a process began to work on a reindex on which no other process worked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkBegun {
     /// In milliseconds since 1970.
     pub at: u64,
-    /// Rows that had been read by then, those that were done again among them.
+    /// The number of rows read by then, including rows done again.
     pub rows_before: u64,
 }
 
@@ -65,7 +65,7 @@ pub enum ReindexMode {
     Touch {
         /// The attribute.
         attribute: String,
-        /// The version that each row has afterwards.
+        /// The version that each row has at least afterwards.
         version: u64,
     },
     /// The row is sent to the target of a route. Nothing is written.
@@ -84,8 +84,8 @@ pub enum ReindexScope {
     Complete,
     /// The first so many, in the order of a scan.
     First(u64),
-    /// Those with these ids. See [`Reindex::key_of_id`] for what an id may be. In a reindex that was started there are none here: its work
-    /// items have the keys.
+    /// Those with these ids. See [`Reindex::key_of_id`] for what an id may be. Empty in a started reindex,
+    /// whose work items have the keys.
     Ids(Vec<String>),
     /// Those of one entity of the model.
     Entity(String),
@@ -95,7 +95,7 @@ pub enum ReindexScope {
         name: String,
         /// Its parameters.
         parameters: Item,
-        /// Only the first so many of them, in the order in which they are read.
+        /// Only so many of them, in the order of reading.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         first: Option<u64>,
     },
@@ -106,23 +106,23 @@ pub enum ReindexScope {
 pub struct EntityFilter {
     /// The entities.
     pub names: Vec<String>,
-    /// Whether all rows are wanted but those of the entities.
+    /// Whether all rows except those of the entities are selected.
     #[serde(default)]
     pub are_left_out: bool,
-    /// The attribute that names the entity, if the model has one for the table.
+    /// The attribute with the entity's tag, if the model has one for the table.
     pub attribute: Option<String>,
     /// The model, for processes that do not have it.
     pub model: String,
 }
 
-/// How much a reindex may cost.
+/// The limits of a reindex.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReindexBudget {
-    /// Read units in a second, over all processes; no limit unless given.
+    /// Read units per second, over all processes; unlimited by default.
     pub read_units: Option<f64>,
-    /// Write units in a second, over all processes; no limit unless given.
+    /// Write units per second, over all processes; unlimited by default.
     pub write_units: Option<f64>,
-    /// Whether it rests while live traffic is slowed down by it.
+    /// Whether it pauses while it slows down live traffic.
     pub yields: bool,
 }
 
@@ -136,17 +136,17 @@ impl Default for ReindexBudget {
     }
 }
 
-/// Whether a reindex goes on.
+/// The state of a reindex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReindexState {
     /// Its work items are being stored.
     Preparing,
-    /// Workers go on with it.
+    /// Workers process it.
     Running,
-    /// Workers leave it until it is resumed.
+    /// Workers ignore it until it is resumed.
     Paused,
-    /// It was given up. Rows that were done stay as they are.
+    /// It was cancelled. Finished rows stay.
     Cancelled,
     /// All of its rows are done or dead letters.
     Done,
@@ -182,7 +182,7 @@ impl Reindex {
         }
     }
 
-    /// The attributes that are read of each row; all of them if there are none here.
+    /// The attributes that are read of each row; empty for all.
     pub(crate) fn attributes_read(&self) -> Vec<&str> {
         let ReindexMode::Touch { attribute, .. } = &self.mode else {
             return Vec::new();
@@ -204,7 +204,7 @@ impl Reindex {
         self.key.iter().map(|part| part.name.clone()).collect()
     }
 
-    /// The key of a row; `None` if it has none, which no row of the table is.
+    /// The key of a row; `None` if it has none, which does not occur in the table.
     pub(crate) fn key_in(&self, row: &Item) -> Option<Item> {
         let part = |part: &KeyPart| Some((part.name.clone(), row.get(&part.name)?.clone()));
         self.key.iter().map(part).collect()

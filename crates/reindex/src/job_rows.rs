@@ -1,4 +1,4 @@
-//! Reindexes as rows, and the row of a table that says which one works on it.
+//! Reindexes as rows, and the row that records which reindex holds a table.
 
 use trestle_api::Error;
 use trestle_item::{AttributeValue, Item};
@@ -16,16 +16,16 @@ pub(crate) struct StoredReindex {
     revision: u64,
 }
 
-/// Why a table cannot be taken.
+/// Why a table cannot be acquired.
 pub(crate) enum TableTaken {
-    /// Another reindex works on it.
+    /// Another reindex holds it.
     By(String),
     /// Its rows were touched with a later version.
     LaterVersion(u64),
 }
 
 impl StoredReindex {
-    /// Tells the row from what it was before and becomes later.
+    /// A revision, which distinguishes the row from its earlier and later states.
     pub(crate) fn revision(&self) -> u64 {
         self.revision
     }
@@ -47,7 +47,7 @@ fn row(job: &Reindex, revision: u64) -> Result<Item, Error> {
 }
 
 impl StateTable {
-    /// Stores a new reindex; `false` if there is one of its name.
+    /// Stores a new reindex; `false` if there is one with its name.
     pub(crate) async fn add_job(&self, job: &Reindex) -> Result<bool, Error> {
         self.insert(row(job, 1)?).await
     }
@@ -70,7 +70,7 @@ impl StateTable {
         Ok(jobs)
     }
 
-    /// Some of them, behind a name, and the name behind which the next ones are.
+    /// Some of them, after a name, and the name after which the next ones are.
     pub(crate) async fn jobs_page(
         &self,
         after: Option<&str>,
@@ -83,7 +83,7 @@ impl StateTable {
         Ok((jobs.collect::<Result<_, Error>>()?, next))
     }
 
-    /// Those that have taken a table, by table.
+    /// Those that hold a table, by table.
     pub(crate) async fn jobs_on_tables(&self) -> Result<Vec<Reindex>, ReindexError> {
         let mut jobs = Vec::new();
         for row in self.all(TABLES).await? {
@@ -92,7 +92,7 @@ impl StateTable {
             };
             match self.job(name).await {
                 Ok(stored) => jobs.push(stored.job),
-                // It was refused after it had taken the table, and is gone.
+                // It was refused after it had acquired the table, and has been removed.
                 Err(ReindexError::Unknown(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -100,13 +100,13 @@ impl StateTable {
         Ok(jobs)
     }
 
-    /// Forgets a reindex that never began.
+    /// Removes a reindex that never began.
     pub(crate) async fn remove_job(&self, name: &str) -> Result<(), Error> {
         self.delete(JOBS, name).await
     }
 
-    /// Changes a reindex. `change` looks at it as it is, again if it was changed in the meantime, and says whether there is
-    /// something to store.
+    /// Changes a reindex. `change` receives its present state, again if it was changed meanwhile, and returns
+    /// whether there is something to store.
     pub(crate) async fn change_job(
         &self,
         name: &str,
@@ -123,7 +123,8 @@ impl StateTable {
         }
     }
 
-    /// Takes a table for a reindex. `id` tells it from earlier ones of its name, whose versions mean nothing for it.
+    /// Acquires a table for a reindex. `id` distinguishes the table from earlier ones with its name, whose
+    /// versions do not count.
     pub(crate) async fn take_table(
         &self,
         job: &Reindex,
@@ -159,12 +160,12 @@ impl StateTable {
         Ok(Err(match (text(&row, "job"), number(&row, "version")) {
             (Some(other), _) => TableTaken::By(other.to_owned()),
             (None, Some(version)) => TableTaken::LaterVersion(version),
-            // It was given back in between.
+            // It was released in between.
             (None, None) => TableTaken::By("that has just ended".to_owned()),
         }))
     }
 
-    /// Takes a table again for a reindex that has ended and goes on; `false` if another one works on it.
+    /// Acquires a table again for a finished reindex that continues; `false` if another one holds it.
     pub(crate) async fn retake_table(&self, job: &Reindex) -> Result<bool, Error> {
         let change = Conditional {
             names: &["job"],
@@ -175,7 +176,7 @@ impl StateTable {
         Ok(self.update(key(TABLES, &job.table), change).await?.is_some())
     }
 
-    /// Gives a table back, if this reindex has it.
+    /// Releases a table, if this reindex holds it.
     pub(crate) async fn give_table_back(&self, job: &Reindex) -> Result<(), Error> {
         let change = Conditional {
             names: &["job"],
@@ -186,8 +187,8 @@ impl StateTable {
         self.update(key(TABLES, &job.table), change).await.map(drop)
     }
 
-    /// Ends a reindex all of whose work is done, and gives its table back. `false` if it was changed since it was read: work
-    /// may have been added.
+    /// Ends a reindex whose work is all done, and releases its table. `false` if it has changed since it was
+    /// read: work may have been added.
     pub(crate) async fn end_job(&self, seen: &StoredReindex, now: u64) -> Result<bool, Error> {
         let ended = Reindex {
             state: ReindexState::Done,

@@ -1,9 +1,11 @@
-//! Every row of a table once more: touched, so that its stream has a record of it, or sent to the target of a route.
+//! Processes every row of a table again: touches it, so that the table's stream has a record of it, or sends
+//! it to the target of a route.
 //!
-//! A [`Reindex`] is a named job over one table of any [`Database`](trestle_api::Database). It is stored as rows of an ordinary
-//! table (`state_table`), cut into work items (`plan`), and worked off by any number of workers in any number of processes
-//! (`worker`), each of which chooses an item (`work_pool`) and has a lease of it while it is at it (`work_item`). Rows that fail are tried again by themselves
-//! (`rows`) and become dead letters in the end (`row_letter`).
+//! A [`Reindex`] is a named job over one table of any [`Database`](trestle_api::Database). It is stored as
+//! rows of an ordinary table (`state_table`), divided into work items (`plan`), and processed by any number
+//! of workers in any number of processes (`worker`). Each worker chooses an item (`work_pool`) and holds a
+//! lease of it meanwhile (`work_item`). Rows that fail are tried again individually (`rows`) and finally
+//! become dead letters (`row_letter`).
 //!
 //! ```no_run
 //! use trestle_reindex::{ReindexError, Reindexer, StartReindex};

@@ -17,8 +17,8 @@ use crate::retry::RetryPause;
 use crate::sort_range::SortRange;
 use crate::work_item::{KEYS_MAX, WorkItem, WorkUnit};
 
-/// The request of an access pattern, a `Query` or a `Scan`, as far as it finds rows. Whole rows are read by their keys: an
-/// index may not have all of a row.
+/// The part of an access pattern's `Query` or `Scan` that finds rows. Complete rows are read by their keys,
+/// because an index may lack attributes.
 macro_rules! keys_only {
     ($Request:ident, $job:expr, $request:expr) => {{
         let request: &$Request = $request;
@@ -40,14 +40,14 @@ macro_rules! keys_only {
 #[derive(Debug, Default)]
 pub(crate) struct RowsRead {
     pub(crate) rows: Vec<Item>,
-    /// Keys that were asked for and have no row: whole ones, or partition keys.
+    /// Requested keys without a row: complete ones, or partition keys.
     pub(crate) missing: Vec<Item>,
-    /// The key behind which the next page begins; `None` if this is the last.
+    /// The key after which the next page begins; `None` if this is the last page.
     pub(crate) next: Option<Item>,
-    /// Rows that the database looked at.
+    /// Rows that the database examined.
     pub(crate) looked_at: u64,
     pub(crate) read_units: f64,
-    /// How often the database left keys for later.
+    /// How often the database left keys unprocessed.
     pub(crate) unprocessed: u64,
 }
 
@@ -105,7 +105,7 @@ pub(crate) async fn read(
     }
 }
 
-/// A partition that was asked for and has no rows is missing, as a key without a row is.
+/// A requested partition without rows is missing, like a key without a row.
 fn no_rows(partition: &Item, found: RowsRead) -> RowsRead {
     RowsRead {
         missing: vec![partition.clone()],
@@ -114,8 +114,8 @@ fn no_rows(partition: &Item, found: RowsRead) -> RowsRead {
     }
 }
 
-/// Reads the next page of a work item with the version of each row. Workers that touch rows of an access pattern read only their
-/// keys, because the touch itself looks at the version.
+/// Reads the next page of a work item with the version of each row. Workers that touch rows of an access
+/// pattern read only their keys, because the touch itself checks the version.
 pub(crate) async fn read_with_versions(
     database: &dyn Database,
     job: &Reindex,
@@ -132,7 +132,8 @@ pub(crate) async fn read_with_versions(
     }
 }
 
-/// Leaves out what lies behind the first so many rows, which are counted as they are found. Rows of other entities are none.
+/// Leaves out the rows after the first so many, which are counted as they are found. Rows of other entities
+/// do not count.
 fn first_of(
     first: Option<u64>,
     job: &Reindex,
@@ -150,7 +151,7 @@ fn first_of(
     found
 }
 
-/// What the mode needs of rows whose keys were found.
+/// The attributes that the mode needs of rows whose keys were found.
 async fn as_needed(
     database: &dyn Database,
     job: &Reindex,
@@ -163,7 +164,7 @@ async fn as_needed(
     }
 }
 
-/// Reads whole rows, of which the keys were found. Rows that are gone by now are none.
+/// Reads complete rows whose keys were found. Rows deleted meanwhile are left out.
 async fn whole(
     database: &dyn Database,
     job: &Reindex,
@@ -218,7 +219,7 @@ async fn by_keys(
         backoff.wait(rounds).await;
         rounds += 1;
     }
-    // A batch answers in any order.
+    // A batch returns rows in any order.
     let mut found: Vec<(Option<Item>, Item)> = std::mem::take(&mut read.rows)
         .into_iter()
         .map(|row| (job.key_in(&row), row))
@@ -246,7 +247,7 @@ fn scan(job: &Reindex, after: Option<Item>, limit: u32) -> Scan {
     }
 }
 
-/// The rows of a part of a partition behind a position, or from its beginning.
+/// The rows of a part of a partition after a position, or from its beginning.
 pub(crate) fn partition_query(
     job: &Reindex,
     partition: &Item,
@@ -286,7 +287,7 @@ pub(crate) fn partition_query(
     }
 }
 
-/// The key and the entity of each row, beside the names that a request has already.
+/// The key and the entity of each row, in addition to the names in a request.
 fn keys_projection(
     job: &Reindex,
     names: Option<&BTreeMap<String, String>>,
@@ -310,7 +311,7 @@ fn keys_projection(
 
 type Projection = (Option<String>, Option<BTreeMap<String, String>>);
 
-/// Only what is needed of each row.
+/// Only the needed attributes of each row.
 fn projection(job: &Reindex) -> Projection {
     let names = job.attributes_read();
     if names.is_empty() {
@@ -351,11 +352,11 @@ fn rows_read(
     }
 }
 
-/// The greatest value that a sort key can have: a page behind it begins with the next partition.
+/// The greatest possible sort key: a page after it begins with the next partition.
 pub(crate) fn greatest(part: &KeyPart) -> AttributeValue {
     use trestle_item::{Number, ScalarType};
     match part.kind {
-        // Four bytes each, 1,024 at most.
+        // Four bytes each, at most 1,024.
         ScalarType::S => AttributeValue::S("\u{10ffff}".repeat(256)),
         ScalarType::B => AttributeValue::B(vec![0xff; 1024]),
         ScalarType::N => {

@@ -1,4 +1,4 @@
-//! The work items of a reindex: which rows each is about.
+//! The work items of a reindex, and their rows.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use crate::sort_range::SortRange;
 use crate::work_item::{KEYS_MAX, WorkItem, WorkUnit};
 use crate::{Reindex, ReindexError};
 
-/// Rows of a segment, about.
+/// The approximate number of rows of a segment.
 const SEGMENT_ROWS: u64 = 900;
-/// The most segments: each is a row, and workers look at all of them.
+/// The most segments: each is a row, and workers read all of them.
 const SEGMENTS_MAX: u64 = 1_000;
 
 /// The key attributes of a table, the partition key first.
@@ -42,13 +42,13 @@ pub(crate) fn key_parts(table: &TableDescription) -> Result<Vec<KeyPart>, Error>
         .collect()
 }
 
-/// What a scope means: its work items, and the entities it is about.
+/// The meaning of a scope: its work items, and its entities.
 pub(crate) struct Planned {
     pub(crate) items: Vec<WorkItem>,
     pub(crate) entities: Option<EntityFilter>,
 }
 
-/// Cuts a scope into work items.
+/// Divides a scope into work items.
 pub(crate) fn plan(job: &Reindex, model: Option<&(Arc<Model>, String)>) -> Result<Planned, ReindexError> {
     let all = |items| Planned {
         items,
@@ -108,7 +108,7 @@ fn no_entity(model: &Model, name: &str) -> ReindexError {
     ))
 }
 
-/// Rows that the database keeps for others follow those and are not touched by themselves.
+/// Rows that the database derives from others are updated with those and not touched themselves.
 fn but_kept(job: &Reindex, model: &Model, text: &str) -> Option<EntityFilter> {
     let entities = model.entities_of(model.table(&job.table)?);
     let kept = entities.filter(|entity| *entity.role() != Role::Declared);
@@ -134,8 +134,8 @@ fn segments(job: &Reindex) -> Vec<WorkItem> {
     in_segments(job, |segment, total| WorkUnit::Segment { segment, total })
 }
 
-/// Segments of a scan that an access pattern makes, whose condition holds for each of them. The first rows of it are read by
-/// one worker, which counts them.
+/// Segments of an access pattern's scan; its condition holds for each of them. Where only the first rows are
+/// selected, one worker reads and counts them.
 fn scans(job: &Reindex, scan: Scan, first: Option<u64>) -> Vec<WorkItem> {
     if first.is_some() {
         let scan = Box::new(scan);
@@ -218,14 +218,14 @@ pub(crate) fn keys(name: &str, keys: Vec<Item>) -> Vec<WorkItem> {
     keys.chunks(KEYS_MAX).enumerate().map(chunk).collect()
 }
 
-/// Work items for rows with these ids, each once. An id that is only the partition key of a table with a sort key means all rows
-/// of the partition.
+/// Work items for rows with these ids, each once. An id that has only the partition key of a table with a
+/// sort key means all rows of the partition.
 pub(crate) fn by_ids(job: &Reindex, name: &str, ids: &[String]) -> Result<Vec<WorkItem>, ReindexError> {
     let mut wanted = Vec::new();
     let mut seen = HashSet::new();
     for id in ids {
         let key = job.key_of_id(id)?;
-        // A batch with a key twice is refused.
+        // A batch with a duplicate key is refused.
         if seen.insert(row_id(&key)) {
             wanted.push(key);
         }
@@ -233,7 +233,7 @@ pub(crate) fn by_ids(job: &Reindex, name: &str, ids: &[String]) -> Result<Vec<Wo
     Ok(rows_or_partitions(job, name, wanted))
 }
 
-/// Work items for keys of rows and of partitions, each named once.
+/// Work items for keys of rows and of partitions, each once.
 pub(crate) fn rows_or_partitions(job: &Reindex, name: &str, wanted: Vec<Item>) -> Vec<WorkItem> {
     let (whole, partitions): (Vec<Item>, Vec<Item>) =
         wanted.into_iter().partition(|key| key.len() == job.key.len());
@@ -252,7 +252,7 @@ pub(crate) fn rows_or_partitions(job: &Reindex, name: &str, wanted: Vec<Item>) -
 }
 
 impl Reindex {
-    /// The key that an id stands for: the text of the partition key, or a JSON object with the key attributes, such as
+    /// The key for an id: the text of the partition key, or a JSON object with the key attributes, such as
     /// `{"pk": "b1", "sk": "2"}`. Numbers are written as numbers or texts, bytes in base64.
     pub fn key_of_id(&self, id: &str) -> Result<Item, ReindexError> {
         let object = match id.trim_start().starts_with('{') {
@@ -289,7 +289,7 @@ impl Reindex {
     }
 }
 
-/// The id of a row by its key, as [`Reindex::key_of_id`] reads it.
+/// The id of a row from its key, in the form of [`Reindex::key_of_id`].
 pub(crate) fn id_of_key(key: &Item) -> String {
     match (key.len(), key.values().next()) {
         (1, Some(AttributeValue::S(text))) if !text.trim_start().starts_with('{') => text.clone(),

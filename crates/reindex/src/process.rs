@@ -1,4 +1,5 @@
-//! A process that works on a reindex: its workers share budgets and turns, and the budget is divided among the processes.
+//! A process that works on a reindex: its workers share a budget and turns, and the whole budget is divided
+//! among the processes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use crate::work_pool::WorkPool;
 use crate::yielding::Yielding;
 use crate::{Reindex, RowCounts};
 
-/// What the workers of a process share.
+/// The state that the workers of a process share.
 pub(crate) struct Process {
     pub(crate) id: String,
     pub(crate) name: String,
@@ -32,7 +33,7 @@ pub(crate) struct Process {
     pub(crate) yielding: Yielding,
     pub(crate) pause: RetryPause,
     pub(crate) lease: Duration,
-    /// What the name of each process begins with that can be at work now, if that is known.
+    /// The prefix of the names of processes that can be working now, if known.
     pub(crate) opening: Option<Arc<str>>,
     pub(crate) pool: WorkPool,
 }
@@ -42,7 +43,7 @@ fn processes_of(job: &str) -> String {
 }
 
 impl Process {
-    /// The leases that hold now.
+    /// The leases that are valid now.
     pub(crate) fn live_leases(&self) -> LiveLeases {
         LiveLeases {
             now: self.clock.now(),
@@ -58,7 +59,7 @@ impl Process {
         }
     }
 
-    /// Says that this process is there, and takes its share of the budget; again and again.
+    /// Registers this process and takes its share of the budget, repeatedly.
     pub(crate) async fn keep_known(&self, job: &Reindex) -> Error {
         loop {
             let mut alarm = Alarm::new(Arc::clone(&self.clock));
@@ -73,7 +74,7 @@ impl Process {
         }
     }
 
-    /// Says once that this process is there, and takes its share of the budget.
+    /// Registers this process once, and takes its share of the budget.
     pub(crate) async fn be_known(&self, job: &Reindex) -> Result<(), Error> {
         let live = self.live_leases();
         let mut row = key(&processes_of(&self.name), &self.id);
@@ -87,17 +88,17 @@ impl Process {
         Ok(())
     }
 
-    /// Says that this process works no longer.
+    /// Unregisters this process.
     pub(crate) async fn leave(&self) -> Result<(), Error> {
         self.state.delete(&processes_of(&self.name), &self.id).await
     }
 
-    /// Whether a row is one of those asked for.
+    /// Whether a row is one of those requested.
     pub(crate) fn wants(&self, job: &Reindex, row: &Item) -> bool {
         wants(job, self.typer.as_ref(), row)
     }
 
-    /// The whole row, for a dead letter.
+    /// The complete row, for a dead letter.
     pub(crate) async fn whole_row(&self, job: &Reindex, row_key: &Item) -> Option<Item> {
         use trestle_api::{DatabaseExt, GetItem};
         let get = GetItem {
@@ -109,7 +110,7 @@ impl Process {
         self.database.get_item(get).await.ok()?.item
     }
 
-    /// Repeats what fails for reasons of the moment, until it does not.
+    /// Repeats a call that fails for temporary reasons until it succeeds.
     pub(crate) async fn insist<T, F: Future<Output = Result<T, Error>>>(
         &self,
         counts: &mut RowCounts,
@@ -131,7 +132,7 @@ impl Process {
     }
 }
 
-/// How often a call for a whole page is repeated. After that the worker gives its work item back.
+/// How often a call for a whole page is repeated. After that the worker releases its work item.
 const CALL_RETRIES_MAX: u32 = 12;
 
 impl StateTable {

@@ -1,4 +1,4 @@
-//! The handle for reindexes of a database: start, work, look, steer.
+//! The handle for the reindexes of a database: start, process, read, control.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,55 +22,55 @@ use crate::worker::Worker;
 use crate::yielding::{LiveTraffic, Yielding};
 use crate::{Reindex, ReindexError, ReindexHost, RowLetter, Touch};
 
-/// What a [`Reindexer`] is made of.
+/// The parts of a [`Reindexer`].
 #[derive(Clone)]
 pub struct ReindexSetup {
-    /// Where the rows are.
+    /// The database with the rows.
     pub database: Arc<dyn Database>,
-    /// Where reindexes are stored.
+    /// The database with the state of reindexes.
     pub state: Arc<dyn Database>,
     /// In which table.
     pub state_table: String,
-    /// What leases, budgets and waits follow.
+    /// The clock of leases, budgets and waits.
     pub clock: Arc<dyn Clock>,
     /// How rows are touched.
     pub touch: Arc<dyn Touch>,
-    /// Where rows go, and which models there are.
+    /// The targets of rows, and the models.
     pub host: Arc<dyn ReindexHost>,
-    /// What is known of live traffic; if nothing is, slow answers tell of it.
+    /// The measure of live traffic; without one, slow answers indicate it.
     pub traffic: Option<Arc<dyn LiveTraffic>>,
-    /// How long a worker that says nothing keeps its work item.
+    /// How long a worker without a sign of life keeps its work item.
     pub lease: Duration,
-    /// How long a row waits after its first attempt that failed; each further wait is twice as long.
+    /// The pause of a row after its first failed attempt; each further pause is twice as long.
     pub first_pause: Duration,
     /// The longest wait.
     pub longest_pause: Duration,
 }
 
 impl ReindexSetup {
-    /// The state table on the embedded engine.
+    /// The state table in the embedded engine.
     pub const OWN_TABLE: &str = "_trestle.reindex";
-    /// The state table at an endpoint, unless another is named.
+    /// The state table at an endpoint, by default.
     pub const REMOTE_TABLE: &str = "trestle-reindex";
-    /// How long a worker that says nothing keeps its work item, unless told otherwise.
+    /// How long a worker without a sign of life keeps its work item, by default.
     pub const LEASE: Duration = Duration::from_secs(30);
-    /// The first wait of a row, unless told otherwise.
+    /// The first pause of a row, by default.
     pub const FIRST_PAUSE: Duration = Duration::from_millis(50);
-    /// The longest wait, unless told otherwise.
+    /// The longest pause, by default.
     pub const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 }
 
-/// The reindexes of a database. Cloning it is cheap and gives another handle to the same ones.
+/// The reindexes of a database. A clone is cheap and another handle to the same ones.
 #[derive(Clone)]
 pub struct Reindexer {
     pub(crate) setup: Arc<ReindexSetup>,
     pub(crate) state: Arc<StateTable>,
-    /// What the name of each process begins with that can be at work now, if that is known.
+    /// The prefix of the names of processes that can be working now, if known.
     opening: Option<Arc<str>>,
 }
 
 impl Reindexer {
-    /// The reindexes that are stored there.
+    /// The reindexes in this state table.
     #[must_use]
     pub fn new(setup: ReindexSetup) -> Self {
         let state = StateTable::new(Arc::clone(&setup.state), setup.state_table.clone());
@@ -81,8 +81,8 @@ impl Reindexer {
         }
     }
 
-    /// The same where only one process at a time can have the database open. `opening` is the name of this opening, of which there
-    /// is no second one: leases of others do not hold, because their processes have ended.
+    /// The same for a database that only one process at a time can have open. `opening` is the unique name of
+    /// this opening: leases of others are invalid, because their processes have ended.
     #[must_use]
     pub fn of_opening(self, opening: impl Into<Arc<str>>) -> Self {
         Self {
@@ -99,13 +99,14 @@ impl Reindexer {
         }
     }
 
-    /// Lets workers of this process look at what has changed.
+    /// Wakes the workers of this process to check for changes.
     pub(crate) fn wake(&self) {
         self.setup.clock.signal().ring();
     }
 
-    /// Works on a reindex in this process until it is done, paused or cancelled. Any number of processes can do so at the same
-    /// time. Dropping the future stops the workers; what they had begun is taken over when their leases end.
+    /// Works on a reindex in this process until it is done, paused or cancelled. Any number of processes can
+    /// do so at the same time. Dropping the future stops the workers; others take over their work items when
+    /// the leases end.
     pub async fn work(&self, name: &str) -> Result<Reindex, ReindexError> {
         let job = self.ready(name).await?;
         if job.state != ReindexState::Running {
@@ -164,7 +165,7 @@ impl Reindexer {
         })
     }
 
-    /// Tells the entities of rows apart, if the scope needs it.
+    /// Distinguishes the entities of rows, if the scope needs it.
     pub(crate) fn typer(&self, job: &Reindex) -> Result<Option<Arc<dyn Typer>>, ReindexError> {
         let Some(filter) = &job.entities else {
             return Ok(None);
@@ -178,7 +179,7 @@ impl Reindexer {
         Ok(Some(Arc::new(ModelTyper::new([Arc::new(model)]))))
     }
 
-    /// The model of a table, if one is known here.
+    /// The model of a table, if known here.
     #[must_use]
     pub fn model(&self, table: &str) -> Option<Arc<Model>> {
         self.setup.host.model(table).map(|(model, _)| model)
@@ -194,7 +195,7 @@ impl Reindexer {
         Ok(self.state.jobs().await?)
     }
 
-    /// Some of them, behind a name, and the name behind which the next ones are.
+    /// Some of them, after a name, and the name after which the next ones are.
     pub async fn list_page(
         &self,
         after: Option<&str>,
@@ -203,26 +204,26 @@ impl Reindexer {
         Ok(self.state.jobs_page(after, Some(limit)).await?)
     }
 
-    /// The one that has a table: it is being started, running or paused, and no other can be started there.
+    /// The one that holds a table: it is being started, running or paused, and no other can be started there.
     pub async fn of_table(&self, table: &str) -> Result<Option<Reindex>, ReindexError> {
         let jobs = self.state.jobs_on_tables().await?;
         let has_it = |job: &Reindex| job.table == table && !job.state.is_over();
         Ok(jobs.into_iter().find(has_it))
     }
 
-    /// Those that workers go on with: at most one of each table.
+    /// Those that workers process: at most one per table.
     pub async fn running(&self) -> Result<Vec<Reindex>, ReindexError> {
         let jobs = self.state.jobs_on_tables().await?;
         let is_running = |job: &Reindex| job.state == ReindexState::Running;
         Ok(jobs.into_iter().filter(is_running).collect())
     }
 
-    /// Lets the workers leave a reindex after the pages that they are at.
+    /// Pauses a reindex; its workers stop after their current pages.
     pub async fn pause(&self, name: &str) -> Result<Reindex, ReindexError> {
         self.steer(name, ReindexState::Paused).await
     }
 
-    /// Lets workers go on with a reindex that was paused. It needs a process that works on it.
+    /// Resumes a paused reindex. A process must be working on it.
     pub async fn resume(&self, name: &str) -> Result<Reindex, ReindexError> {
         self.steer(name, ReindexState::Running).await
     }
@@ -242,7 +243,7 @@ impl Reindexer {
         Ok(job)
     }
 
-    /// Gives a reindex up. Rows that were done stay as they are.
+    /// Cancels a reindex. Finished rows stay.
     pub async fn cancel(&self, name: &str) -> Result<Reindex, ReindexError> {
         let now = self.setup.clock.now().as_millis();
         let change = |job: &mut Reindex| {
@@ -258,7 +259,7 @@ impl Reindexer {
         Ok(job)
     }
 
-    /// A page of the rows that were given up, and where the next page begins.
+    /// A page of the dead letters, and where the next page begins.
     pub async fn dead_letters(
         &self,
         name: &str,
@@ -278,7 +279,7 @@ impl Reindexer {
         Ok(self.state.letters(name, after, limit).await?)
     }
 
-    /// Forgets the rows that were given up; says how many.
+    /// Drops the dead letters; returns their number.
     pub async fn drop_dead_letters(&self, name: &str) -> Result<u64, ReindexError> {
         let mut dropped = 0;
         loop {
@@ -294,7 +295,7 @@ impl Reindexer {
     }
 }
 
-/// Waits for all workers. The first error ends them all.
+/// Waits for all workers. The first error stops them all.
 async fn all(mut workers: JoinSet<Result<(), ReindexError>>) -> Result<(), ReindexError> {
     while let Some(ended) = workers.join_next().await {
         ended.map_err(|error| Error::defect(format!("a worker of a reindex ended: {error}")))??;

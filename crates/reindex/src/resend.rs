@@ -1,4 +1,4 @@
-//! Rows once more: dead letters, or those that a list names.
+//! Processing rows again: dead letters, or rows in a list.
 
 use trestle_env::ids;
 use trestle_item::Item;
@@ -10,7 +10,7 @@ use crate::work_item::{OnceMore, WorkItem};
 use crate::{Reindex, ReindexError, Reindexer};
 
 impl Reindexer {
-    /// Lets the rows that were given up be tried again; says how many. They stay dead letters until they are done.
+    /// Retries the dead letters; returns their number. They stay dead letters until they are done.
     pub async fn replay(&self, name: &str) -> Result<u64, ReindexError> {
         let job = self.to_reopen(name).await?;
         let batch = batch_name("replay");
@@ -33,8 +33,9 @@ impl Reindexer {
         Ok(replayed)
     }
 
-    /// Lets the rows with these ids be done again, whatever became of them before. A row that is at the version already is
-    /// recorded again; where the database cannot do that, as at an endpoint, all of them are refused.
+    /// Processes the rows with these ids again, whatever their outcome was. A row that is already at the
+    /// version is recorded again; where the database cannot do that, as at an endpoint, the whole request is
+    /// refused.
     pub async fn resend(&self, name: &str, wanted: &[String]) -> Result<Reindex, ReindexError> {
         let job = self.state.job(name).await?.job;
         let items = by_ids(&job, &batch_name("resend"), wanted)?;
@@ -74,7 +75,7 @@ impl Reindexer {
         }
     }
 
-    /// A reindex to which work can be added. Its table is taken for it.
+    /// A reindex to which work can be added. It acquires the table.
     async fn to_reopen(&self, name: &str) -> Result<Reindex, ReindexError> {
         let job = self.state.job(name).await?.job;
         if matches!(job.state, ReindexState::Preparing | ReindexState::Cancelled) {
@@ -101,8 +102,8 @@ impl Reindexer {
         Ok(self.state.add_work(&job.name, &items).await?)
     }
 
-    /// Lets workers go on after work was added. The row of the reindex changes in any case, so that a worker that has seen no
-    /// open work before does not end it.
+    /// Lets workers continue after work was added. The row of the reindex always changes, so that a worker
+    /// that saw no open work before does not end the reindex.
     async fn reopen(&self, name: &str) -> Result<Reindex, ReindexError> {
         let reopen = |job: &mut Reindex| {
             if job.state == ReindexState::Done {
@@ -112,14 +113,14 @@ impl Reindexer {
             Ok(true)
         };
         let job = self.state.change_job(name, reopen).await?;
-        // A worker may have ended it, and given its table back, in between.
+        // A worker may have ended it, and released its table, in between.
         self.state.retake_table(&job).await?;
         self.wake();
         Ok(job)
     }
 }
 
-/// Tells work items of one request from those of others.
+/// Distinguishes the work items of one request from those of others.
 fn batch_name(what: &str) -> String {
     format!("{what}-{:016x}", ids::random_u64())
 }

@@ -1,4 +1,4 @@
-//! What is tried again, and after how long.
+//! What is retried, and after how long.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use trestle_api::{Error, ErrorKind};
 use trestle_env::{Alarm, Clock};
 
-/// Waits before further attempts, each twice as long as the one before.
+/// Pauses before further attempts, each twice as long as the previous one.
 pub(crate) struct RetryPause {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) first: Duration,
@@ -14,7 +14,7 @@ pub(crate) struct RetryPause {
 }
 
 impl RetryPause {
-    /// Waits after so many further attempts.
+    /// Pauses after so many further attempts.
     pub(crate) async fn wait(&self, retries: u32) {
         let wait = self.first.saturating_mul(1 << retries.min(16)).min(self.longest);
         let mut alarm = Alarm::new(Arc::clone(&self.clock));
@@ -23,7 +23,8 @@ impl RetryPause {
     }
 }
 
-/// Whether an error is of the moment: throttling, an error of the database's own, no answer, or a transaction on the same row.
+/// Whether an error is temporary: throttling, an internal error of the database, no answer, or a transaction
+/// on the same row.
 pub(crate) fn is_transient(error: &Error) -> bool {
     matches!(
         error.kind(),

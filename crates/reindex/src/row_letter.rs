@@ -1,4 +1,4 @@
-//! Rows that were given up, with the reason.
+//! Dead letters of rows, with the reason.
 
 use std::collections::BTreeSet;
 
@@ -11,32 +11,32 @@ use crate::plan::id_of_key;
 use crate::state_table::{StateTable, key, number, text};
 use crate::work_item::KEYS_MAX;
 
-/// A row that was given up.
+/// A dead letter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RowLetter {
     /// Its key.
     pub key: Item,
-    /// The whole row, as it was when it was given up; `None` if it is too large for a dead letter, or is not there.
+    /// The complete row as it was then; `None` if it is too large for a dead letter, or does not exist.
     pub row: Option<Item>,
-    /// Why, in the words of the database or the target.
+    /// The reason, in the words of the database or the target.
     pub reason: String,
     /// How often it was tried.
     pub attempts: u32,
-    /// When it was given up, in milliseconds since 1970.
+    /// The time of the last attempt, in milliseconds since 1970.
     pub at: u64,
 }
 
-/// The largest row that fits into a dead letter: one of 400 KiB holds the reason as well.
+/// The largest row that fits into a dead letter: an item of 400 KiB holds the reason, too.
 const ROW_BYTES_MAX: usize = 380 * 1024;
-/// The longest reason that is kept, in characters.
+/// The longest reason that is stored, in characters.
 const REASON_MAX: usize = 2_000;
 
-/// Where the dead letters of a reindex lie.
+/// The place of the dead letters of a reindex.
 pub(crate) fn letters_of(job: &str) -> String {
     format!("dead#{job}")
 }
 
-/// Tells a row from others by its key.
+/// The row's key, in a form that distinguishes it from others.
 pub(crate) fn row_id(row_key: &Item) -> String {
     let mut bytes = codec::encode(row_key);
     let first = key_bytes::hash(&bytes);
@@ -45,7 +45,7 @@ pub(crate) fn row_id(row_key: &Item) -> String {
 }
 
 impl RowLetter {
-    /// The id of the row, as [`Reindex::key_of_id`](crate::Reindex::key_of_id) reads it.
+    /// The id of the row, in the form of [`Reindex::key_of_id`](crate::Reindex::key_of_id).
     #[must_use]
     pub fn id(&self) -> String {
         id_of_key(&self.key)
@@ -95,7 +95,7 @@ impl RowLetter {
 }
 
 impl StateTable {
-    /// Keeps a row that was given up; one that was given up before is replaced.
+    /// Stores a dead letter; an earlier one of the row is replaced.
     pub(crate) async fn add_letter(&self, job: &str, letter: &RowLetter) -> Result<(), Error> {
         self.put(letter.stored(job)).await
     }
@@ -118,7 +118,7 @@ impl StateTable {
         stored.map(RowLetter::read).transpose()
     }
 
-    /// Forgets the dead letters of these rows, as far as there are any.
+    /// Removes the dead letters of these rows, if any.
     pub(crate) async fn drop_letters(
         &self,
         job: &str,
@@ -144,7 +144,7 @@ impl StateTable {
         self.count(&letters_of(job)).await
     }
 
-    /// Forgets the dead letter of a row, if there is one.
+    /// Removes the dead letter of a row, if any.
     pub(crate) async fn drop_letter(&self, job: &str, row_key: &Item) -> Result<(), Error> {
         self.delete(&letters_of(job), &row_id(row_key)).await
     }

@@ -1,4 +1,5 @@
-//! The rows of one page: each is tried, those that fail again by themselves, and those that keep failing become dead letters.
+//! The rows of one page: each is tried; failed ones are retried individually, and those that keep failing
+//! become dead letters.
 
 use parking_lot::Mutex;
 use trestle_api::{Error, count_repeats};
@@ -10,7 +11,7 @@ use crate::process::Process;
 use crate::work_item::PageProgress;
 use crate::{Reindex, RowCounts, RowLetter};
 
-/// Attempts for which a row is not to blame count so much less.
+/// The weight of attempts for which the row is not at fault.
 const EXCUSED_PER_ATTEMPT: u32 = 10;
 
 /// A row that is not done yet.
@@ -18,15 +19,15 @@ struct OpenRow {
     key: Item,
     row: Item,
     records_again: bool,
-    /// Attempts that failed for a reason of its own, or while others were taken.
+    /// Attempts that failed for a reason of the row, or while others were accepted.
     blamed: u32,
     /// Other attempts that failed.
     excused: u32,
     reason: String,
 }
 
-/// Does what the reindex is for with the rows of a page. Rows that are at the version are left as they are, unless they are to be
-/// recorded again.
+/// Processes the rows of a page. Rows that are at the version stay unchanged, unless they are to be recorded
+/// again.
 pub(crate) async fn handle(
     process: &Process,
     job: &Reindex,
@@ -73,7 +74,7 @@ pub(crate) async fn handle(
     }
 }
 
-/// Tries all open rows once, in steps; those that are still open.
+/// Tries all open rows once, in steps; returns those that are still open.
 async fn round(
     process: &Process,
     job: &Reindex,
@@ -138,7 +139,7 @@ async fn round(
     judged.collect()
 }
 
-/// Says how far the page is, and why a row of it is tried again.
+/// Reports the progress of the page, and why a row of it is retried.
 fn tell(progress: &Mutex<PageProgress>, counts: &RowCounts, open: Option<&OpenRow>) {
     *progress.lock() = PageProgress {
         counts: *counts,
@@ -146,7 +147,7 @@ fn tell(progress: &Mutex<PageProgress>, counts: &RowCounts, open: Option<&OpenRo
     };
 }
 
-/// A row that fails while others are taken has used an attempt.
+/// A row that fails while others are accepted has used an attempt.
 fn blame(mut row: OpenRow, any_taken: bool) -> OpenRow {
     match any_taken {
         true => row.blamed += 1,
@@ -181,7 +182,7 @@ async fn step(process: &Process, job: &Reindex, rows: &[OpenRow]) -> Vec<RowOutc
     outcomes
 }
 
-/// Makes dead letters of rows that have been tried often enough; the others.
+/// Makes dead letters of rows that have been tried often enough; returns the others.
 async fn give_up(
     process: &Process,
     job: &Reindex,

@@ -1,4 +1,4 @@
-//! A part of a partition by its sort keys, and where it can be cut in two.
+//! A part of a partition by its sort keys, and where it can be divided.
 
 use serde::{Deserialize, Serialize};
 use trestle_item::{AttributeValue, Number};
@@ -7,13 +7,13 @@ use trestle_item::{AttributeValue, Number};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct SortRange {
-    /// Only rows behind this sort key; from the first one unless given.
+    /// Only rows after this sort key; by default from the first one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) above: Option<AttributeValue>,
-    /// Only rows up to this sort key, which is included; to the last one unless given.
+    /// Only rows up to and including this sort key; by default to the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) up_to: Option<AttributeValue>,
-    /// How often the partition was cut to come to this part.
+    /// How often the partition was divided to get this part.
     pub(crate) cuts: u32,
 }
 
@@ -23,7 +23,7 @@ impl SortRange {
         self.above.is_none() && self.up_to.is_none()
     }
 
-    /// The parts before and behind a sort key, which belongs to the first.
+    /// The parts before and after a sort key, which belongs to the first.
     pub(crate) fn cut(&self, at: &AttributeValue) -> (Self, Self) {
         let (mut first, mut second) = (self.clone(), self.clone());
         first.up_to = Some(at.clone());
@@ -38,7 +38,8 @@ impl SortRange {
 /// The longest sort key, in bytes.
 const KEY_BYTES_MAX: usize = 1024;
 
-/// A sort key about in the middle: not below the first, and below the second. `None` where there is none, or none is found.
+/// A sort key near the middle: not below the first, and below the second. `None` where there is none, or none
+/// is found.
 pub(crate) fn between(low: &AttributeValue, high: &AttributeValue) -> Option<AttributeValue> {
     match (low, high) {
         (AttributeValue::S(low), AttributeValue::S(high)) if low < high => {
@@ -56,10 +57,10 @@ pub(crate) fn between(low: &AttributeValue, high: &AttributeValue) -> Option<Att
     }
 }
 
-/// A letter between two others, `None` standing for one before all; `None` if they are neighbours.
+/// A letter between two others, where `None` sorts before all letters; `None` if they are neighbours.
 type LetterBetween<'l, L> = &'l dyn Fn(Option<L>, L) -> Option<L>;
 
-/// A word between two others in the order of a dictionary.
+/// A word between two others in lexicographic order.
 fn middle<L: Copy + PartialEq>(
     low: &[L],
     high: &[L],
@@ -74,7 +75,8 @@ fn middle<L: Copy + PartialEq>(
         return Some(word);
     }
     if high.len() > common + 1 {
-        // The beginning of the second word is before it, and behind all that begin with the letter before.
+        // The beginning of the second word sorts before it, and after all words that begin with the previous
+        // letter.
         word.push(next);
         return Some(word);
     }
@@ -89,7 +91,7 @@ fn char_between(low: Option<char>, high: char) -> Option<char> {
         i64::from(u32::from(high)),
     );
     let middle = u32::try_from((low + high) / 2).ok()?;
-    // Numbers that are no character lie between 0xd7ff and 0xe000.
+    // Code points from 0xd7ff to 0xe000 exclusive are not characters.
     let middle = char::from_u32(middle).unwrap_or('\u{d7ff}');
     let number = i64::from(u32::from(middle));
     (low < number && number < high).then_some(middle)

@@ -1,7 +1,7 @@
-//! Parts of the rows that are much larger than others are cut, so that more than one worker can read them.
+//! Divides parts of the rows that are much larger than others, so that several workers can read them.
 //!
-//! *Invariant*: what is cut off becomes a work item in the same transaction in which the item that it was cut from becomes
-//! smaller. Whenever a process ends, each row is in exactly one of them.
+//! *Invariant*: the new work item is stored in the same transaction in which the original becomes smaller.
+//! Whenever a process ends, each row is in exactly one of them.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ use crate::work_item::{WorkItem, WorkLease, WorkUnit, work_of};
 use crate::worker::Worker;
 use crate::{Reindex, RowCounts, page};
 
-/// Pages in a row of the same partition, after which what is left of it is cut.
+/// Successive pages of the same partition after which the rest of it is divided.
 const HOT_PAGES: u32 = 3;
-/// How often parts of a partition are cut: at most so many times two of them are read at the same time.
+/// How often parts of a partition are divided, which limits how many of them are read at the same time.
 const CUTS_MAX: u32 = 6;
 
-/// How many pages in a row have ended in the same partition.
+/// How many successive pages have ended in the same partition.
 #[derive(Default)]
 pub(crate) struct Heat {
     partition: Option<AttributeValue>,
@@ -29,7 +29,7 @@ pub(crate) struct Heat {
 }
 
 impl Heat {
-    /// Whether a work item is in a partition that is better read by several workers.
+    /// Whether a work item is in a partition that several workers should read.
     pub(crate) fn is_hot(&mut self, job: &Reindex, item: &WorkItem) -> bool {
         let [hash, _] = &job.key[..] else {
             return false;
@@ -61,7 +61,7 @@ impl Heat {
 }
 
 impl Worker {
-    /// Cuts what is left of the partition that an item is in.
+    /// Divides the rest of the partition that an item is in.
     pub(crate) async fn split(&self, job: &Reindex, item: &mut WorkItem) -> Result<(), Error> {
         let (Some(position), [hash, sort]) = (item.position.clone(), &job.key[..]) else {
             return Ok(());
@@ -92,7 +92,7 @@ impl Worker {
         Ok(())
     }
 
-    /// A sort key in the middle of what is left of a partition.
+    /// A sort key in the middle of the rest of a partition.
     async fn middle(
         &self,
         job: &Reindex,
@@ -122,7 +122,7 @@ impl Worker {
     }
 }
 
-/// A segment goes on behind the partition, which becomes work items of its own.
+/// A segment continues after the partition, which becomes separate work items.
 fn leave(
     segment: &WorkItem,
     partition: &Item,
@@ -164,7 +164,7 @@ fn halve(
     (item_then, vec![part])
 }
 
-/// A work item for a part of a partition. Its id tells where it begins.
+/// A work item for a part of a partition. Its id contains its beginning.
 fn part(of: &WorkItem, partition: &Item, sort: &KeyPart, range: SortRange) -> WorkItem {
     let mut begin = partition.clone();
     if let Some(above) = &range.above {
@@ -181,8 +181,8 @@ fn part(of: &WorkItem, partition: &Item, sort: &KeyPart, range: SortRange) -> Wo
 }
 
 impl StateTable {
-    /// Stores an item that became smaller together with what was cut off. `false` if another worker has taken it over, or
-    /// the transaction was not carried out for another reason: then nothing was stored.
+    /// Stores an item that became smaller, together with the new ones. `false` if another worker has taken it
+    /// over, or the transaction was not carried out for another reason: then nothing was stored.
     async fn split_off(
         &self,
         job: &str,

@@ -1,4 +1,4 @@
-//! Starting a reindex: what was asked for is checked, its work items are stored, and its table is taken.
+//! Starting a reindex: the options are checked, its work items are stored, and its table is acquired.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::job_rows::TableTaken;
 use crate::plan::{Planned, key_parts, plan};
 use crate::{Reindex, ReindexError, Reindexer};
 
-/// What a new reindex shall be.
+/// The options of a new reindex.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StartReindex {
-    /// Its name; unless given, the table with the version or the time of the start.
+    /// Its name; by default the table with the version or the time of the start.
     pub name: Option<String>,
     /// The table.
     pub table: String,
@@ -24,7 +24,7 @@ pub struct StartReindex {
     pub to: ReindexDestination,
     /// Which rows.
     pub scope: ReindexScope,
-    /// How much it may cost.
+    /// The limits of its cost.
     pub budget: ReindexBudget,
     /// The most rows on a page.
     pub page_rows: u32,
@@ -32,21 +32,21 @@ pub struct StartReindex {
     pub workers: u32,
     /// How often a row is tried before it becomes a dead letter.
     pub attempts: u32,
-    /// Whether it starts although nothing listens.
+    /// Whether it starts although nothing would receive the changes.
     pub force: bool,
 }
 
-/// Where the rows of a new reindex go.
+/// The destination of the rows of a new reindex.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReindexDestination {
-    /// Into the table's stream, because they are touched.
+    /// The table's stream: rows are touched.
     Stream {
-        /// The version attribute; `reindexVersion` unless given.
+        /// The version attribute; `reindexVersion` by default.
         attribute: Option<String>,
-        /// The version; the time in seconds since 1970 unless given.
+        /// The version; by default the time in seconds since 1970.
         version: Option<u64>,
     },
-    /// To the target of a route.
+    /// The target of a route.
     Route(String),
 }
 
@@ -55,16 +55,16 @@ pub enum ReindexDestination {
 pub struct StartedReindex {
     /// The reindex.
     pub job: Reindex,
-    /// What is doubtful about it.
+    /// Warnings about it.
     pub warnings: Vec<String>,
 }
 
 impl StartReindex {
-    /// The most rows on a page, unless told otherwise: a segment, which has about 900, is one page.
+    /// The most rows on a page by default: a segment, which has about 900, is one page.
     pub const PAGE_ROWS: u32 = 1_000;
-    /// Workers in each process, unless told otherwise.
+    /// Workers in each process by default.
     pub const WORKERS: u32 = 4;
-    /// Attempts, unless told otherwise.
+    /// Attempts by default.
     pub const ATTEMPTS: u32 = 4;
 
     /// Touches all rows of a table.
@@ -98,15 +98,15 @@ impl StartReindex {
     }
 }
 
-/// Workers of a process at most.
+/// The most workers of a process.
 const WORKERS_MAX: u32 = 256;
-/// Rows on a page at most.
+/// The most rows on a page.
 const PAGE_ROWS_MAX: u32 = 10_000;
 /// The longest name.
 const NAME_MAX: usize = 128;
 
 impl Reindexer {
-    /// Starts a reindex. Its work begins when a process works on it: [`Reindexer::work`].
+    /// Starts a reindex. A process does its work with [`Reindexer::work`].
     pub async fn start(&self, asked: StartReindex) -> Result<StartedReindex, ReindexError> {
         check_numbers(&asked)?;
         let table = self.described(&asked.table).await?;
@@ -121,7 +121,7 @@ impl Reindexer {
         let model = self.setup.host.model(&job.table);
         let planned = plan(&job, model.as_ref())?;
         job.entities = planned.entities.clone();
-        // Work items have the keys: the row of the reindex cannot hold any number of ids.
+        // Work items have the keys, because the row of the reindex cannot hold any number of ids.
         if let ReindexScope::Ids(ids) = &mut job.scope {
             ids.clear();
         }
@@ -149,7 +149,7 @@ impl Reindexer {
         }
     }
 
-    /// Why nothing would listen.
+    /// Why nothing would receive the changes.
     async fn unheard(&self, asked: &StartReindex, table: &TableDescription) -> Option<String> {
         match &asked.to {
             ReindexDestination::Stream { .. } => {
@@ -233,7 +233,7 @@ impl Reindexer {
         })
     }
 
-    /// Stores a reindex and its work items. It begins only when all of them are there.
+    /// Stores a reindex and its work items. It begins when all of them are stored.
     async fn store(
         &self,
         job: &Reindex,
@@ -251,14 +251,16 @@ impl Reindexer {
             self.state.remove_job(name).await?;
             return Err(error);
         }
-        // A start of this name by other ids may have been forgotten while its process went on with it.
+        // Another process may have removed a start with this name and other ids while its own process
+        // continued.
         if matches!(job.scope, ReindexScope::Ids(_)) {
             self.state.remove_work(name).await?;
         }
         self.prepare(job, planned).await.map(drop)
     }
 
-    /// A reindex that can be worked on. If the process that started it ended on the way, the rest of its start is done here.
+    /// A reindex that is ready for work. If the process that started it ended too early, the start is
+    /// finished here.
     pub(crate) async fn ready(&self, name: &str) -> Result<Reindex, ReindexError> {
         let job = self.state.job(name).await?.job;
         if job.state != ReindexState::Preparing {
@@ -269,7 +271,7 @@ impl Reindexer {
             Some((Arc::new(model), filter.model.clone()))
         });
         if matches!(job.scope, ReindexScope::Ids(_)) {
-            // Only the process that started it had all ids, and it was not told that they are stored.
+            // Only the process that started it had all ids, and its caller received no confirmation.
             self.forget_start(&job).await?;
             return Err(ReindexError::refused(format!(
                 "the start of reindex {name} was cut off before its ids were stored, so there is no such reindex; start it again"
@@ -281,15 +283,15 @@ impl Reindexer {
         self.prepare(&job, &planned).await
     }
 
-    /// Removes what a start has stored, its row last: whenever this is cut off, it can be done again.
+    /// Removes everything that a start stored, its row last, so that an interrupted removal can be repeated.
     async fn forget_start(&self, job: &Reindex) -> Result<(), ReindexError> {
         self.state.remove_work(&job.name).await?;
         self.state.give_table_back(job).await?;
         Ok(self.state.remove_job(&job.name).await?)
     }
 
-    /// Stores work items, and lets the work begin. Any number of processes can do so at the same time: the items follow from the
-    /// reindex alone.
+    /// Stores work items, and begins the work. Any number of processes can do so at the same time: the items
+    /// depend only on the reindex.
     async fn prepare(&self, job: &Reindex, planned: &Planned) -> Result<Reindex, ReindexError> {
         self.state.add_work(&job.name, &planned.items).await?;
         self.begin_version(job)?;
@@ -303,8 +305,8 @@ impl Reindexer {
         self.state.change_job(&job.name, begin).await
     }
 
-    /// Before the first row is touched, so that no row is inserted without the version and passed over. A scope of some rows
-    /// does not speak for those that are inserted.
+    /// Before the first row is touched, so that no row is inserted without the version and missed. A scope of
+    /// some rows does not apply to inserted ones.
     fn begin_version(&self, job: &Reindex) -> Result<(), ReindexError> {
         let ReindexMode::Touch { version, .. } = &job.mode else {
             return Ok(());
@@ -326,7 +328,7 @@ impl Reindexer {
         version.is_some()
     }
 
-    /// The attribute that the table's model declares, or the usual one.
+    /// The attribute that the table's model declares, or the default.
     fn version_attribute(&self, table: &str) -> String {
         let model = self.setup.host.model(table);
         let declared = model.and_then(|(model, _)| {
@@ -344,7 +346,7 @@ impl Reindexer {
         if *other == job.name {
             return Ok(());
         }
-        // It may have ended without giving the table back, if its process ended at that moment.
+        // It may have ended without releasing the table, if its process ended at that moment.
         match self.state.job(other).await {
             Ok(other) if other.job.state.is_over() => self.state.give_table_back(&other.job).await?,
             _ => return taken.map_err(|taken| refusal(job, &taken)),
@@ -414,7 +416,7 @@ fn check_numbers(asked: &StartReindex) -> Result<(), ReindexError> {
     else {
         return Ok(());
     };
-    // A number that a row can hold and that other languages read without loss.
+    // A number that a row can hold and that other languages read exactly.
     match AttributeValue::from(version)
         .as_n()
         .and_then(trestle_item::Number::to_i64)

@@ -1,4 +1,4 @@
-//! What reindexes store, as rows of an ordinary table.
+//! The state of reindexes, as rows of an ordinary table.
 //!
 //! | pk | sk | what |
 //! |---|---|---|
@@ -22,9 +22,9 @@ use trestle_api::{
 };
 use trestle_item::{AttributeValue, Item, ScalarType};
 
-/// Before a remote database is asked again whether a table is ready.
+/// The pause before a remote database is asked again whether a table is ready.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Looks at a table that is being created; together a minute.
+/// How often a table that is being created is checked: for a minute in total.
 const MAKING_LOOKS_MAX: usize = 300;
 
 /// The table with the state of reindexes, in any database.
@@ -34,9 +34,9 @@ pub(crate) struct StateTable {
     is_made: OnceCell<()>,
 }
 
-/// A write that happens only if a condition holds.
+/// A conditional write.
 pub(crate) struct Conditional<'c> {
-    /// Names of attributes that stand in the expressions as `#name`.
+    /// Names of attributes that the expressions use as `#name`.
     pub(crate) names: &'c [&'c str],
     pub(crate) values: Item,
     pub(crate) update: &'c str,
@@ -64,7 +64,7 @@ pub(crate) fn to_json(value: &impl Serialize) -> Result<String, Error> {
         .map_err(|error| Error::defect(format!("a row of a reindex is no JSON: {error}")))
 }
 
-/// What an attribute holds as JSON text.
+/// The JSON text in an attribute.
 pub(crate) fn from_json<T: DeserializeOwned>(row: &Item, name: &str) -> Result<T, Error> {
     let unclear = |why: String| Error::defect(format!("attribute {name} of a row of a reindex {why}"));
     let json = text(row, name).ok_or_else(|| unclear("is missing".to_owned()))?;
@@ -90,7 +90,7 @@ impl StateTable {
         &*self.database
     }
 
-    /// Makes the table if it is not there.
+    /// Creates the table unless it exists.
     pub(crate) async fn make(&self) -> Result<(), Error> {
         self.is_made.get_or_try_init(|| self.create()).await.copied()
     }
@@ -117,7 +117,8 @@ impl StateTable {
         }
     }
 
-    /// A remote database needs a moment until a table can be used. The time is real time: it is not ours.
+    /// A remote database needs some time until a table can be used. It is real time, because it is the
+    /// endpoint's.
     async fn wait_until_made(&self) -> Result<(), Error> {
         for _ in 0..MAKING_LOOKS_MAX {
             let table_name = self.name.clone();
@@ -133,7 +134,7 @@ impl StateTable {
         )))
     }
 
-    /// A row. Where the table is not there, there is none.
+    /// A row. A missing table has no rows.
     pub(crate) async fn get(&self, pk: &str, sk: &str) -> Result<Option<Item>, Error> {
         let get = GetItem {
             table_name: self.name.clone(),
@@ -148,8 +149,8 @@ impl StateTable {
         }
     }
 
-    /// The sort keys, out of these of a partition, that have a row. A batch of them: 100 at most. One that the
-    /// database leaves for later is said to have a row.
+    /// The sort keys, out of these of a partition, that have a row. A batch of them: 100 at most. A key that
+    /// the database leaves unprocessed counts as having a row.
     pub(crate) async fn present(&self, pk: &str, sks: &[String]) -> Result<Vec<String>, Error> {
         let keys = KeysAndAttributes {
             keys: sks.iter().map(|sk| key(pk, sk)).collect(),
@@ -168,7 +169,7 @@ impl StateTable {
         Ok(rows.iter().chain(&left.keys).filter_map(sk).collect())
     }
 
-    /// Stores a row, whatever was there.
+    /// Stores a row unconditionally.
     pub(crate) async fn put(&self, item: Item) -> Result<(), Error> {
         self.make().await?;
         let put = PutItem {
@@ -179,7 +180,7 @@ impl StateTable {
         self.database.put_item(put).await.map(drop)
     }
 
-    /// Stores a row unless there is one with its key; says whether it did.
+    /// Stores a row unless there is one with its key; returns whether it did.
     pub(crate) async fn insert(&self, item: Item) -> Result<bool, Error> {
         self.make().await?;
         let put = PutItem {
@@ -220,8 +221,8 @@ impl StateTable {
         self.database.delete_item(delete).await.map(drop)
     }
 
-    /// The rows of a partition behind a sort key, a page of them; the second is the sort key behind which the next page
-    /// begins.
+    /// A page of the rows of a partition after a sort key; the second is the sort key after which the next
+    /// page begins.
     pub(crate) async fn page(
         &self,
         pk: &str,
@@ -236,8 +237,8 @@ impl StateTable {
         self.page_of(query).await
     }
 
-    /// The rows that a query finds, and the sort key behind which the next page begins. Where the table is not there, there are
-    /// none.
+    /// The rows that a query finds, and the sort key after which the next page begins. A missing table has no
+    /// rows.
     pub(crate) async fn page_of(&self, query: Query) -> Result<(Vec<Item>, Option<String>), Error> {
         let page = match self.database.query(query).await {
             Ok(page) => page,

@@ -1,4 +1,4 @@
-//! How a reindex is doing, from what its workers have stored.
+//! The status of a reindex, from what its workers have stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::job::{ReindexScope, ReindexState};
 use crate::work_item::{LiveLeases, OnceMore, WorkItem, WorkLease, WorkUnit};
 use crate::{Reindex, ReindexError, Reindexer, RowCounts, WorkBegun};
 
-/// How a reindex is doing.
+/// The status of a reindex.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReindexStatus {
     /// Its name.
@@ -17,29 +17,30 @@ pub struct ReindexStatus {
     pub version: Option<u64>,
     /// The route whose target rows are sent to, if they are.
     pub route: Option<String>,
-    /// Whether it goes on.
+    /// Its state.
     pub state: ReindexState,
     /// Rows in its scope: estimated from the table's count until all are read.
     pub rows: u64,
-    /// Whether that is estimated.
+    /// Whether that number is estimated.
     pub rows_are_estimated: bool,
-    /// What became of the rows so far.
+    /// The outcomes of the rows so far.
     pub counts: RowCounts,
-    /// Rows that are yet to be read, about: without those of an access pattern or of partitions, whose number is not known.
+    /// The approximate number of rows still to be read, without those of an access pattern or of partitions,
+    /// whose number is not known.
     pub waiting: u64,
     /// Rows that are dead letters now.
     pub dead_letters: u64,
-    /// Rows that the destination is known not to have: dead letters and, about, those that are yet to be read.
+    /// Rows that the destination is known to lack: dead letters and, approximately, those still to be read.
     pub gaps: u64,
-    /// How many of the rows do not wait, in percent; or of the work items, where only reading tells how many rows there are: those of an
-    /// access pattern, or of partitions.
+    /// The percentage of rows that are done; or of work items, where the number of rows is unknown until they
+    /// are read: those of an access pattern, or of partitions.
     pub percent: f64,
-    /// Rows in a second, in the work that is under way or was the last: since it was started, resumed, or given rows again. 0 while no
-    /// process works on it.
+    /// Rows per second in the present or last period of work, which began when the reindex was started,
+    /// resumed, or given rows again. 0 while no process works on it.
     pub rate: f64,
-    /// Seconds until it is done at this rate, while it runs and as far as the number of rows is known.
+    /// Seconds until it is done at this rate, while it runs and if the number of rows is known.
     pub seconds_left: Option<u64>,
-    /// Work items, and those that are done.
+    /// The number of work items.
     pub work_items: u64,
     /// Work items that are done.
     pub work_items_done: u64,
@@ -47,7 +48,7 @@ pub struct ReindexStatus {
     pub workers: Vec<WorkerStatus>,
     /// Processes that work on it.
     pub processes: u64,
-    /// Why a worker tries rows again at this moment, if one does.
+    /// Why a worker is retrying rows at present, if one is.
     pub held_up: Option<String>,
     /// When it started, in milliseconds since 1970.
     pub started_at: u64,
@@ -58,16 +59,16 @@ pub struct ReindexStatus {
 /// A worker that has a lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerStatus {
-    /// The process and the worker's number in it.
+    /// The process, and the worker's number in it.
     pub worker: String,
-    /// The work item that it is at.
+    /// The worker's current item.
     pub work_item: String,
-    /// Until when no other worker takes it, in milliseconds since 1970.
+    /// The end of the lease, in milliseconds since 1970.
     pub until: u64,
 }
 
 impl Reindexer {
-    /// How a reindex is doing.
+    /// The status of a reindex.
     pub async fn status(&self, name: &str) -> Result<ReindexStatus, ReindexError> {
         let job = self.state.job(name).await?.job;
         let live = self.live_leases();
@@ -78,7 +79,7 @@ impl Reindexer {
         Ok(sum.status(&job, dead_letters, processes, rate))
     }
 
-    /// Notes that work begins, unless another process is at it already.
+    /// Notes that work begins, unless another process is already working on it.
     pub(crate) async fn note_work(&self, name: &str) -> Result<(), ReindexError> {
         let live = self.live_leases();
         if self.state.live_processes(name, &live).await? > 0 {
@@ -111,20 +112,20 @@ impl Reindexer {
     }
 }
 
-/// Work items, summed up.
+/// Work items in total.
 #[derive(Default)]
 struct WorkSum {
     items: u64,
     done: u64,
-    /// Rows that are named by their keys.
+    /// Rows that are given by their keys.
     named: u64,
-    /// Those that are not done, and of which only reading tells how many rows they have.
+    /// Unfinished work items whose number of rows is unknown until they are read.
     uncounted: u64,
-    /// Rows that are done once more and are yet to be read: they are in the scope already.
+    /// Rows to be processed again and still to be read: they are already in the scope.
     again: u64,
     /// Those of them that were read.
     again_read: u64,
-    /// Rows that were counted as failed, and of which a replay came to another end.
+    /// Rows that were counted as failed and had another outcome in a replay.
     mended: u64,
     counts: RowCounts,
     held_up: Option<String>,
@@ -178,18 +179,18 @@ impl WorkSum {
         }
     }
 
-    /// All rows that were read, those that were done again among them.
+    /// All rows read, including rows done again.
     fn rows_read(&self) -> u64 {
         self.counts.read + self.again_read
     }
 
-    /// Rows in a second in the work that is under way, or was the last.
+    /// Rows per second in the present or last period of work.
     fn rate(&self, job: &Reindex, processes: u64, now: u64) -> f64 {
         let is_under_way = job.state == ReindexState::Running && processes > 0;
         let Some(until) = job.ended_at.or(is_under_way.then_some(now)) else {
             return 0.0;
         };
-        // What an earlier version stored says only when it started.
+        // An earlier version stored only the time of the start.
         let begun = job.work.unwrap_or(WorkBegun {
             at: job.started_at,
             rows_before: 0,
@@ -210,7 +211,7 @@ impl WorkSum {
             false => self.expected(job).max(counts.read),
         };
         let waiting = rows - counts.read + self.again;
-        // In a scope of the whole table, partitions are parts of what the table has counted.
+        // For the scope of a whole table, partitions are parts of the table's count.
         let is_counted =
             self.uncounted == 0 || !matches!(job.scope, ReindexScope::Ids(_) | ReindexScope::Access { .. });
         let is_timed = job.state == ReindexState::Running && rate > 0.0 && is_counted;
@@ -247,7 +248,7 @@ impl WorkSum {
         }
     }
 
-    /// How many rows are expected to be read.
+    /// The expected number of rows to read.
     fn expected(&self, job: &Reindex) -> u64 {
         match &job.scope {
             ReindexScope::Complete | ReindexScope::Entity(_) => job.rows_estimated + self.named,
@@ -257,7 +258,7 @@ impl WorkSum {
     }
 }
 
-/// It is not done before all are read, however many there turn out to be.
+/// It is not done before all rows are read, whatever their number is.
 fn percent(done: u64, of: u64) -> f64 {
     match of {
         0 => 0.0,

@@ -12,34 +12,34 @@ use trestle_api::{
 };
 use trestle_item::{AttributeValue, Item};
 
-/// A touch on its way.
+/// A touch that is under way.
 pub type TouchFuture<'a> = Pin<Box<dyn Future<Output = Result<TouchResult, Error>> + Send + 'a>>;
 
-/// What became of rows that were to be touched.
+/// The outcome of rows that were to be touched.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TouchResult {
-    /// Each of them, in the order of the keys.
+    /// The outcome of each, in the order of the keys.
     pub rows: Vec<Touched>,
-    /// The write units that it took.
+    /// The write units used.
     pub write_units: f64,
 }
 
 /// Something that raises the version attribute of rows.
 pub trait Touch: Send + Sync {
-    /// Raises the attribute of each row, each on its own. An error means that nothing is known of any of them; the same can
-    /// be tried again.
+    /// Raises the attribute of each row individually. An error means that the outcome of all of them is
+    /// unknown; the call can be repeated.
     fn touch(&self, rows: TouchRows) -> TouchFuture<'_>;
 
-    /// Whether it keeps to `records_again`: the stream can have another record of a row that stays as it is.
+    /// Whether it supports `records_again`: the stream can have another record of an unchanged row.
     fn records_again(&self) -> bool {
         false
     }
 }
 
-/// Updates of a touch that are under way at the same time.
+/// Updates of a touch that run at the same time.
 const IN_FLIGHT: usize = 32;
 
-/// The attribute is missing or lower, and the row is there.
+/// The attribute is missing or lower, and the row exists.
 const CONDITION: &str = "attribute_exists(#key) AND (attribute_not_exists(#version) OR #version < :version)";
 
 /// Touches rows of any database by conditional updates, many at the same time.
@@ -68,7 +68,8 @@ impl TouchByUpdate {
     }
 }
 
-/// What a condition that does not hold tells of a row. An endpoint that does not show the row is taken to mean the usual case.
+/// The meaning of a failed condition for a row. If an endpoint does not return the row, the usual case is
+/// assumed.
 fn unmet(error: &Error, rows: &TouchRows) -> Touched {
     let attribute = &rows.attribute;
     let is_there = |present: &AttributeValue| match (present, AttributeValue::from(rows.version)) {

@@ -1,7 +1,7 @@
 //! Parts of the rows of a reindex, and the leases by which workers share them.
 //!
-//! *Invariant*: a work item is checked in only by the worker that has its lease. A page's position and counts are one write
-//! with that condition, so that a worker that was taken over changes nothing any more.
+//! *Invariant*: only the worker with the lease stores the progress of a work item. A page's position and
+//! counts are one write with that condition, so that a worker that has lost its item changes nothing.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::state_table::{Conditional, StateTable, from_json, key, number, text, 
 /// The most keys in a work item.
 pub(crate) const KEYS_MAX: usize = 100;
 
-/// Which rows a work item is about.
+/// The rows of a work item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WorkUnit {
     /// A segment of a parallel scan.
     Segment { segment: u32, total: u32 },
-    /// The first so many rows of a scan.
+    /// The first rows of a scan, so many of them.
     First { rows: u64 },
     /// A partition, or a part of one.
     Partition {
@@ -33,13 +33,13 @@ pub(crate) enum WorkUnit {
         #[serde(default)]
         range: SortRange,
     },
-    /// What a query finds, or the first so many of it.
+    /// The rows that a query finds, or the first so many of them.
     Query {
         query: Box<Query>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         first: Option<u64>,
     },
-    /// What a scan finds in its segment, or the first so many of it.
+    /// The rows that a scan finds in its segment, or the first so many of them.
     Scan {
         scan: Box<Scan>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,56 +49,57 @@ pub(crate) enum WorkUnit {
     Keys { keys: Vec<Item> },
 }
 
-/// Why rows that are in the scope already are done once more.
+/// Why rows that are already in the scope are processed again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OnceMore {
     /// They were dead letters when the work item was added.
     Replay,
-    /// They were named to be done again whatever became of them before.
+    /// They were listed to be processed again, whatever their outcome was.
     Resend,
 }
 
-/// A part of the rows, and how far it is.
+/// A part of the rows, and its progress.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WorkItem {
     pub(crate) id: String,
     pub(crate) unit: WorkUnit,
-    /// Whether its rows are in the scope already and are done once more, and why.
+    /// Whether its rows are already in the scope and are processed again, and why.
     pub(crate) once_more: Option<OnceMore>,
-    /// The key behind which the next page begins.
+    /// The key after which the next page begins.
     pub(crate) position: Option<Item>,
     pub(crate) counts: RowCounts,
     pub(crate) is_done: bool,
     pub(crate) lease: Option<WorkLease>,
-    /// Of the page that a worker is at, beside `counts`.
+    /// The counts of the current page, in addition to `counts`.
     pub(crate) page: PageProgress,
 }
 
-/// How far a worker is with the page that it is at. If the worker ends, the page is done again, and this counts no more.
+/// A worker's progress with its current page. If the worker ends, the page is done again, and this is
+/// discarded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PageProgress {
     pub(crate) counts: RowCounts,
-    /// Why rows of it are tried again, if they are.
+    /// Why rows of it are being retried, if they are.
     pub(crate) reason: Option<String>,
 }
 
-/// Who works on an item, and until when no other worker does.
+/// The worker of an item, and the end of its lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WorkLease {
     pub(crate) owner: String,
     pub(crate) until: Timestamp,
 }
 
-/// A work item that is not done, as far as workers need it to choose one.
+/// An unfinished work item, as far as workers need it to choose one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OpenItem {
     pub(crate) id: String,
     pub(crate) lease: Option<WorkLease>,
 }
 
-/// Which leases hold: those whose time is not over, and, where only one process at a time can have the database open, only
-/// those of this opening.
+/// Which leases are valid: those that have not expired and, where only one process at a time can have the
+/// database open, belong to this opening.
 #[derive(Clone, Debug)]
 pub(crate) struct LiveLeases {
     pub(crate) now: Timestamp,
@@ -106,7 +107,8 @@ pub(crate) struct LiveLeases {
 }
 
 impl LiveLeases {
-    /// Whether a lease holds that a process has until then. Names of processes and their workers begin with the opening.
+    /// Whether a process's lease with this end is valid. Names of processes and their workers begin with the
+    /// opening.
     pub(crate) fn holds(&self, owner: &str, until: Timestamp) -> bool {
         let is_here = self
             .opening
@@ -115,20 +117,20 @@ impl LiveLeases {
         is_here && until > self.now
     }
 
-    /// Whether a worker may take an item that has this lease.
+    /// Whether a worker may take an item with this lease.
     pub(crate) fn is_free(&self, lease: Option<&WorkLease>) -> bool {
         lease.is_none_or(|lease| !self.holds(&lease.owner, lease.until))
     }
 }
 
-/// The attribute that says whether rows are done once more.
+/// The attribute that says whether rows are processed again.
 const ONCE_MORE: &str = "once_more";
-/// Items that are looked at together.
+/// Items that are read together.
 const LOOKED_AT: u32 = 200;
 /// Items that are stored at the same time.
 const STORED_AT_ONCE: usize = 32;
 
-/// Where the work items of a reindex lie.
+/// The place of the work items of a reindex.
 pub(crate) fn work_of(job: &str) -> String {
     format!("work#{job}")
 }
@@ -192,7 +194,7 @@ impl WorkLease {
     }
 }
 
-/// What an earlier version stored says it by its id only.
+/// In the format of an earlier version, only the id shows it.
 fn once_more_by_id(id: &str) -> Option<OnceMore> {
     let begins = |with: &str| id.starts_with(with);
     begins("replay-")
@@ -206,8 +208,8 @@ fn id_in(row: &Item) -> Result<String, Error> {
 }
 
 impl StateTable {
-    /// Stores work items, but for those whose ids are there, which may be further already. Many are stored at the same time, so that
-    /// they share commits.
+    /// Stores work items except those whose ids exist, which may have progressed already. Many are stored at
+    /// the same time, so that they share commits.
     pub(crate) async fn add_work(&self, job: &str, items: &[WorkItem]) -> Result<(), Error> {
         let rows: Vec<Item> = items.iter().map(|item| item.row(job)).collect::<Result<_, _>>()?;
         stream::iter(rows)
@@ -240,7 +242,7 @@ impl StateTable {
         row.as_ref().map(WorkItem::read).transpose()
     }
 
-    /// Some of the work items behind an id, and the id behind which the next ones are.
+    /// Some of the work items after an id, and the id after which the next ones are.
     pub(crate) async fn work_page(
         &self,
         job: &str,
@@ -252,8 +254,8 @@ impl StateTable {
         Ok((items.collect::<Result<_, Error>>()?, next))
     }
 
-    /// Some of the work items that are not done, in the order of their ids, from an id on and behind another; the second is the id
-    /// behind which the next ones are.
+    /// Some of the unfinished work items, in the order of their ids, from one id on and after another; the
+    /// second value is the id after which the next ones are.
     pub(crate) async fn open_work(
         &self,
         job: &str,
@@ -288,7 +290,7 @@ impl StateTable {
         Ok((open.collect::<Result<_, Error>>()?, next))
     }
 
-    /// Takes the lease of an item that is free; `None` if another worker was faster.
+    /// Takes the lease of a free item; `None` if another worker was faster.
     pub(crate) async fn claim(
         &self,
         job: &str,
@@ -317,7 +319,8 @@ impl StateTable {
         claimed.as_ref().map(WorkItem::read).transpose()
     }
 
-    /// Stores how far an item is and renews its lease. `false` if another worker has taken it over: then nothing was stored.
+    /// Stores the progress of an item and renews its lease. `false` if another worker has taken it over: then
+    /// nothing was stored.
     pub(crate) async fn check_in(
         &self,
         job: &str,
@@ -369,7 +372,7 @@ impl StateTable {
         Ok(self.update(key(&work_of(job), id), change).await?.is_some())
     }
 
-    /// Gives an item back, so that another worker can go on with it at once.
+    /// Releases an item, so that another worker can continue with it immediately.
     pub(crate) async fn give_back(&self, job: &str, id: &str, owner: &str) -> Result<(), Error> {
         let change = Conditional {
             names: &["owner", "until", "page"],

@@ -1,12 +1,12 @@
 //! The work items that the workers of a process try next.
 //!
-//! A process goes through the work items of a reindex in the order of their ids, a page at a time, and its workers share what a
-//! page holds. So a claim costs about one item, however many there are. A pass begins at the first item that was not done in the
-//! pass before.
+//! A process reads the work items of a reindex in the order of their ids, a page at a time, and its workers
+//! share a page. So a claim costs about one read of an item, however many there are. A pass begins at the
+//! first item that was not done in the previous pass.
 //!
-//! *Invariant*: a pass in which no open item was seen means that all are done. A part that is split off has an id behind that of its
-//! segment, and is stored before the segment is done. Work that is added in another way changes the row of the reindex, and then a
-//! new pass begins.
+//! *Invariant*: a pass in which no open item was seen means that all are done. A part that is split off has
+//! an id after that of its segment, and is stored before the segment is done. Work that is added in another
+//! way changes the row of the reindex, which starts a new pass.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::job_rows::StoredReindex;
 use crate::state_table::StateTable;
 use crate::work_item::LiveLeases;
 
-/// Before a process looks again for work that others have.
+/// The pause before a process checks again for work that others have left.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What a worker does next.
@@ -27,11 +27,11 @@ pub(crate) enum NextWork {
     Try(String),
     /// It ends the reindex: all items are done.
     AllDone,
-    /// It waits: other workers have all items that are open.
+    /// It waits: other workers have all open items.
     Wait,
 }
 
-/// What the workers of a process know of the work items.
+/// What the workers of a process know about the work items.
 #[derive(Default)]
 pub(crate) struct WorkPool {
     known: tokio::sync::Mutex<Known>,
@@ -39,22 +39,22 @@ pub(crate) struct WorkPool {
 
 #[derive(Default)]
 struct Known {
-    /// The row of the reindex as it was when the pass began.
+    /// The row of the reindex when the pass began.
     revision: u64,
     pass: Pass,
-    /// The last pass has found nothing.
+    /// The last pass found nothing.
     idle: Option<Idle>,
 }
 
-/// One way through the items.
+/// One pass over the items.
 #[derive(Default)]
 struct Pass {
-    /// Where it begins. All items before it are done.
+    /// Its beginning. All items before it are done.
     from: Option<String>,
-    /// The item behind which the next page begins, once one was read.
+    /// The item after which the next page begins, once a page was read.
     after: Option<String>,
     is_at_end: bool,
-    /// Free items of the page that was read last, in no order, so that processes seldom try the same.
+    /// Free items of the last page, shuffled, so that processes seldom try the same.
     free: Vec<String>,
     any_free: bool,
     first_open: Option<String>,
@@ -62,7 +62,7 @@ struct Pass {
     rings: u64,
 }
 
-/// Until when another pass would find no more, unless the bell rings.
+/// The time until which another pass would find no more, unless the bell rings.
 struct Idle {
     rings: u64,
     until: Timestamp,
@@ -80,7 +80,7 @@ impl WorkPool {
         self.known.lock().await.idle = None;
     }
 
-    /// The next item to try, of a reindex as it was just seen.
+    /// The next item to try, for this state of the reindex.
     pub(crate) async fn next(
         &self,
         state: &StateTable,
@@ -128,7 +128,7 @@ impl Pass {
         }
     }
 
-    /// What a pass that is at its end means, if it had nothing to try.
+    /// The conclusion of a pass that has ended without an item to try.
     fn found_nothing(&self) -> Option<NextWork> {
         match (&self.first_open, self.any_free) {
             (None, _) => Some(NextWork::AllDone),

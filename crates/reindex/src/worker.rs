@@ -1,7 +1,7 @@
-//! A worker: takes a work item, reads a page, does its rows, stores how far it is, and so on.
+//! A worker: repeatedly takes a work item, reads a page, processes its rows and stores the progress.
 //!
-//! *Invariant*: what is stored of an item is never further than what was done. If the process ends at any moment, at most the
-//! page that each worker was at is done again.
+//! *Invariant*: the stored progress of an item is never ahead of the work done. Whenever the process ends, at
+//! most the current page of each worker is done again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,17 +22,17 @@ use crate::work_item::{OnceMore, PageProgress, WorkItem, WorkLease, WorkUnit};
 use crate::work_pool::{LOOK_AGAIN, NextWork};
 use crate::{Reindex, ReindexError, RowCounts, RowLetter};
 
-/// How often in a row a worker tries again when the database answers with errors of the moment.
+/// How often in a row a worker retries when the database answers with temporary errors.
 const FAILURES_MAX: u32 = 12;
 
-/// How often a worker that is at a page for long tells how far it is.
+/// How often a worker reports its progress within a long page.
 const TELL: Duration = Duration::from_secs(2);
 
 /// One worker of a process.
 pub(crate) struct Worker {
     pub(crate) process: Arc<Process>,
     pub(crate) number: usize,
-    /// How far it is with its page.
+    /// The progress of its page.
     pub(crate) progress: Mutex<PageProgress>,
 }
 
@@ -46,7 +46,7 @@ enum Left {
 }
 
 impl Worker {
-    /// Works until there is nothing more to do for now: the reindex is done, paused or cancelled.
+    /// Works until there is nothing to do for now: the reindex is done, paused or cancelled.
     pub(crate) async fn run(&self) -> Result<(), ReindexError> {
         let mut failures = 0;
         loop {
@@ -63,7 +63,7 @@ impl Worker {
         }
     }
 
-    /// Takes a work item and does it, or waits for one; `false` if there is nothing more to do.
+    /// Takes and does a work item, or waits for one; `false` if there is nothing to do.
     async fn turn(&self) -> Result<bool, ReindexError> {
         let alarm = Alarm::new(Arc::clone(&self.process.clock));
         let seen = self.process.state.job(&self.process.name).await?;
@@ -75,7 +75,7 @@ impl Worker {
             Claim::AllDone => {
                 let now = self.process.clock.now().as_millis();
                 if self.process.state.end_job(&seen, now).await? {
-                    // Workers of this process that wait for others need not wait any longer.
+                    // Wakes the workers of this process that wait for others.
                     self.process.clock.signal().ring();
                 }
             }
@@ -84,13 +84,13 @@ impl Worker {
         Ok(true)
     }
 
-    /// Waits until other workers may have left something.
+    /// Waits until other workers may have released something.
     async fn wait(&self, mut alarm: Alarm) {
         let due = self.process.clock.now().plus(LOOK_AGAIN);
         alarm.until(due).await;
     }
 
-    /// Takes a work item that is free.
+    /// Takes a free work item.
     async fn claim(&self, seen: &StoredReindex) -> Result<Claim, Error> {
         let process = &*self.process;
         loop {
@@ -127,7 +127,7 @@ impl Worker {
         left.map(drop)
     }
 
-    /// Does the pages of an item, one after the other.
+    /// Processes the pages of an item in order.
     async fn pages(&self, item: &mut WorkItem) -> Result<Left, ReindexError> {
         let mut heat = Heat::default();
         loop {
@@ -161,7 +161,7 @@ impl Worker {
         }
     }
 
-    /// Renews the lease for as long as a page takes; `None` if another worker has taken the item over.
+    /// Renews the lease during a page; `None` if another worker has taken the item over.
     async fn keep_lease<T>(
         &self,
         id: &str,
@@ -184,8 +184,8 @@ impl Worker {
         }
     }
 
-    /// Reads a page and does its rows. Rows of it may have been done before: another worker may have been at them when its process
-    /// ended, and may have given rows up that succeed now.
+    /// Reads a page and processes its rows. Another worker may have processed some of them before its process
+    /// ended, and may have made dead letters of rows that succeed now.
     async fn page(&self, job: &Reindex, item: &WorkItem) -> Result<PageDone, Error> {
         let process = &*self.process;
         let mut counts = RowCounts::default();
@@ -224,8 +224,8 @@ impl Worker {
         })
     }
 
-    /// A row or a partition that was asked for by its key and is not there becomes a dead letter, so that it is named. One that was
-    /// there when it was given up has been deleted since, and is a dead letter no more.
+    /// A row or a partition that was requested by its key and does not exist becomes a dead letter, so that
+    /// it is reported. A dead letter whose row has been deleted since is removed.
     async fn note_missing(
         &self,
         job: &Reindex,
@@ -257,7 +257,7 @@ impl Worker {
     }
 }
 
-/// The partition key of a work item that has rows: it may have been a dead letter when it had none.
+/// The partition key of a work item with rows: it may have been a dead letter when it had none.
 fn found_partition<'i>(item: &'i WorkItem, missing: &[Item]) -> Option<&'i Item> {
     match &item.unit {
         WorkUnit::Partition { partition, .. } => missing.is_empty().then_some(partition),
@@ -271,7 +271,7 @@ enum Claim {
     Wait,
 }
 
-/// What a page came to.
+/// The result of a page.
 struct PageDone {
     counts: RowCounts,
     position: Option<Item>,

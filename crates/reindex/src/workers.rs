@@ -1,4 +1,4 @@
-//! Working on all reindexes of a database in the background, as a server does.
+//! Processing all reindexes of a database in the background, as a server does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,13 +11,15 @@ use tokio::task::JoinHandle;
 use crate::job::ReindexState;
 use crate::{Reindex, ReindexError, Reindexer};
 
-/// The pause before a reindex that cannot continue is tried again. It is real time: what is missing is a route, or an answer of a disk.
+/// The pause before a reindex that cannot continue is tried again. It is real time, because the reindex waits
+/// for a route or for a disk.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
 
 /// Reindexes listed at once.
 const PAGE: u32 = 100;
 
-/// Works on running reindexes in the background of a process. Cloning it is cheap and gives another handle to the same workers.
+/// Processes running reindexes in the background of a process. A clone is cheap and another handle to the
+/// same workers.
 #[derive(Clone)]
 pub struct ReindexWorkers {
     shared: Arc<Shared>,
@@ -38,7 +40,7 @@ struct WorkersState {
 
 struct Working {
     task: JoinHandle<()>,
-    /// Why it cannot continue, until it does.
+    /// The error that stops it at present.
     error: Option<String>,
 }
 
@@ -56,15 +58,15 @@ impl ReindexWorkers {
         }
     }
 
-    /// The reindexes that are worked on.
+    /// The reindexes that are being processed.
     #[must_use]
     pub fn reindexer(&self) -> &Reindexer {
         &self.shared.reindexer
     }
 
-    /// Goes on with all reindexes that were running when the process before ended, and says which. A start that was cut off is
-    /// finished; one by ids, which was not acknowledged, is forgotten. Only for a process that nothing else works beside: call
-    /// it before others can start one.
+    /// Continues all reindexes that were running when the previous process ended, and returns them. An
+    /// interrupted start is finished; one by ids, which was not acknowledged, is removed. Only for a database
+    /// without other workers: call it before others can start a reindex.
     pub async fn resume(&self) -> Result<Vec<Reindex>, ReindexError> {
         let (mut resumed, mut after) = (Vec::new(), None);
         loop {
@@ -91,7 +93,8 @@ impl ReindexWorkers {
         }
     }
 
-    /// Works on a reindex in the background until it is done, paused or cancelled. If it is worked on already, nothing changes.
+    /// Processes a reindex in the background until it is done, paused or cancelled. If it is already being
+    /// processed, nothing changes.
     pub fn work_on(&self, name: &str) {
         let mut state = self.shared.state.lock();
         if state.is_stopped || state.at_work.contains_key(name) {
@@ -103,13 +106,14 @@ impl ReindexWorkers {
         state.at_work.insert(name.to_owned(), Working { task, error });
     }
 
-    /// Why a reindex cannot continue, if it cannot. It is tried again.
+    /// Why a reindex cannot continue, if it cannot. It is retried.
     #[must_use]
     pub fn error(&self, name: &str) -> Option<String> {
         self.shared.state.lock().at_work.get(name)?.error.clone()
     }
 
-    /// Stops all work after the current pages and starts no more. Running reindexes continue at the next [`resume`](Self::resume).
+    /// Stops all work after the current pages, and starts no more. Running reindexes continue at the next
+    /// [`resume`](Self::resume).
     pub async fn stop(&self) {
         let ended = {
             let mut state = self.shared.state.lock();
@@ -118,7 +122,7 @@ impl ReindexWorkers {
         };
         for working in ended.into_values() {
             working.task.abort();
-            // It ends with the next wait; that it was ended is no news.
+            // It stops at its next wait; the cancellation is not an error.
             let _ = working.task.await;
         }
     }
@@ -136,7 +140,8 @@ impl ReindexWorkers {
                 }
             }
             self.shared.state.lock().at_work.remove(name);
-            // Rows may have been added after the work had ended, and before this: then no other task works on them.
+            // Rows may have been added after the end of the work and before this: then no other task
+            // processes them.
             match self.reindexer().get(name).await {
                 Ok(job) if job.state == ReindexState::Running => self.work_on(name),
                 _ => {}

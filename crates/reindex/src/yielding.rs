@@ -1,4 +1,5 @@
-//! Leaving live traffic alone: small steps with rests between them while others write, by the pace that migrations keep.
+//! Yielding to live traffic: small steps with pauses between them while others write, at the pace of
+//! migrations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,26 +11,27 @@ use trestle_binding::Rate;
 use trestle_binding::migration::{Pace, SweptPage};
 use trestle_env::Timestamp;
 
-/// What is known of live traffic.
+/// The measure of live traffic.
 pub trait LiveTraffic: Send + Sync {
     /// How many writes others than the reindex have made so far.
     fn other_writes(&self) -> u64;
 }
 
-/// A step that takes this many times as long as the fastest one of as many rows shows that the database has much to do. Steps of other
-/// sizes tell nothing: how long a row takes depends on how many go to the endpoint at the same time.
+/// A step that takes this many times as long as the fastest one of the same size shows that the database is
+/// busy. Only steps of the same size are compared, because the time per row depends on how many rows are sent
+/// at the same time.
 const SLOW: f64 = 2.0;
-/// The fastest step becomes outdated: for each step of its size, it counts as so much slower.
+/// The fastest step becomes outdated: for each step of its size, its time is raised by this factor.
 const FORGETTING: f64 = 1.001;
-/// Rows at once where nothing yields.
+/// Rows of a step if nothing yields.
 const ROWS_AT_ONCE: usize = 128;
 
-/// What a process that works on a reindex does to leave live traffic alone.
+/// How a process that works on a reindex yields to live traffic.
 pub(crate) struct Yielding {
     is_on: bool,
     traffic: Option<Arc<dyn LiveTraffic>>,
     state: Mutex<YieldState>,
-    /// While others write, one worker at a time goes on, and rests before it hands the turn on.
+    /// While others write, one worker at a time works, and pauses before it passes on the turn.
     turn: tokio::sync::Mutex<()>,
 }
 
@@ -40,7 +42,7 @@ struct YieldState {
     fastest: BTreeMap<usize, f64>,
 }
 
-/// A step that is under way.
+/// A step in progress.
 pub(crate) struct Step<'y> {
     begun: Instant,
     turn: Option<MutexGuard<'y, ()>>,
@@ -82,7 +84,8 @@ impl Yielding {
         }
     }
 
-    /// Ends a step with so many rows, and rests if live traffic needs it. The time is real time, as that of live traffic.
+    /// Ends a step with so many rows, and pauses if live traffic needs it. It is real time, like that of live
+    /// traffic.
     pub(crate) async fn end(&self, step: Step<'_>, rows: usize) {
         if !self.is_on || rows == 0 {
             return;
@@ -98,7 +101,7 @@ impl Yielding {
         let mut state = self.state.lock();
         let other_writes = match &self.traffic {
             Some(traffic) => {
-                // A count that is taken while the reindex writes can be a little too low: it never goes back.
+                // A count taken while the reindex writes can be slightly too low: it never decreases.
                 let writes = traffic.other_writes().max(state.writes_seen);
                 let seen = std::mem::replace(&mut state.writes_seen, writes);
                 writes - seen
@@ -117,7 +120,7 @@ impl Yielding {
 }
 
 impl YieldState {
-    /// Whether a step took much longer than steps of so many rows do at best.
+    /// Whether a step took much longer than the fastest one with as many rows.
     fn is_slow(&mut self, rows: usize, took: f64) -> bool {
         let fastest = self.fastest.entry(rows).or_insert(f64::MAX);
         *fastest = took.min(*fastest * FORGETTING);

@@ -1,4 +1,4 @@
-//! The clock of an endpoint, as far as the dates of its answers tell.
+//! The clock of an endpoint, as far as the dates of its answers show it.
 
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use trestle_env::Timestamp;
 /// Dates of answers are in whole seconds, rounded down.
 const DATE_UNIT_MILLIS: i64 = 1_000;
 
-/// What an answer with a date told. One within each unit of a date is read: the others tell the same.
+/// The result of an answer with a date. One answer in each unit of the date is enough.
 #[derive(Debug, Default)]
 pub(crate) struct EndpointClock {
     ahead: Mutex<Option<Ahead>>,
@@ -16,7 +16,7 @@ pub(crate) struct EndpointClock {
     received: AtomicU64,
 }
 
-/// How far the endpoint's clock is ahead of ours, in milliseconds: at least and at most.
+/// How far the endpoint's clock is ahead of this one, in milliseconds: at least and at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ahead {
     least: i64,
@@ -24,7 +24,7 @@ struct Ahead {
 }
 
 impl EndpointClock {
-    /// An answer had this date. It was made between the times at which it was asked for and received.
+    /// An answer had this date. It was created between the request and the receipt.
     pub(crate) fn told(&self, date: &str, asked: Timestamp, received: Timestamp) {
         let last = self.received.load(Ordering::Relaxed);
         if received.as_millis().abs_diff(last) < DATE_UNIT_MILLIS.unsigned_abs() {
@@ -39,7 +39,7 @@ impl EndpointClock {
         });
     }
 
-    /// The earliest and the latest time that it may have shown when ours showed `at`.
+    /// The earliest and the latest time that it may have shown when this clock showed `at`.
     pub(crate) fn span(&self, at: Timestamp) -> Option<(Timestamp, Timestamp)> {
         let Ahead { least, most } = (*self.ahead.lock())?;
         let shifted = |by: i64| Timestamp::from_millis(at.as_millis().saturating_add_signed(by));
@@ -63,7 +63,7 @@ mod tests {
         let clock = EndpointClock::default();
         let at = |millis: u64| Timestamp::from_millis(1_800_000_000_000 + millis);
         assert_eq!(clock.span(at(0)), None, "no answer yet");
-        // 1800000000 is 08:00:00 on that day: the endpoint is a minute ahead, about.
+        // 1800000000 is 08:00:00 on that day: the endpoint is about a minute ahead.
         clock.told("Fri, 15 Jan 2027 08:01:00 GMT", at(100), at(350));
         assert_eq!(clock.span(at(350)), Some((at(60_000), at(61_250))));
         assert_eq!(clock.span(at(10_000)), Some((at(69_650), at(70_900))));

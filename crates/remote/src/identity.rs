@@ -1,4 +1,4 @@
-//! As whom an endpoint is asked.
+//! The identity of requests to an endpoint.
 
 use crate::settings::Settings;
 use parking_lot::Mutex;
@@ -8,27 +8,27 @@ use trestle_credentials::{CredentialSource, Credentials};
 use trestle_env::Timestamp;
 use trestle_sigv4::Signer;
 
-/// Signs requests to an endpoint, and knows what to do when the endpoint does not take the signature.
+/// Signs requests to an endpoint, and decides what to do when the endpoint refuses the signature.
 #[derive(Debug)]
 pub struct Identity {
     endpoint: String,
     credentials: CredentialSource,
     region: String,
-    /// Of the last credentials: it has computed what they sign with today.
+    /// The signer of the last credentials, which has cached today's signing key.
     signer: Mutex<Option<(Arc<Credentials>, Arc<Signer>)>>,
 }
 
-/// What to do when an endpoint does not take a signature, or wants one. The request was not carried out.
+/// What to do when an endpoint refuses a signature, or requires one. The request was not carried out.
 #[derive(Debug)]
 pub enum SignatureRefusal {
-    /// Send it once more: there are other credentials now.
+    /// Send it again: there are other credentials now.
     Repeat,
-    /// Tell the caller, who may know a way out.
+    /// Return the error; its message may contain advice.
     Tell(Error),
 }
 
 impl Identity {
-    /// As these settings say.
+    /// The identity of these settings.
     #[must_use]
     pub fn of(settings: &Settings) -> Self {
         Identity {
@@ -64,7 +64,7 @@ impl Identity {
         }
     }
 
-    /// What to make of an error, if it is about the signature.
+    /// What to do about an error, if it concerns the signature.
     pub async fn after(
         &self,
         error: &Error,

@@ -1,13 +1,14 @@
 //! A remote endpoint as a [`Database`](trestle_api::Database): Amazon DynamoDB, ScyllaDB Alternator, DynamoDB Local, or
 //! a Trestle server.
 //!
-//! [`Remote`] sends each request over HTTP or HTTPS, signed if there are credentials, on connections that are kept. Whose signature the
-//! endpoint does not take any more is replaced (`identity.rs`) and the request, which was not carried out, is sent again.
+//! [`Remote`] sends each request over HTTP or HTTPS, signed if there are credentials, over kept connections.
+//! When the endpoint no longer accepts the credentials, they are replaced (`identity.rs`) and the request,
+//! which was not carried out, is sent again.
 //!
-//! What fails is tried again a few times, but only where that is safe (`repeat.rs`): if nothing was sent, if the endpoint
-//! had too much to do, or if a second time is the same as once. *Invariant*: a write of which that cannot be said is
-//! sent once; if its answer is lost, the error says that it is not known whether it was made. In adaptive mode, requests are also sent more
-//! slowly while the endpoint throttles (`sending_rate.rs`).
+//! A failed request is sent again a few times, but only where that is safe (`repeat.rs`): if nothing was
+//! sent, if the endpoint was overloaded, or if the request is idempotent. *Invariant*: any other write is
+//! sent once; if its answer is lost, the error says that it is not known whether it was carried out. In
+//! adaptive mode, requests are also sent more slowly while the endpoint throttles (`sending_rate.rs`).
 //!
 //! ```no_run
 //! use trestle_api::{DatabaseExt, ListTables};

@@ -7,13 +7,13 @@ use trestle_http_client::{Failure, FailureKind, Repeat};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct NoAnswer {
-    /// What to make of it.
+    /// What to do about it.
     pub kind: FailureKind,
     message: String,
 }
 
 impl NoAnswer {
-    /// Says what to do about a failure on the way to `url`.
+    /// The advice for a failure on the way to `url`.
     #[must_use]
     pub fn at(url: &str, failure: &Failure) -> Self {
         let why = &failure.why;
@@ -33,7 +33,7 @@ impl NoAnswer {
         }
     }
 
-    /// Says whether the request may be sent again.
+    /// Whether the request may be sent again.
     pub(crate) fn to(operation: OperationName, url: &str, failure: &Failure, repeat: Repeat) -> Self {
         let mut lost = NoAnswer::at(url, failure);
         if failure.kind.may_have_arrived() && repeat == Repeat::Never {
@@ -43,7 +43,7 @@ impl NoAnswer {
     }
 }
 
-/// What is added to the message about a write whose answer is lost.
+/// The addition to the message about a write whose answer is lost.
 pub(crate) fn unknown(operation: OperationName) -> String {
     format!("; whether the {operation} was carried out is not known: look before you send it again")
 }

@@ -1,4 +1,4 @@
-//! A runtime for those who call without one.
+//! A runtime for callers without one.
 
 use parking_lot::Mutex;
 use std::future::Future;
@@ -12,7 +12,7 @@ pub(crate) struct OwnThread {
 }
 
 impl OwnThread {
-    /// Carries work out there.
+    /// Runs a future there.
     pub(crate) async fn carry_out<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,

@@ -1,4 +1,4 @@
-//! Requests there and answers back.
+//! Sends requests and receives answers.
 
 use crate::endpoint_clock::EndpointClock;
 use crate::identity::{Identity, SignatureRefusal};
@@ -22,7 +22,8 @@ const CONTENT_TYPE: &str = "application/x-amz-json-1.0";
 
 /// A remote endpoint. Cloning it gives another handle with the same connections.
 ///
-/// In a Tokio runtime, which must have time and network, requests are made there; elsewhere on a thread of its own.
+/// In a Tokio runtime, which must have time and network, requests are sent there; elsewhere on a separate
+/// thread.
 #[derive(Clone, Debug)]
 pub struct Remote {
     inner: Arc<Inner>,
@@ -33,7 +34,7 @@ struct Inner {
     own_thread: OwnThread,
     settings: Settings,
     client: Client,
-    /// Where the streams are, if elsewhere.
+    /// The endpoint of the streams, if it is another one.
     streams: Option<Client>,
     identity: Identity,
     retries: RetryQuota,
@@ -43,7 +44,7 @@ struct Inner {
     clock: EndpointClock,
 }
 
-/// A request, ready to be sent as often as it takes.
+/// A request that can be sent several times.
 struct Call<'a> {
     operation: OperationName,
     client: &'a Client,
@@ -52,10 +53,10 @@ struct Call<'a> {
     repeat: Repeat,
 }
 
-/// What one try came to.
+/// The result of one attempt.
 enum Tried {
     Answered(Box<Result<Response, Error>>),
-    /// The endpoint did not carry it out now; later it may.
+    /// The endpoint did not carry it out now, but may later.
     Refused(Error),
     /// Something broke there.
     Broken(Error),
@@ -63,7 +64,7 @@ enum Tried {
 }
 
 impl Remote {
-    /// The database of an endpoint. Nothing is sent yet: an endpoint that is not there shows at the first request.
+    /// The database of an endpoint. Nothing is sent yet: the first request shows whether the endpoint exists.
     pub fn new(settings: Settings) -> Result<Self, BadSettings> {
         Ok(Remote {
             inner: Arc::new(Inner {
@@ -86,15 +87,15 @@ impl Remote {
         &self.inner.settings.endpoint
     }
 
-    /// The earliest and the latest time that the endpoint's clock may have shown when that of this process showed `at`, as the
-    /// date of its last answer tells; `None` before an answer with a date.
+    /// The earliest and the latest time that the endpoint's clock may have shown when that of this process
+    /// showed `at`, according to the date of its last answer; `None` before an answer with a date.
     #[must_use]
     pub fn clock_span(&self, at: Timestamp) -> Option<(Timestamp, Timestamp)> {
         self.inner.clock.span(at)
     }
 
-    /// Sends a request: the outer error is of the way there, the inner one of the database. Each further try is noted for
-    /// [`count_repeats`](trestle_api::count_repeats). In a Tokio runtime only.
+    /// Sends a request: the outer error is one of the connection, the inner one of the database. Each further
+    /// attempt is counted in [`count_repeats`](trestle_api::count_repeats). In a Tokio runtime only.
     pub async fn ask(&self, request: Request) -> Result<Result<Response, Error>, NoAnswer> {
         let call = self.inner.prepare(request);
         let mut tries = 1;
@@ -119,7 +120,7 @@ impl Remote {
             paid = price;
             note_repeat();
             tracing::debug!(operation = call.operation.as_str(), tries, "trying again");
-            // The time is real time: the endpoint does not follow our clock.
+            // The time is real time: the endpoint does not follow this clock.
             tokio::time::sleep(pause(tries)).await;
             tries += 1;
         }
@@ -140,10 +141,10 @@ impl Database for Remote {
         })
     }
 
-    /// One try. What fails, for whatever reason, comes again as a request, and is repeated or refused then.
+    /// One attempt. A failure of any kind is followed by another request, which is then repeated or refused.
     fn forward(&self, operation: OperationName, body: &Bytes) -> Option<ForwardFuture<'_>> {
         trestle_wire::table_of_plain_read(operation, body)?;
-        // In adaptive mode every try counts.
+        // In adaptive mode every attempt counts.
         if self.inner.rate.is_some() || Handle::try_current().is_err() {
             return None;
         }
@@ -153,7 +154,7 @@ impl Database for Remote {
 }
 
 impl Call<'_> {
-    /// What it costs to send it again after a try; `None` if it must not be sent again.
+    /// The cost of another attempt; `None` if the request must not be sent again.
     fn price_after(&self, tried: &Tried) -> Option<u32> {
         let is_allowed = self.repeat == Repeat::Allowed;
         match tried {
@@ -188,7 +189,7 @@ impl Inner {
         }
     }
 
-    /// The body of an answer of success that arrived whole.
+    /// The body of a successful answer that was received completely.
     async fn forward(&self, call: &Call<'_>) -> Option<Bytes> {
         let signer = self.identity.signer(self.settings.clock.now()).await.ok()?;
         let answer = self.exchange(call, signer.as_deref()).await.ok()?.ok()?;
@@ -199,7 +200,7 @@ impl Inner {
         Some(answer.body)
     }
 
-    /// A try with the credentials of this moment; and another with new ones, if the endpoint does not take them.
+    /// An attempt with the present credentials, and another one with new ones if the endpoint refuses them.
     async fn attempt_as_someone(&self, call: &Call<'_>) -> Tried {
         let mut may_repeat = true;
         loop {
@@ -258,7 +259,7 @@ impl Inner {
         Ok(answer)
     }
 
-    /// What the caller is told.
+    /// The error for the caller.
     fn result(&self, call: &Call<'_>, tried: Tried, tries: u32) -> Result<Result<Response, Error>, NoAnswer> {
         let url = &self.settings.endpoint;
         Ok(match tried {
@@ -290,7 +291,8 @@ fn read(operation: OperationName, answer: &HttpResponse) -> Tried {
     if is_throttled(&error) {
         Tried::Refused(error)
     } else if status.is_server_error() || error.kind() == ErrorKind::TransactionInProgress {
-        // The first time that a transaction was sent may still come to its end: sent again, it is recognised by its token.
+        // The first request of a transaction may still be carried out: when sent again, it is recognised by
+        // its token.
         Tried::Broken(error)
     } else {
         answered(Err(error))
@@ -301,7 +303,7 @@ fn answered(answer: Result<Response, Error>) -> Tried {
     Tried::Answered(Box::new(answer))
 }
 
-/// Whether the body is the one that its checksum was made of, where there is one.
+/// Whether the body matches its checksum, if there is one.
 fn is_whole(answer: &HttpResponse) -> bool {
     let told = answer.headers.get("x-amz-crc32");
     let told = told.and_then(|told| told.to_str().ok()?.parse::<u32>().ok());

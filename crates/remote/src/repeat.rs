@@ -1,10 +1,10 @@
-//! Which requests may be sent a second time if the outcome of the first is not known.
+//! Which requests may be sent again if the outcome of the first attempt is not known.
 
 use trestle_api::{Access, DeleteItem, PutItem, Request, ReturnValue};
 use trestle_env::ids::uuid;
 use trestle_http_client::Repeat;
 
-/// Gives transactions a token, by which the endpoint recognises one that comes again.
+/// Gives transactions a token by which the endpoint recognises a repetition.
 pub(crate) fn recognisable(mut request: Request) -> Request {
     let token = match &mut request {
         Request::TransactWriteItems(request) => &mut request.client_request_token,
@@ -15,18 +15,18 @@ pub(crate) fn recognisable(mut request: Request) -> Request {
     request
 }
 
-/// Whether a request that is recognisable may be repeated.
+/// Whether a request that can be recognised may be repeated.
 pub(crate) fn repeat(request: &Request) -> Repeat {
     let is_safe = match request {
         // Recognised by their token.
         Request::TransactWriteItems(_) | Request::ExecuteTransaction(_) => true,
-        // To the same, as often as it comes.
+        // The result is the same, however often it is sent.
         Request::BatchWriteItem(_) | Request::TagResource(_) | Request::UntagResource(_) => true,
         Request::PutItem(put) => is_plain_put(put),
         Request::DeleteItem(delete) => is_plain_delete(delete),
         request => match request.access() {
             Access::Read => true,
-            // It may count, and a table that is made or deleted twice is an error.
+            // It may count, and creating or deleting a table twice is an error.
             Access::Write => false,
             Access::Statements(texts) => texts.into_iter().all(is_select),
         },
@@ -34,7 +34,7 @@ pub(crate) fn repeat(request: &Request) -> Repeat {
     if is_safe { Repeat::Allowed } else { Repeat::Never }
 }
 
-/// Without a condition, which its own first time might break, and without a question about what was there before.
+/// Without a condition, which its own first attempt might break, and without returning the previous item.
 fn is_plain_put(put: &PutItem) -> bool {
     put.condition_expression.is_none() && put.expected.is_none() && shows_nothing(put.return_values)
 }

@@ -1,18 +1,18 @@
-//! How often to try, and how long to wait in between.
+//! How many attempts to make, and how long to wait between them.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use trestle_api::{Error, ErrorKind};
 use trestle_env::ids::random_u64;
 
-/// The most tries of one request, if nothing else is said.
+/// The most attempts of one request, by default.
 pub(crate) const TRIES_MAX: u32 = 4;
 
 const FIRST_PAUSE_MAX: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// A pause after so many tries: up to twice as long each time, and by chance, so that many who were refused together
-/// do not come back together.
+/// The pause after so many attempts: up to twice as long each time, and random, so that clients that were
+/// refused together do not retry together.
 pub(crate) fn pause(tries: u32) -> Duration {
     pause_of(tries, random_u64())
 }
@@ -25,8 +25,8 @@ fn pause_of(tries: u32, chance: u64) -> Duration {
     Duration::from_micros(chance % micros)
 }
 
-/// How many more tries an endpoint may be given, as the standard mode of AWS's SDKs counts them: while most requests fail,
-/// none is tried again, so that an endpoint with too much to do does not get four times as much.
+/// The budget of retries for an endpoint, counted as in the standard mode of AWS's SDKs: while most requests
+/// fail, none is repeated, so that an overloaded endpoint does not get four times as many.
 #[derive(Debug)]
 pub(crate) struct RetryQuota(AtomicU32);
 
@@ -34,22 +34,22 @@ impl RetryQuota {
     const MOST: u32 = 500;
     /// Of another try.
     pub(crate) const PRICE: u32 = 5;
-    /// Of another try after no answer, which often means a longer time without one.
+    /// The cost of a retry after no answer, which often means a longer outage.
     pub(crate) const PRICE_AFTER_SILENCE: u32 = 10;
-    /// What an answer to the first try brings in.
+    /// The gain of an answer to the first attempt.
     const FOR_AN_ANSWER: u32 = 1;
 
-    /// Whether there is enough left for a try; if so, it is taken.
+    /// Whether the budget is enough for a retry; if so, its cost is deducted.
     pub(crate) fn take(&self, price: u32) -> bool {
         let taken = |left: u32| left.checked_sub(price);
         let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken);
         taken.is_ok()
     }
 
-    /// There was an answer: the price of the try that brought it comes back.
+    /// There was an answer: the cost of its attempt is returned.
     pub(crate) fn give_back(&self, paid: Option<u32>) {
         let more = paid.unwrap_or(Self::FOR_AN_ANSWER);
-        // While nothing fails, which is nearly always, there is nothing to write.
+        // While nothing fails, which is the usual case, nothing is written.
         if self.0.load(Ordering::Relaxed) < Self::MOST {
             let given = |left: u32| Some(left.saturating_add(more).min(Self::MOST));
             let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, given);
@@ -63,7 +63,7 @@ impl Default for RetryQuota {
     }
 }
 
-/// Whether the endpoint had too much to do: it did nothing, and asks for patience.
+/// Whether the endpoint was overloaded: it did nothing, and the client should wait.
 pub(crate) fn is_throttled(error: &Error) -> bool {
     matches!(
         error.kind(),

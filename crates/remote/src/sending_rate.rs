@@ -1,5 +1,6 @@
-//! How fast requests are sent to an endpoint that refuses some of them, as the adaptive mode of AWS's SDKs does it: the rate falls
-//! when the endpoint throttles, and grows again along a cubic curve, slowly near the rate at which it throttled last.
+//! The rate of requests to an endpoint that throttles, as in the adaptive mode of AWS's SDKs: the rate falls
+//! when the endpoint throttles, and grows again along a cubic curve, slowly near the rate at which it
+//! throttled last.
 
 use std::time::{Duration, Instant};
 
@@ -9,11 +10,11 @@ use parking_lot::Mutex;
 const RATE_MIN: f64 = 0.5;
 /// At least one request can be sent at once.
 const CAPACITY_MIN: f64 = 1.0;
-/// How much a new measurement counts against those before.
+/// The weight of a new measurement against earlier ones.
 const SMOOTH: f64 = 0.8;
-/// What is left of the rate after a refusal.
+/// The factor of the rate after a refusal.
 const BETA: f64 = 0.7;
-/// How steep the curve is.
+/// The steepness of the curve.
 const SCALE: f64 = 0.4;
 /// The rate is measured over so many seconds.
 const BUCKET: f64 = 0.5;
@@ -53,34 +54,34 @@ impl SendingRate {
     }
 }
 
-/// Tokens that are filled at a rate. All times are in seconds.
+/// A token bucket. All times are in seconds.
 #[derive(Debug, Default)]
 struct Rate {
-    /// Nothing is bounded before the endpoint throttles for the first time.
+    /// Nothing is limited before the endpoint throttles for the first time.
     is_on: bool,
     fill_rate: f64,
     capacity: f64,
     tokens: f64,
     filled: f64,
-    /// Requests per second, as measured.
+    /// The measured requests per second.
     measured: f64,
     requests: u32,
     bucket: f64,
-    /// The rate at which the endpoint throttled last, and when.
+    /// The rate at which the endpoint last throttled, and when.
     rate_max: f64,
     throttled: f64,
-    /// How long the curve takes back to that rate.
+    /// How long the curve takes to return to that rate.
     window: f64,
 }
 
 impl Rate {
-    /// Takes a token; says how long to wait until it is there.
+    /// Takes a token; returns how long to wait for it.
     fn take(&mut self, now: f64) -> f64 {
         if !self.is_on {
             return 0.0;
         }
         self.fill(now);
-        // Those who come later wait behind this one.
+        // Later requests wait behind this one.
         self.tokens -= 1.0;
         match self.tokens < 0.0 {
             true => -self.tokens / self.fill_rate,
@@ -138,8 +139,8 @@ impl Rate {
 mod tests {
     use super::*;
 
-    /// A client that sends as fast as it may, to an endpoint that takes `limit` requests a second: how many were taken and
-    /// refused in the second half of so many seconds.
+    /// Simulates a client that sends as fast as it may to an endpoint that accepts `limit` requests per
+    /// second. Returns how many were accepted and refused in the second half of the time.
     fn run(limit: u32, seconds: u32, rate: &mut Rate) -> (u32, u32) {
         let (mut taken, mut refused) = (0, 0);
         let mut now = 0.0;
@@ -150,7 +151,7 @@ mod tests {
             let end = f64::from(second + 1);
             let mut of_second = 0;
             while now < end {
-                // It could send a thousand.
+                // It could send a thousand per second.
                 now += rate.take(now).max(0.001);
                 let is_refused = of_second >= limit;
                 match is_refused {
@@ -172,7 +173,7 @@ mod tests {
 
     #[test]
     fn most_of_what_is_sent_is_taken() {
-        // Sent without a bound, 950 of 1000 are refused.
+        // Without a limit, 950 of 1000 are refused.
         let (taken, refused) = run(50, 120, &mut Rate::default());
         assert!(taken > 60 * 15, "{taken} of 3000 in a minute");
         assert!(refused * 10 < taken, "{refused} refused, {taken} taken");

@@ -1,4 +1,4 @@
-//! Which endpoint, and with which credentials.
+//! The endpoint, and the credentials for it.
 
 use crate::retry::TRIES_MAX;
 use crate::streams::streams_host;
@@ -10,40 +10,40 @@ use trestle_env::{Clock, SystemClock};
 use trestle_http_client::{Client, Endpoint, Limits, Proxy, Roots};
 use trestle_sigv4::region_of_host;
 
-/// For endpoints that do not mind, as those on one's own machine.
+/// For endpoints that do not check signatures, such as local ones.
 const DEFAULT_REGION: &str = "us-east-1";
 
-/// A large page takes its time; more than this is no answer.
+/// A large page takes time; after this long, an answer counts as lost.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// More than any answer: items are at most 16 MB, and JSON makes them longer.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Settings that cannot work; the text says which, and what they must be.
+/// Settings that cannot work; the text says which ones, and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadSettings(String);
 
-/// Which endpoint is called, and with which credentials.
+/// The endpoint, and the credentials for it.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// `https://dynamodb.eu-west-1.amazonaws.com`, `http://127.0.0.1:8000`.
     pub endpoint: String,
-    /// Where the change streams are; without it, at the endpoint, or beside it if it is one of AWS.
+    /// The endpoint of the change streams; by default the same endpoint, or the one beside it at AWS.
     pub streams_endpoint: Option<String>,
-    /// Without it, the region that the host tells, and else `us-east-1`.
+    /// By default the region in the host's name, otherwise `us-east-1`.
     pub region: Option<String>,
-    /// As whom requests are signed.
+    /// The identity with which requests are signed.
     pub credentials: CredentialSource,
-    /// A PEM file with the certificate authorities that are believed, instead of those of the system.
+    /// A PEM file with the trusted certificate authorities, instead of those of the system.
     pub ca_file: Option<PathBuf>,
     /// The proxy for endpoints with https.
     pub proxy: Option<Proxy>,
-    /// How long a single try may take.
+    /// The time limit of a single attempt.
     pub timeout: Option<Duration>,
-    /// How requests that fail are tried again: `standard`, if nothing is said, or `adaptive`.
+    /// How failed requests are retried: `standard`, the default, or `adaptive`.
     pub retry_mode: Option<String>,
-    /// The most tries of one request: 4, if nothing is said.
+    /// The most attempts of one request: 4 by default.
     pub max_attempts: Option<String>,
     /// Dates signatures.
     pub clock: Arc<dyn Clock>,
@@ -67,16 +67,16 @@ impl Settings {
         }
     }
 
-    /// An endpoint, with what the variables of this process say as AWS names them: credentials from all the sources of
-    /// [`trestle_credentials`], `AWS_REGION` or `AWS_DEFAULT_REGION`, `AWS_CA_BUNDLE`, `HTTPS_PROXY` and `NO_PROXY`,
-    /// `AWS_RETRY_MODE` and `AWS_MAX_ATTEMPTS`, and
-    /// `AWS_ENDPOINT_URL_DYNAMODB_STREAMS`, if the endpoint is that of `AWS_ENDPOINT_URL_DYNAMODB`.
+    /// An endpoint with the settings of AWS's variables in this process: credentials from all the sources of
+    /// [`trestle_credentials`], `AWS_REGION` or `AWS_DEFAULT_REGION`, `AWS_CA_BUNDLE`, `HTTPS_PROXY` and
+    /// `NO_PROXY`, `AWS_RETRY_MODE` and `AWS_MAX_ATTEMPTS`, and `AWS_ENDPOINT_URL_DYNAMODB_STREAMS`, if the
+    /// endpoint is that of `AWS_ENDPOINT_URL_DYNAMODB`.
     #[must_use]
     pub fn from_environment(endpoint: impl Into<String>) -> Self {
         Settings::from_variables(endpoint, |name| std::env::var(name).ok())
     }
 
-    /// The same with variables of the caller's choice; one that is empty counts as not set.
+    /// The same with variables from the caller; an empty one counts as not set.
     #[must_use]
     pub fn from_variables(endpoint: impl Into<String>, variable: impl Fn(&str) -> Option<String>) -> Self {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
@@ -89,11 +89,11 @@ impl Settings {
             max_attempts: variable("AWS_MAX_ATTEMPTS"),
             ..Settings::new(endpoint)
         };
-        // Streams of another endpoint would be those of other tables.
+        // Streams of another endpoint would belong to other tables.
         if variable("AWS_ENDPOINT_URL_DYNAMODB").as_ref() == Some(&settings.endpoint) {
             settings.streams_endpoint = variable("AWS_ENDPOINT_URL_DYNAMODB_STREAMS");
         }
-        // What the host tells is surer than what happens to be set.
+        // The region in the host's name is more reliable than variables.
         if settings.region_of_host().is_none() {
             settings.region = variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION"));
         }
@@ -109,7 +109,7 @@ impl Settings {
     /// Whether requests are sent more slowly while the endpoint throttles.
     pub(crate) fn is_adaptive(&self) -> Result<bool, BadSettings> {
         match self.retry_mode.as_deref() {
-            // The legacy mode of SDKs differs in pauses and in what it counts, which nothing depends on.
+            // The legacy mode of SDKs differs in pauses and in its budget, which nothing depends on.
             None | Some("standard" | "legacy") => Ok(false),
             Some("adaptive") => Ok(true),
             Some(other) => Err(BadSettings(format!(
@@ -118,7 +118,7 @@ impl Settings {
         }
     }
 
-    /// The most tries of one request.
+    /// The most attempts of one request.
     pub(crate) fn tries_max(&self) -> Result<u32, BadSettings> {
         let Some(given) = &self.max_attempts else {
             return Ok(TRIES_MAX);
@@ -136,7 +136,7 @@ impl Settings {
         self.client_for(&self.endpoint)
     }
 
-    /// A client for the streams, if they are elsewhere.
+    /// A client for the streams, if they have another endpoint.
     pub(crate) fn streams_client(&self) -> Result<Option<Client>, BadSettings> {
         let url = self.streams_endpoint.clone().or_else(|| {
             let endpoint = Endpoint::parse(&self.endpoint).ok()?;

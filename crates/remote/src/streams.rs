@@ -1,14 +1,14 @@
-//! Where the change streams of an endpoint are.
+//! The endpoint of the change streams.
 
 use trestle_sigv4::is_aws_host;
 
-/// The host of the streams beside a host of AWS, which has one of their own; none for all others, where streams are at
-/// the same endpoint.
+/// The separate host of the streams for a host of AWS; `None` for all others, where streams are at the same
+/// endpoint.
 pub(crate) fn streams_host(host: &str) -> Option<String> {
     if !is_aws_host(host) {
         return None;
     }
-    // Endpoints with two kinds of address have a form of their own.
+    // Dual-stack endpoints have a different form.
     let prefix = if host.ends_with(".api.aws") {
         "streams-"
     } else {

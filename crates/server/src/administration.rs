@@ -1,4 +1,5 @@
-//! `POST /_trestle/…`: the calls of the administration, for callers who may and never for a web page of another origin.
+//! `POST /_trestle/…`: the calls of the administration, for authorised callers, and never for a web page of
+//! another origin.
 
 use crate::metrics::Metrics;
 use crate::reply::Reply;
@@ -10,12 +11,12 @@ use trestle_admin::{
     AdminAnswer, AdminCall, AdminError, AdminErrorCode, Administration, Call, HEADER, PREFIX, ReadMetrics,
 };
 
-/// The name of the call that a path asks for; `None` if it is no path of the administration.
+/// The name of the call in a path; `None` if it is not a path of the administration.
 pub(crate) fn call_name(path: &str) -> Option<&str> {
     path.strip_prefix(PREFIX)
 }
 
-/// Whether a call changes nothing, so that the log need not tell of it.
+/// Whether a call changes nothing, so that it need not be logged.
 pub(crate) fn only_looks(name: &str) -> bool {
     name.starts_with("list-")
         || name.starts_with("read-")
@@ -24,20 +25,22 @@ pub(crate) fn only_looks(name: &str) -> bool {
         || is_for_writers(name)
 }
 
-/// Whether a call tells what models say, which the holder of any key may know: it is how rows are read.
+/// Whether a call returns what models say, which the holder of any key may read, because it is needed to read
+/// rows.
 pub(crate) fn tells_of_models(name: &str) -> bool {
     matches!(name, "describe-models" | "explain-access")
 }
 
-/// Whether a call is for all who may write: it takes a turn among writes.
+/// Whether a call is open to all who may write, and therefore waits for a turn like a write.
 pub(crate) fn is_for_writers(name: &str) -> bool {
     name == "preview-write"
 }
 
-/// Refuses what is no call, and what a web page may have sent.
+/// Refuses requests that are not calls, and those that a web page may have sent.
 ///
-/// A page of another origin cannot send the header without a preflight, which is never granted here. A browser names the
-/// page's origin with every POST, so that a page which got past that is refused, too; a page of this server itself may call.
+/// A page of another origin cannot send the header without a preflight, which is never granted here. A
+/// browser sends the page's origin with every POST, so that a page that passed this check is refused, too.
+/// Pages of this server may call.
 pub(crate) fn admit(head: &Parts, own_origin: &str) -> Result<(), AdminError> {
     let forbidden = |message: String| AdminError::new(AdminErrorCode::Forbidden, message);
     if let Some(origin) = same_origin::foreign_origin(&head.headers, own_origin) {
@@ -64,7 +67,7 @@ pub(crate) fn admit(head: &Parts, own_origin: &str) -> Result<(), AdminError> {
     Ok(())
 }
 
-/// Answers a call of a caller who may.
+/// Answers a call of an authorised caller.
 pub(crate) async fn answer(administration: &Arc<dyn Administration>, name: &str, body: &[u8]) -> Reply {
     let call = match AdminCall::from_json(name, body) {
         Ok(call) => call,
@@ -82,7 +85,7 @@ pub(crate) async fn answer(administration: &Arc<dyn Administration>, name: &str,
     }
 }
 
-/// Answers what the server knows itself: what it did in the last hour.
+/// Answers with what the server itself recorded: its work of the last hour.
 pub(crate) fn metrics(metrics: &Metrics, body: &[u8]) -> Reply {
     let answered = AdminCall::from_json(ReadMetrics::INFO.name, body).and_then(|call| match call {
         AdminCall::ReadMetrics(call) => {
@@ -106,7 +109,7 @@ pub(crate) fn refusal(error: &AdminError) -> Reply {
     }
 }
 
-/// Answers when the program around the server has no administration.
+/// The answer if the program around the server has no administration.
 pub(crate) fn none() -> Reply {
     refusal(&AdminError::no_administration(
         "this server has no administration",

@@ -1,12 +1,14 @@
-//! What a request must have before work is done for it: memory.
+//! What a request needs before work is done for it: memory.
 //!
-//! One budget of bytes is split in two halves. [`HeldMemory`] is memory that clients decide how long it is held: bodies that are
-//! still arriving, small requests under way, and answers that are not read yet. [`WorkMemory`] is memory that only this server's
-//! speed decides about: large requests while they are decoded and executed. Because no client can hold work up, waiting for
-//! it ends, and a body that arrived is never refused for want of it before others have had their time.
+//! One budget of bytes is split in two halves. How long [`HeldMemory`] is held depends on clients: bodies
+//! that are still arriving, small requests under way, and answers that are not read yet. How long
+//! [`WorkMemory`] is held depends only on this server: large requests while they are decoded and executed.
+//! Because no client can delay that work, a wait for its memory ends, and a body that has arrived is refused
+//! only after the full time of waiting.
 //!
-//! A request waits for a while, and is then refused with DynamoDB's throttling error, which SDKs repeat. Clients that hold
-//! memory without using it are slow in the sense of [`pace`], and lose their connection when others wait.
+//! A request waits for a while, and is then refused with DynamoDB's throttling error, which SDKs repeat.
+//! Clients that hold memory without using it count as slow (see [`pace`]), and their connections are closed
+//! when others wait.
 //!
 //! On HTTP/1.1, requests and answers of up to [`FREE_BYTES`] are not counted: a connection has one of each.
 
@@ -30,16 +32,16 @@ use crate::settings::Limits;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A request or answer of so many bytes is part of what a connection costs anyway.
+/// A request or answer of this size is part of the cost of a connection.
 pub(crate) const FREE_BYTES: usize = 4 * 1024;
 
-/// A body of up to so many bytes is small: it can use a share that larger ones cannot take.
+/// A body of up to so many bytes is small: it can use a share that is closed to larger ones.
 pub(crate) const SMALL_BODY_BYTES: usize = 64 * 1024;
 
-/// What a small request takes while it is executed, in bytes for each byte of its body.
+/// The memory of a small request while it is executed, in bytes for each byte of its body.
 const SMALL_REQUEST_FACTOR: usize = 8;
 
-/// The budget, and what became of requests that wanted part of it.
+/// The budget, and the counts of requests that needed part of it.
 pub(crate) struct Admission {
     pub(crate) held: HeldMemory,
     pub(crate) work: WorkMemory,
@@ -74,7 +76,8 @@ impl Admission {
     }
 }
 
-/// What a small request takes while it is executed: its body, its values, and what is staged for the commit.
+/// The memory of a small request while it is executed: its body, its values, and what is staged for the
+/// commit.
 pub(crate) fn small_request_cost(body_bytes: usize) -> usize {
     body_bytes * SMALL_REQUEST_FACTOR
 }

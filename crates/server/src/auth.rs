@@ -1,8 +1,9 @@
 //! AWS Signature Version 4, verified. Only active when access keys are configured.
 //!
-//! A request is signed in its `Authorization` header or, presigned, in its query string. Both are read into one
-//! [`Claim`]; the [`Verifier`] then asks in AWS's order: is the claim complete, is its time near ours, is the key
-//! known, does the signature match what we compute ourselves. Only the last question needs the body.
+//! A request is signed in its `Authorization` header or, presigned, in its query string. Both are read into
+//! one [`Claim`]; the [`Verifier`] then checks in AWS's order that the claim is complete, that its time is
+//! near the server's, that the key is known, and that the signature matches the computed one. Only the last
+//! check needs the body.
 
 mod claim;
 
@@ -19,15 +20,15 @@ use trestle_api::{Error, ErrorKind};
 use trestle_env::Clock;
 use trestle_sigv4::{Moment, equal_in_constant_time, hex, signature, string_to_sign};
 
-/// How far a client's clock may be off, and how long a signature in a header lives.
+/// How far a client's clock may be off, and how long a signature in a header is valid.
 const SKEW_S: u64 = 15 * 60;
 
 /// The header that announces the hash of the body.
 const CONTENT_HASH: HeaderName = HeaderName::from_static("x-amz-content-sha256");
 
-/// The service that DynamoDB's and its Streams' requests are signed for, and ours.
+/// The service name in signatures of requests to DynamoDB, its Streams, and the administration.
 const DYNAMODB: &str = "dynamodb";
-/// The service that SQS's requests are signed for.
+/// The service name in signatures of requests to SQS.
 const SQS: &str = "sqs";
 
 /// Checks signatures against the configured keys.
@@ -37,7 +38,7 @@ pub(crate) struct Verifier {
 }
 
 impl Verifier {
-    /// A verifier for these keys, or `None` when there are none and everyone is welcome.
+    /// A verifier for these keys, or `None` without keys, when every request is accepted.
     pub(crate) fn new(keys: &[KeyGrant], clock: Arc<dyn Clock>) -> Option<Self> {
         if keys.is_empty() {
             return None;
@@ -70,7 +71,7 @@ impl Verifier {
         )
     }
 
-    /// Who a session stands for.
+    /// The caller of a session.
     pub(crate) fn resume(&self, token: &str) -> Result<Caller, Error> {
         let find = |id: &str| {
             let mut keys = self.keys.values();
@@ -102,14 +103,14 @@ impl Verifier {
     }
 }
 
-/// A claim whose key is known and whose time is right. Whether its signature is right depends on the body.
+/// A claim with a known key and a valid time. Its signature can be checked only with the body.
 pub(crate) struct Examined<'a> {
     claim: Claim,
     grant: &'a KeyGrant,
 }
 
 impl Examined<'_> {
-    /// Who claims to have signed.
+    /// The caller that the claim names.
     pub(crate) fn caller(&self) -> Caller {
         Caller {
             key_id: Some(self.grant.key.id.clone()),
@@ -164,8 +165,8 @@ fn check_scope(claim: &Claim, service: &str) -> Result<(), Error> {
     }
 }
 
-/// The host and the operation must be part of what was signed: otherwise a captured request could be sent to
-/// another server or turned into another operation.
+/// The signature must cover the host and the operation: otherwise a captured request could be sent to another
+/// server or turned into another operation.
 fn check_signed_headers(claim: &Claim, head: &Parts) -> Result<(), Error> {
     if !claim.signs("host") && !claim.signs(":authority") {
         return Err(invalid(
@@ -180,7 +181,8 @@ fn check_signed_headers(claim: &Claim, head: &Parts) -> Result<(), Error> {
     Ok(())
 }
 
-/// A client that announces another hash than its body has was tampered with on the way, or is broken.
+/// If the client announces another hash than that of its body, the body was changed on the way, or the client
+/// is faulty.
 fn check_announced_hash(head: &Parts, payload_hash: &str) -> Result<(), Error> {
     match head.headers.get(CONTENT_HASH) {
         Some(announced) if !announced.as_bytes().eq_ignore_ascii_case(payload_hash.as_bytes()) => Err(
@@ -190,7 +192,7 @@ fn check_announced_hash(head: &Parts, payload_hash: &str) -> Result<(), Error> {
     }
 }
 
-/// A signature that is wrong in a way that can be told.
+/// A wrong signature whose mistake can be named.
 fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidSignature, message)
 }

@@ -16,18 +16,18 @@ use trestle_admin::{AdminError, AdminErrorCode};
 /// Pieces that may wait for a slow client.
 const CHUNKS_WAITING_MAX: usize = 4;
 
-/// A database that can write itself down.
+/// A database that can write a backup of itself.
 pub trait BackupSource: Send + Sync + fmt::Debug {
-    /// Writes everything as of one moment to `out`. Called on a thread that may block.
+    /// Writes all data as of one moment to `out`. Called on a thread that may block.
     fn backup(&self, out: &mut dyn Write) -> io::Result<()>;
 }
 
-/// Backups of one database, one at a time: each holds a snapshot, and so disk space.
+/// Backups of one database, one at a time, because each holds a snapshot and thereby disk space.
 #[derive(Debug)]
 pub(crate) struct Backups {
     source: Arc<dyn BackupSource>,
     seat: Arc<Semaphore>,
-    /// How long a client may leave the server waiting.
+    /// How long the server waits for a client to read.
     patience: Duration,
 }
 
@@ -74,12 +74,12 @@ impl Backups {
     }
 }
 
-/// Answers when the program around the server offers no backups.
+/// The answer if the program around the server offers no backups.
 pub(crate) fn no_backups() -> Reply {
     refusal(&AdminError::not_found("this server offers no backups"))
 }
 
-/// Hands what is written to the connection.
+/// Passes written bytes to the connection.
 struct ChunkWriter {
     sender: Sender<io::Result<Bytes>>,
     patience: Duration,

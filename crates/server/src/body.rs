@@ -1,4 +1,4 @@
-//! Reading a request's body: whole, bounded in size, in time and in what all bodies take together.
+//! Reading a request's body: complete, bounded in size, in time, and in the memory of all bodies.
 
 use crate::admission::pace::{BODY_PERIOD, BodyPace};
 use crate::admission::{FREE_BYTES, Lease, LeasedBytes, SMALL_BODY_BYTES, Throttled, small_request_cost};
@@ -10,11 +10,11 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// How much of a refused body is still read, so that the client gets to see the refusal, and for how long.
+/// How much of a refused body is still read, and for how long, so that the client receives the refusal.
 const DRAIN_BYTES_MAX: usize = 64 * 1024 * 1024;
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// After so many bytes of a body, the other connections of the thread have their turn.
+/// After so many bytes of a body, the other connections of the thread get their turn.
 const TURN_BYTES: usize = 256 * 1024;
 
 /// Why a body could not be read.
@@ -26,7 +26,7 @@ pub(crate) enum BodyError {
     TooSlow,
     /// The connection broke or the framing was wrong.
     Broken,
-    /// There is no memory for it.
+    /// There is not enough memory for it.
     Throttled,
 }
 
@@ -36,8 +36,9 @@ impl From<Throttled> for BodyError {
     }
 }
 
-/// The whole body. One that announces its size is refused before it is read, any other as soon as it is too large; neither
-/// is kept in memory. It counts against the budget as it grows, and until the last reference to it is dropped.
+/// The complete body. A body that is too large is refused before it is read if its size is announced,
+/// otherwise as soon as it exceeds the limit; neither is kept in memory. It counts against the budget as it
+/// grows, and until the last reference to it is dropped.
 pub(crate) async fn read(upload: Upload, bytes_max: usize, time: Duration) -> Result<Bytes, BodyError> {
     if upload.announced() > bytes_max as u64 {
         return Err(BodyError::TooLarge);
@@ -75,12 +76,12 @@ async fn collect(
         lease: &mut lease,
         bytes_max,
     };
-    // Apart, so that the requests whose body comes in one piece, most of them, carry no room for this.
+    // A separate function, so that most requests, whose body arrives in one piece, do not carry its state.
     let whole = Box::pin(arriving.collect(first)).await?;
     Ok(LeasedBytes::wrap(whole, lease))
 }
 
-/// A body of which something has arrived.
+/// A body that has arrived in part.
 struct Arriving<'a> {
     body: &'a mut Incoming,
     pace: BodyPace,
@@ -115,7 +116,8 @@ impl Arriving<'_> {
         Ok(())
     }
 
-    /// A quarter more each time, and not more than was announced: room for what is not there yet is memory, too.
+    /// A quarter more each time, and at most the announced size: capacity for bytes that have not arrived is
+    /// memory, too.
     fn make_room(&self, whole: &mut Vec<u8>, more: usize) {
         if whole.capacity() - whole.len() < more {
             let rest = self.announced_rest().unwrap_or(usize::MAX);
@@ -128,7 +130,8 @@ impl Arriving<'_> {
         usize::try_from(announced).ok()
     }
 
-    /// Counts what has arrived, and waits while there is no memory for it. The client is not slow meanwhile.
+    /// Counts what has arrived, and waits while there is no memory for it. The client does not count as slow
+    /// meanwhile.
     async fn grow(&mut self, bytes: usize) -> Result<(), BodyError> {
         check_size(bytes, self.bytes_max)?;
         if bytes <= SMALL_BODY_BYTES {
@@ -140,7 +143,7 @@ impl Arriving<'_> {
         Ok(())
     }
 
-    /// A small request is counted with what executing it takes; a large one gets that apart from its body.
+    /// A small request is counted with the memory of its execution; a large one gets that separately.
     async fn finish(&mut self, whole: Bytes) -> Result<Bytes, BodyError> {
         self.lease.arrived();
         if whole.len() <= SMALL_BODY_BYTES {
@@ -149,7 +152,7 @@ impl Arriving<'_> {
         Ok(whole)
     }
 
-    /// The next piece, from a client that is not too slow.
+    /// The next piece, unless the client is too slow.
     async fn next(&mut self, arrived: usize) -> Result<Option<Bytes>, BodyError> {
         loop {
             let waited = timeout(BODY_PERIOD, next_chunk(self.body)).await;
@@ -188,8 +191,8 @@ async fn next_chunk(body: &mut Incoming) -> Result<Option<Bytes>, BodyError> {
     Ok(None)
 }
 
-/// Throws away what a client goes on sending after it was refused. If the server closed the connection at once,
-/// the system would answer the unread bytes with a reset, and most clients would never see the refusal.
+/// Discards what a client sends after it was refused. If the server closed the connection at once, the system
+/// would answer the unread bytes with a reset, and most clients would never see the refusal.
 pub(crate) fn drain(mut body: Incoming) {
     let Ok(runtime) = Handle::try_current() else {
         // The server has ended.

@@ -7,7 +7,7 @@ use flate2::write::GzEncoder;
 use hyper::header::{self, HeaderMap};
 use std::io::{Read, Write};
 
-/// Smaller answers go out as they are: compressing them costs more than it saves.
+/// Smaller answers are not compressed: it would cost more than it saves.
 const COMPRESS_BYTES_MIN: usize = 8 * 1024;
 
 /// Why a compressed request could not be read.
@@ -17,7 +17,7 @@ pub(crate) enum InflateError {
     TooLarge,
     /// It is not compressed as its header says.
     Malformed,
-    /// Its header names a coding that is not known here.
+    /// Its header names an unknown coding.
     UnknownCoding,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Coding {
 }
 
 impl Coding {
-    /// What a request's headers say.
+    /// The coding in a request's headers.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Option<Self>, InflateError> {
         let Some(named) = headers.get(header::CONTENT_ENCODING) else {
             return Ok(None);
@@ -44,7 +44,7 @@ impl Coding {
         }
     }
 
-    /// One byte more than allowed tells "just fits" from "too large".
+    /// One byte more than allowed distinguishes "just fits" from "too large".
     fn reader(self, body: &[u8], bytes_max: usize) -> Result<impl Read, InflateError> {
         // No stream at all would be read as an empty body.
         if body.is_empty() {
@@ -58,7 +58,7 @@ impl Coding {
     }
 }
 
-/// How large the inflated body is, found out without keeping it; refused if it is larger than `bytes_max`.
+/// The size of the inflated body, determined without keeping it; refused if it exceeds `bytes_max`.
 pub(crate) fn inflated_size(coding: Coding, body: &[u8], bytes_max: usize) -> Result<usize, InflateError> {
     let mut reader = coding.reader(body, bytes_max)?;
     let size = std::io::copy(&mut reader, &mut std::io::sink()).map_err(|_| InflateError::Malformed)?;
@@ -81,7 +81,7 @@ pub(crate) fn inflate(coding: Coding, body: &[u8], bytes_max: usize) -> Result<B
     Ok(Bytes::from(inflated))
 }
 
-/// The compressed answer, if it is worth it and the client takes it.
+/// The compressed answer, if compression pays and the client accepts it.
 pub(crate) fn deflate(request: &HeaderMap, body: &[u8]) -> Option<Bytes> {
     if body.len() < COMPRESS_BYTES_MIN || !accepts_gzip(request) {
         return None;

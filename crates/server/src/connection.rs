@@ -1,4 +1,4 @@
-//! One connection: HTTP/1.1 or HTTP/2, until the client leaves, falls silent or the server stops.
+//! One connection: HTTP/1.1 or HTTP/2, until the client disconnects or is idle, or the server stops.
 
 use crate::admission::{ConnectionMemory, CountedIo};
 use crate::http::Service;
@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
 
-/// How often an HTTP/2 client is asked whether it is still there.
+/// How often the server checks whether an HTTP/2 client is still connected.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 
 /// The largest head of a request, and what a connection reads at a time.
@@ -26,15 +26,16 @@ const HTTP1_BUFFER_BYTES: usize = 32 * 1024;
 
 /// The most requests at a time on one connection.
 const HTTP2_STREAMS_MAX: u32 = 200;
-/// What a client may send of a body before it is read.
+/// How much of a body a client may send before it is read.
 const HTTP2_STREAM_WINDOW_BYTES: u32 = 128 * 1024;
 /// The same for all bodies of a connection.
 const HTTP2_CONNECTION_WINDOW_BYTES: u32 = 256 * 1024;
 
-/// HTTP/1.1 and HTTP/2. Which one is found out from the first bytes, so HTTP/2 needs no upgrade.
+/// HTTP/1.1 and HTTP/2. The first bytes decide which, so HTTP/2 needs no upgrade.
 pub(crate) fn protocol() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    // Hyper would set a timer for each request; ours below is one per connection and ends silent clients as well.
+    // Hyper would set a timer for each request; the one below is set per connection and also ends idle
+    // connections.
     builder
         .http1()
         .header_read_timeout(None)
@@ -78,13 +79,13 @@ where
             }
             Ok(End::Idle) => {
                 connection.as_mut().graceful_shutdown();
-                // A client that does not even take its last answer is left behind.
+                // A client that does not accept its last answer is disconnected.
                 match tokio::time::timeout(idle, connection).await {
                     Ok(ended) => ended,
                     Err(_) => Ok(()),
                 }
             }
-            // Nothing is said to a client that does not read.
+            // A client that does not read gets no answer.
             Ok(End::NotRead) | Err(_) => Ok(()),
         },
     };
@@ -99,15 +100,15 @@ where
 enum End {
     /// It stops itself.
     Stopping,
-    /// The client has stopped to read its answers.
+    /// The client has stopped reading its answers.
     NotRead,
-    /// The client asks for nothing.
+    /// The client sends no requests.
     Idle,
 }
 
 impl End {
-    /// Waits for a reason until it is aborted. It is a task of its own because a connection is woken for every
-    /// request, and would look at each of the reasons every time.
+    /// Waits for a reason until it is aborted. It is a separate task because a connection is woken for every
+    /// request, and would check all reasons each time.
     fn watch(
         guest: &Guest,
         memory: Arc<ConnectionMemory>,
@@ -132,7 +133,7 @@ async fn handle(
     request: Request<Incoming>,
 ) -> Result<Response<ReplyBody>, Cut> {
     let running = Running::begin(activity);
-    // A client that does not read what it asked for before gets no more.
+    // A client that does not read its answers gets no more.
     memory.reads().await;
     let is_http1 = is_http1(request.version());
     let (head, upload) = Upload::new(request, Arc::clone(&memory));
@@ -158,8 +159,8 @@ impl Running {
 }
 
 impl Activity {
-    /// Returns when no request ran for the given time, give or take as much again: looking once per period
-    /// keeps timers off the way of requests.
+    /// Returns when no request ran for the given time, or up to twice as long: one check per period avoids a
+    /// timer for each request.
     async fn ceases(&self, idle: Duration) {
         let mut seen = 0;
         loop {

@@ -1,4 +1,4 @@
-//! One thread per processor, each with a runtime of its own, and every connection stays on one of them.
+//! One thread per processor, each with its own runtime; every connection stays on one thread.
 //!
 //! A point read takes microseconds. On a runtime whose threads share their work, waking another thread for it costs more
 //! than the read itself.
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::Notify;
 
-/// How long connections that did not finish in time may hold up the end.
+/// How long connections that did not finish in time may delay the end.
 const CUT_WITHIN: Duration = Duration::from_secs(1);
 
 /// The threads that serve connections.
@@ -32,7 +32,7 @@ struct ConnectionThread {
 pub(crate) struct ConnectionSlot(Arc<AtomicUsize>);
 
 impl ConnectionThreads {
-    /// As many as there are processors.
+    /// One thread for each processor.
     pub(crate) fn start() -> io::Result<Self> {
         let count = std::thread::available_parallelism().map_or(1, NonZero::get);
         let threads = (0..count)

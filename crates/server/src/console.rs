@@ -15,7 +15,7 @@ use serde::Serialize;
 use trestle_api::Error;
 use trestle_console::{CONTENT_SECURITY_POLICY, ConsoleFile};
 
-/// Where the console is. Everything it loads is named relative to it, so that a proxy may put a path before it.
+/// The path of the console. Its page uses relative URLs, so that a proxy may add a path prefix.
 const PATH: &str = "/console";
 
 /// Where sessions begin.
@@ -24,14 +24,14 @@ const SESSION: &str = "session";
 /// A login is a few hundred bytes.
 const LOGIN_BYTES_MAX: usize = 16 * 1024;
 
-/// What the page must know before anything else.
+/// What the page must know first.
 #[derive(Serialize)]
 struct Welcome<'a> {
     version: &'static str,
     /// Whether requests need a session.
     login: bool,
     read_only: bool,
-    /// Whose session it is, if the request has one that is good.
+    /// Whose session it is, if the request has a valid one.
     #[serde(skip_serializing_if = "Option::is_none")]
     caller: Option<Visitor<'a>>,
 }
@@ -42,7 +42,7 @@ struct Visitor<'a> {
     role: crate::role::Role,
 }
 
-/// What a path asks the console for; `None` if it is no path of it.
+/// What a path asks of the console; `None` if it is another path.
 pub(crate) fn asked(mode: ConsoleMode, path: &str) -> Option<&str> {
     if mode == ConsoleMode::Off {
         return None;
@@ -51,7 +51,7 @@ pub(crate) fn asked(mode: ConsoleMode, path: &str) -> Option<&str> {
     (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 
-/// Answers a request to the console. `rest` is its path without that of the console.
+/// Answers a request to the console. `rest` is the path after that of the console.
 pub(crate) async fn answer(
     service: &Service,
     rest: &str,
@@ -60,7 +60,7 @@ pub(crate) async fn answer(
 ) -> Result<Reply, Refused> {
     service.check_host(head)?;
     match (&head.method, rest.strip_prefix('/')) {
-        // Relative, because a proxy may have taken a path away.
+        // Relative, because a proxy may have removed a path prefix.
         (&Method::GET | &Method::HEAD, None) => Ok(Reply::found("console/")),
         (&Method::GET, Some(SESSION)) => welcome(service, head),
         (&Method::POST, Some(SESSION)) => begin_session(service, head, body).await,
@@ -90,7 +90,7 @@ fn file(path: &str, asked: &HeaderMap) -> Reply {
     guarded(reply).with_header(header::ETAG, etag)
 }
 
-/// What every answer tells the browser: load nothing from elsewhere, allow no frames, do not cache.
+/// The browser rules in every answer: load nothing from elsewhere, allow no frames, do not cache.
 fn guarded(reply: Reply) -> Reply {
     const HEADERS: [(HeaderName, &str); 7] = [
         (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
@@ -155,7 +155,7 @@ async fn begin_session(service: &Service, head: &Parts, body: Upload) -> Result<
     json(&session)
 }
 
-/// Who sends a request with a session: only the console's own page has the token.
+/// The sender of a request with a session: only the console's own page has the token.
 pub(crate) fn caller(
     service: &Service,
     verifier: &Verifier,

@@ -1,4 +1,4 @@
-//! Cross-origin requests: browsers ask first, and want the answer on every response.
+//! Cross-origin requests: browsers ask first, and need the answer in every response.
 
 use crate::hosts::is_of_this_machine;
 use crate::settings::CorsOrigins;
@@ -13,7 +13,7 @@ const EXPOSED: HeaderValue = HeaderValue::from_static(
     "x-amzn-RequestId,x-amzn-ErrorType,x-amz-request-id,x-amz-id-2,x-amzn-ErrorMessage,x-amz-crc32,Date",
 );
 
-/// Adds what a browser at `Origin` needs to let its script see the answer. A request without `Origin` did not
+/// Adds the headers that allow scripts of `Origin` to read the answer. A request without `Origin` did not
 /// come from a script of another site and gets nothing.
 pub(crate) fn allow(origins: &CorsOrigins, request: &HeaderMap, answer: &mut HeaderMap) {
     let Some(allowed) = allowed_origin(origins, request, answer) else {
@@ -23,7 +23,7 @@ pub(crate) fn allow(origins: &CorsOrigins, request: &HeaderMap, answer: &mut Hea
     answer.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
 }
 
-/// Adds the answer to a preflight question: whatever method and headers the browser asks for.
+/// Adds the answer to a preflight request: any method and headers that the browser asks for.
 pub(crate) fn allow_preflight(origins: &CorsOrigins, request: &HeaderMap, answer: &mut HeaderMap) {
     let Some(allowed) = allowed_origin(origins, request, answer) else {
         return;
@@ -50,7 +50,7 @@ fn allowed_origin(origins: &CorsOrigins, request: &HeaderMap, answer: &mut Heade
     if *origins == CorsOrigins::Any {
         return Some(HeaderValue::from_static("*"));
     }
-    // The answer depends on who asks, so caches must not hand it to another origin.
+    // The answer depends on the origin, so caches must not return it to another one.
     answer.insert(header::VARY, HeaderValue::from_static("Origin"));
     is_allowed(origins, origin).then(|| origin.clone())
 }

@@ -1,4 +1,4 @@
-//! One operation: bytes to request, request to response, response to bytes.
+//! One operation: from bytes to a request, from the request to a response, from the response to bytes.
 
 use crate::admission::{Effort, ExecutionTurn, LARGE_ANSWER_BYTES, Processor, on_own_thread};
 use crate::http::Service;
@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use trestle_api::{Database, Error, ErrorKind, OperationName, Response};
 use trestle_env::SeldomLog;
 
-/// Executes an operation on a database, counts it and writes its line into the log.
+/// Executes an operation on a database, counts it and logs it.
 pub(crate) async fn execute(
     service: &Service,
     database: &Arc<dyn Database>,
@@ -82,14 +82,14 @@ async fn run(
     {
         return Ok(EncodedResponse { usage, body });
     }
-    // Nothing is waited for until a read is answered, so that there is still room for the answer.
+    // A read is answered without waiting, so that the memory for its answer is still free.
     let request = trestle_wire::decode(operation, &asked.body).map_err(Error::of_request)?;
     asked.caller.check(operation, &request)?;
     let response = database.execute(request).await?;
     Ok(EncodedResponse::new(response))
 }
 
-/// Executes a request that takes long on a thread of its own.
+/// Executes a long request on a separate thread.
 async fn run_apart(
     database: &Arc<dyn Database>,
     operation: OperationName,
@@ -109,7 +109,8 @@ async fn run_apart(
         drop(body);
         caller.check(operation, &request)?;
         let response = database.execute(request);
-        // A write only waits for its commit from here. A read keeps the processor until its answer is counted.
+        // From here, a write only waits for its commit. A read keeps the processor until its answer is
+        // counted.
         let processor = effort.has_large_answer().then_some(processor);
         let response = runtime.block_on(response)?;
         Ok::<_, Error>((EncodedResponse::new(response), processor))
@@ -126,7 +127,7 @@ pub(crate) fn error_answer(error: &Error) -> Reply {
     Reply::json(status, body)
 }
 
-/// Faults of ours are errors. A condition that does not hold or a lost race is an application's everyday life.
+/// Internal faults are logged as errors. Failed conditions and lost races are normal for applications.
 fn log_failure(refusals: &SeldomLog, operation: OperationName, latency_us: u64, id: &str, error: &Error) {
     let operation = operation.as_str();
     let kind = error.kind().as_str();

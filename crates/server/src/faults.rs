@@ -1,7 +1,7 @@
-//! Faults that are injected into requests, for tests of what clients make of them.
+//! Faults that are injected into requests, for tests of clients.
 //!
-//! `rule` reads a rule, `draw` says which requests get its fault, `inject` lets it happen, `held_back` takes a part out of a
-//! batch. A server without [`Faults`] pays one look at an empty option for each request.
+//! `rule` parses a rule, `draw` decides which requests get its fault, `inject` carries it out, `held_back`
+//! removes a part of a batch. Without [`Faults`], the cost is one check of an empty option per request.
 
 mod draw;
 mod held_back;
@@ -21,18 +21,18 @@ use trestle_api::{Access, OperationName, table_name};
 #[derive(Default)]
 pub struct Faults {
     rules: RwLock<Arc<[RuleInForce]>>,
-    /// Whether there are rules at all, for requests that need not look further.
+    /// Whether there are rules at all, so that most requests need no further check.
     is_on: AtomicBool,
     /// The faults so far, by [`Fault::number`].
     injected: [AtomicU64; Fault::NAMES.len()],
 }
 
-/// What a rule did since it is in force.
+/// What a rule has done since it came into force.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FaultCount {
     /// The rule.
     pub rule: FaultRule,
-    /// Requests that it was for.
+    /// Requests that it matched.
     pub matched: u64,
     /// Those of them that got the fault.
     pub injected: u64,
@@ -54,7 +54,7 @@ impl Faults {
         faults
     }
 
-    /// Lets these rules take the place of those before. Without any, nothing is injected.
+    /// Replaces the rules. Without any, nothing is injected.
     pub fn set(&self, rules: Vec<FaultRule>) {
         let is_on = !rules.is_empty();
         let rules = rules.into_iter().map(RuleInForce::new).collect();
@@ -62,7 +62,7 @@ impl Faults {
         self.is_on.store(is_on, Ordering::Release);
     }
 
-    /// The rules, in their order, with what each did.
+    /// The rules in order, with what each did.
     #[must_use]
     pub fn list(&self) -> Vec<FaultCount> {
         let count = |rule: &RuleInForce| FaultCount {
@@ -73,7 +73,7 @@ impl Faults {
         self.in_force().iter().map(count).collect()
     }
 
-    /// The fault of the first rule that hits a request.
+    /// The fault of the first rule that applies to a request.
     pub(crate) fn pick(&self, operation: OperationName, body: &[u8]) -> Option<Hit> {
         if !self.is_on.load(Ordering::Acquire) {
             return None;
@@ -109,7 +109,7 @@ fn matches<'a>(rule: &FaultRule, operation: OperationName, named: impl FnOnce() 
     is_operation && (rule.tables.is_empty() || named().iter().any(|table| rule.tables.contains(table)))
 }
 
-/// The tables that a request names. One that cannot be read names none; it is refused as always.
+/// The tables that a request names. A request that cannot be decoded names none; it is refused as usual.
 fn named_tables(operation: OperationName, body: &[u8]) -> Vec<String> {
     let Ok(request) = trestle_wire::decode(operation, body) else {
         return Vec::new();

@@ -1,7 +1,8 @@
 //! The names that a server answers to.
 //!
-//! A web page can let its own name point to a server in the reach of its visitor (DNS rebinding). To the browser both are then
-//! one origin, and nothing but the name in `Host` tells the server that the request is meant for another.
+//! A web page can point its own name to a server that its visitor can reach (DNS rebinding). To the browser
+//! both are then the same origin; only the name in `Host` shows the server that the request is meant for
+//! another one.
 
 use hyper::header;
 use hyper::http::request::Parts;
@@ -14,16 +15,17 @@ const OF_CONTAINERS: [&str; 2] = ["host.docker.internal", "host.containers.inter
 /// The names that a server answers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hosts {
-    /// All of them: callers must sign.
+    /// All names: callers must sign.
     Any,
-    /// Those of this machine, and these.
+    /// Those of this machine, and the given ones.
     Loopback(Vec<String>),
-    /// Addresses, names without a dot, which no web page can have, those of this machine, and these.
+    /// Addresses, names without a dot, which no web page can have, those of this machine, and the given ones.
     Local(Vec<String>),
 }
 
 impl Hosts {
-    /// The names of a server that listens at an address. `also` has those that were added; `*` stands for all.
+    /// The names of a server that listens at an address. `also` contains additional names; `*` stands for
+    /// all.
     pub(crate) fn of(address: IpAddr, has_keys: bool, also: &[String]) -> Self {
         let also: Vec<String> = also.iter().map(|host| host.to_ascii_lowercase()).collect();
         if also.iter().any(|host| host == "*") {
@@ -37,7 +39,7 @@ impl Hosts {
         }
     }
 
-    /// Whether a request is meant for this server; otherwise, the name that it is meant for.
+    /// Whether a request is meant for this server; otherwise, the name in the request.
     pub(crate) fn check(&self, head: &Parts) -> Result<(), String> {
         let header = head.headers.get(header::HOST).map(|host| host.as_bytes());
         let authority = || {
@@ -45,7 +47,7 @@ impl Hosts {
                 .authority()
                 .map(|authority| authority.as_str().as_bytes())
         };
-        // Browsers always name the host.
+        // Browsers always send the host.
         let Some(named) = header.or_else(authority) else {
             return Ok(());
         };
@@ -75,7 +77,8 @@ impl Hosts {
     }
 }
 
-/// Whether a host is what clients on this machine call it, so that most requests need no closer look.
+/// Whether a host is one by which clients on this machine call it, so that most requests need no further
+/// check.
 fn is_usual(host: &[u8]) -> bool {
     let port = host
         .strip_prefix(b"localhost:")
@@ -104,7 +107,7 @@ fn name_of(host: &str) -> Cow<'_, str> {
     name.into()
 }
 
-/// Whether a name, or an address, can only be that of this machine.
+/// Whether a name, or an address, can only belong to this machine.
 pub(crate) fn is_of_this_machine(name: &str) -> bool {
     let is_address = |address: IpAddr| address.is_loopback() || address.is_unspecified();
     name == "localhost"

@@ -1,4 +1,4 @@
-//! From an HTTP request to its answer: which door was knocked on, and may the caller come in.
+//! From an HTTP request to its answer: routes by path, and checks whether the caller is allowed.
 
 use crate::administration;
 use crate::admission::{Admission, Effort, Throttled};
@@ -37,39 +37,39 @@ use trestle_queue::Queues;
 use trestle_queue::sqs::QueueOperation;
 use trestle_wire::ErrorTexts;
 
-/// Between two refusals of one kind in the log.
+/// The time between two log lines about refusals of one kind.
 const BETWEEN_REFUSALS: Duration = Duration::from_secs(1);
 
-/// The most bytes of path and headers, as in DynamoDB. Hyper refuses what is twice as long before it comes here.
+/// The most bytes of path and headers, as in DynamoDB. Hyper refuses heads of twice this length earlier.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// What the server shares with the program around it.
+/// Services of the program around the server.
 #[derive(Clone)]
 pub struct Hooks {
     /// The time that signatures are checked against.
     pub clock: Arc<dyn Clock>,
-    /// Answers the calls of the administration; without it there is none.
+    /// Answers the calls of the administration; without it they are refused.
     pub administration: Option<Arc<dyn Administration>>,
-    /// Whether the administration is that of another server, which knows its own metrics.
+    /// Whether the administration is that of another server, which has its own metrics.
     pub is_forwarded: bool,
-    /// What backups are taken from; without it there are none.
+    /// The source of backups; without it there are none.
     pub backups: Option<Arc<dyn BackupSource>>,
     /// Answers SQS's operations; without it they are refused.
     pub queues: Option<Queues>,
-    /// The regions that are kept apart; without it there is one namespace for all.
+    /// The separate regions; without it there is one namespace for all.
     pub regions: Option<Arc<dyn Regions>>,
-    /// Injects faults into operations, for tests; without it none can be.
+    /// Injects faults into operations, for tests; without it none are injected.
     pub faults: Option<Arc<Faults>>,
-    /// Tells what storage did, for the metrics; without it they say nothing of it.
+    /// The reads of storage, for the metrics; without it they are left out.
     pub storage: Option<StorageSource>,
-    /// Tells how far behind the routes at work here are, for the metrics of the last hour; without it they say nothing of it.
+    /// The lag of the routes that run here, for the metrics of the last hour; without it they are left out.
     pub route_lags: Option<RouteLags>,
 }
 
-/// Tells how far behind routes are. It is asked often, and must not wait for anything.
+/// Returns the lag of routes. It is called often, and must not wait for anything.
 pub type RouteLags = Arc<dyn Fn() -> Vec<RouteSample> + Send + Sync>;
 
-/// Tells what storage did to read rows since the database was opened.
+/// Returns what storage has read to find rows since the database was opened.
 pub type StorageSource = Arc<dyn Fn() -> StorageReads + Send + Sync>;
 
 impl Default for Hooks {
@@ -90,7 +90,7 @@ impl Default for Hooks {
 
 /// Everything a request needs, shared by all connections.
 pub(crate) struct Service {
-    /// What answers requests unless regions are kept apart.
+    /// Answers requests unless regions are separate.
     own: Region,
     regions: Option<Arc<dyn Regions>>,
     pub(crate) metrics: Metrics,
@@ -151,7 +151,7 @@ impl Service {
         }
     }
 
-    /// Answers a request; whatever is wrong with it, there is an answer, unless a test wants none.
+    /// Answers a request; there is an answer to every faulty request, unless a test wants none.
     pub(crate) async fn answer(&self, head: Parts, body: Upload) -> Result<Response<ReplyBody>, Cut> {
         let received = Instant::now();
         let id = trestle_env::ids::request_id();
@@ -173,7 +173,8 @@ impl Service {
         Ok(answer.into_response(&head.headers, id, cors))
     }
 
-    /// Whose scripts may read what a path answers. Metrics name routes, migrations and reindexes, and belong to no data protocol.
+    /// Whose scripts may read the answers of a path. Metrics name routes, migrations and reindexes, and
+    /// belong to no data protocol.
     fn readers(&self, path: &str) -> &CorsOrigins {
         match path {
             METRICS => &NO_ORIGIN,
@@ -181,7 +182,7 @@ impl Service {
         }
     }
 
-    /// How clients reach this server, as they say themselves.
+    /// The URL by which clients reach this server, from their requests.
     pub(crate) fn origin_of(&self, host: Option<&str>) -> String {
         let scheme = if self.is_tls { "https" } else { "http" };
         format!("{scheme}://{}", host.unwrap_or(&self.address))
@@ -250,7 +251,7 @@ impl Service {
         Ok(dispatch::execute(self, &database, operation, request, received, id).await)
     }
 
-    /// What answers a request whose signature has been checked.
+    /// Answers a request whose signature has been checked.
     async fn region(&self, head: &Parts) -> Result<Region, Error> {
         regions::of_request(self.regions.as_ref(), &self.own, head).await
     }
@@ -291,7 +292,7 @@ impl Service {
         protocol: queues::Protocol,
     ) -> Result<Reply, Refused> {
         let turn = self.turn(&asked, Effort::small()).await?;
-        // It may wait for messages, and holds up no other meanwhile.
+        // It may wait for messages, and does not delay other requests.
         let _turn = (operation != QueueOperation::ReceiveMessage).then_some(turn);
         Ok(queues::execute(self, queues, operation, head, asked, received, id, protocol).await)
     }
@@ -392,8 +393,8 @@ impl Service {
         })
     }
 
-    /// Refuses an operation that a script of an origin sent which may not. A browser asks before it sends one, so this is for
-    /// those that do not.
+    /// Refuses an operation that a script of a forbidden origin sent. Browsers usually ask before they send
+    /// one; this covers those that do not.
     fn check_origin(&self, head: &Parts) -> Result<(), Refused> {
         match head.headers.get(header::ORIGIN) {
             Some(origin) if !cors::is_allowed(&self.cors, origin) => {
@@ -420,7 +421,7 @@ impl Service {
 
     async fn metrics_page(&self) -> String {
         let administration = self.administration.as_ref();
-        // Without routes, migrations or reindexes there are no figures of them.
+        // Without routes, migrations or reindexes there are no figures about them.
         let routes = asked(administration, ListRoutes {}).await;
         let migrations = asked(administration, ListMigrations::default()).await;
         let gateway = asked(administration, ReadGateway {}).await;
@@ -472,7 +473,7 @@ impl Service {
 /// The header that names an operation.
 pub(crate) const TARGET: HeaderName = HeaderName::from_static("x-amz-target");
 
-/// What is asked for; empty if the request does not say it, or in no way that could be known.
+/// The requested operation; empty if the request names none, or none in a known form.
 pub(crate) fn target(headers: &HeaderMap) -> &str {
     let target = headers.get(TARGET).map(|value| value.as_bytes());
     target
@@ -483,7 +484,7 @@ pub(crate) fn target(headers: &HeaderMap) -> &str {
 /// The path of the metrics.
 const METRICS: &str = "/metrics";
 
-/// What the administration answers, if it does. It may read rows of an endpoint, which takes a moment.
+/// The administration's answer, if it has one. It may read rows of an endpoint, which takes time.
 async fn asked<C: Call + Send + 'static>(
     administration: Option<&Arc<dyn Administration>>,
     call: C,
@@ -496,7 +497,7 @@ where
     tokio::task::spawn_blocking(ask).await.ok().flatten()
 }
 
-/// No script of another origin may read what the administration answers, or the metrics.
+/// No script of another origin may read answers of the administration, or the metrics.
 static NO_ORIGIN: CorsOrigins = CorsOrigins::Only(Vec::new());
 
 fn head_bytes(head: &Parts) -> usize {
@@ -506,19 +507,19 @@ fn head_bytes(head: &Parts) -> usize {
     })
 }
 
-/// Names that were added, and the one that the server was told to listen on.
+/// Additional names, and the name that the server listens on.
 fn hosts(settings: &Settings) -> Vec<String> {
     let own = std::iter::once(&settings.host);
     settings.allowed_hosts.iter().chain(own).cloned().collect()
 }
 
-/// The host that a request is meant for.
+/// The host in a request.
 pub(crate) fn host(head: &Parts) -> Option<&str> {
     let header = head.headers.get(header::HOST).and_then(|host| host.to_str().ok());
     header.or_else(|| head.uri.authority().map(|authority| authority.as_str()))
 }
 
-/// Why a request never became an operation.
+/// Why a request was refused before it became an operation.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refused {
     #[error("not shaped like a request of DynamoDB")]
@@ -538,7 +539,7 @@ pub(crate) enum Refused {
 }
 
 impl Refused {
-    /// A name for the log.
+    /// The name in the log.
     fn kind(&self) -> &'static str {
         match self {
             Refused::NotAnOperation => "no operation",
@@ -588,7 +589,7 @@ impl From<Throttled> for Refused {
     }
 }
 
-/// DynamoDB takes two content types, each with or without parameters such as a charset.
+/// DynamoDB accepts two content types, each with or without parameters such as a charset.
 fn is_json(headers: &HeaderMap) -> bool {
     let value = headers
         .get(header::CONTENT_TYPE)

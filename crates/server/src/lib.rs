@@ -1,8 +1,9 @@
-//! The HTTP door: DynamoDB's protocol in front of any [`Database`](trestle_api::Database).
+//! The HTTP server: DynamoDB's protocol over any [`Database`](trestle_api::Database).
 //!
-//! A request's way: `listen` accepts the connection, `connection_threads` gives it a thread, `connection` speaks HTTP on it, `http` finds out what is
-//! wanted, `auth` looks at the head, `admission` has memory for it, `body` and `compress` read it within bounds, `auth` checks
-//! the signature, `dispatch` lets the database execute it, `reply` adds the headers. Nothing here knows what an operation does.
+//! The path of a request: `listen` accepts the connection, `connection_threads` assigns it to a thread,
+//! `connection` speaks HTTP on it, `http` routes by path, `auth` checks the head, `admission` grants memory,
+//! `body` and `compress` read the body within limits, `auth` checks the signature, `dispatch` lets the
+//! database execute the operation, `reply` adds the headers. This crate does not know what an operation does.
 //!
 //! ```no_run
 //! # async fn example(database: std::sync::Arc<dyn trestle_api::Database>) -> Result<(), trestle_server::StartError> {

@@ -1,4 +1,4 @@
-//! Listening: where, for whom, and until when.
+//! Listening: the address, the clients, and the end.
 
 use crate::connection;
 use crate::connection_threads::ConnectionThreads;
@@ -21,10 +21,11 @@ use tokio::time::MissedTickBehavior;
 use tokio_rustls::TlsAcceptor;
 use trestle_api::Database;
 
-/// A pause after a failed accept, so that running out of file handles does not become a busy loop.
+/// A pause after a failed accept, so that a lack of file handles does not cause a busy loop.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
-/// Clients that may wait to be accepted. The operating system refuses those beyond that; they try again in a second.
+/// Clients that may wait to be accepted. The operating system refuses more of them; they try again after a
+/// second.
 const WAITING_MAX: u32 = 4096;
 
 /// Why the server could not start.
@@ -48,13 +49,13 @@ pub enum StartError {
         /// The address.
         address: SocketAddr,
     },
-    /// Another program listens there already.
+    /// Another program already listens there.
     #[error("port {} on {} is already in use; stop the other server or choose another port", address.port(), address.ip())]
     PortInUse {
         /// The address.
         address: SocketAddr,
     },
-    /// The system does not let us listen there.
+    /// The system does not allow the server to listen there.
     #[error("cannot listen on {address}: {source}")]
     Listen {
         /// The address.
@@ -62,7 +63,7 @@ pub enum StartError {
         /// The system's reason.
         source: io::Error,
     },
-    /// The system gives no threads to serve connections on.
+    /// The system provides no threads to serve connections on.
     #[error("cannot start threads: {0}")]
     Threads(io::Error),
     /// The TLS files cannot be used.
@@ -75,7 +76,7 @@ pub enum StartError {
 pub enum Stopped {
     /// Every accepted request was answered.
     Clean,
-    /// Some connections had not finished in time and were cut.
+    /// Some connections had not finished in time and were closed.
     Cut,
 }
 
@@ -90,7 +91,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts to listen. Clients can connect from here on; they are served once [`Server::run`] is called.
+    /// Starts to listen. Clients can connect now; they are served once [`Server::run`] is called.
     pub async fn bind(
         settings: &Settings,
         database: Arc<dyn Database>,
@@ -150,14 +151,14 @@ impl Server {
         let Server {
             listener, threads, ..
         } = self;
-        // New clients are turned away at once instead of waiting in the system's queue for nothing.
+        // New clients are refused at once instead of waiting in the system's queue in vain.
         drop(listener);
         let finished = shutdown.finish(within).await;
         drop(threads);
         if finished { Stopped::Clean } else { Stopped::Cut }
     }
 
-    /// The next client, once there is a seat for it.
+    /// The next client, once a connection is free for it.
     async fn accept(&self, seats: &Arc<Semaphore>) -> Option<(TcpStream, OwnedSemaphorePermit)> {
         let seat = match Arc::clone(seats).try_acquire_owned() {
             Ok(seat) => seat,
@@ -224,7 +225,8 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // A server that comes back must not wait for the connections of the one before; on Windows it would share the port.
+    // A restarted server must not wait for the connections of the previous one. On Windows the option would
+    // share the port.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
@@ -239,7 +241,7 @@ async fn resolve(host: &str, port: u16) -> Result<SocketAddr, StartError> {
     let found = lookup_host((host, port))
         .await
         .map_err(|error| failed(error.to_string()))?;
-    // Of a name with several addresses, the one that every client can use.
+    // For a name with several addresses, the one that every client can use.
     let found = found.min_by_key(SocketAddr::is_ipv6);
     found.ok_or_else(|| failed("it has none".to_owned()))
 }

@@ -1,6 +1,7 @@
 //! Counters in CloudWatch's terms, for Prometheus to scrape.
 //!
-//! Counting is a handful of relaxed atomic additions per request; all formatting happens when the page is asked for.
+//! Counting is a handful of relaxed atomic additions per request; formatting is done when the page is
+//! requested.
 
 pub(crate) mod admission;
 pub(crate) mod faults;
@@ -101,14 +102,14 @@ impl Metrics {
         }
     }
 
-    /// Counts a connection for as long as the returned value lives.
+    /// Counts a connection while the returned value exists.
     pub(crate) fn connection(&self) -> OpenConnection<'_> {
         self.connections_accepted.fetch_add(1, Ordering::Relaxed);
         self.connections_open.fetch_add(1, Ordering::Relaxed);
         OpenConnection(self)
     }
 
-    /// Counts a request that never became an operation: too large, unsigned, unknown.
+    /// Counts a request that was refused before it became an operation: too large, unsigned, unknown.
     pub(crate) fn refused(&self) {
         self.refused_requests.fetch_add(1, Ordering::Relaxed);
     }
@@ -139,17 +140,17 @@ impl OperationMetrics {
         self.successful_latency.record(latency);
     }
 
-    /// Counts a request that made no sense.
+    /// Counts an invalid request.
     pub(crate) fn failed_by_caller(&self) {
         self.user_errors.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a request that we could not carry out.
+    /// Counts a request that failed because of the server.
     pub(crate) fn failed_by_us(&self) {
         self.system_errors.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Failed checks and lost races are counted on their own and, as in CloudWatch, not as the user's errors.
+    /// Failed checks and lost races are counted separately and, as in CloudWatch, not as user errors.
     pub(crate) fn failed(&self, error: &Error) {
         let counter = match error.kind() {
             ErrorKind::ConditionalCheckFailed => &self.conditional_check_failed,
@@ -176,7 +177,7 @@ impl OperationMetrics {
     }
 }
 
-/// A sum of fractions. Capacity comes in halves of a unit, so tenths lose nothing.
+/// A sum of fractions. Capacity is in halves of a unit, so tenths are exact.
 #[derive(Default)]
 struct FractionCounter {
     tenths: AtomicU64,

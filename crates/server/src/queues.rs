@@ -1,4 +1,5 @@
-//! SQS's operations: told apart by their target, or by the parameter `Action` of the older protocol, and carried out by the queues.
+//! SQS's operations: identified by their target, or by the parameter `Action` of the older protocol, and
+//! executed by the queues.
 
 use crate::dispatch;
 use crate::http::{Service, TARGET, host, target};
@@ -13,12 +14,12 @@ use trestle_queue::sqs::query::{self, QueryRequest};
 use trestle_queue::sqs::{self, QueueOperation, TARGET_PREFIX};
 use trestle_queue::{QueueError, Queues};
 
-/// The name of the operation on queues that a target asks for; `None` if it asks for something else.
+/// The name of the queue operation in a target; `None` for other targets.
 pub(crate) fn name_of(target: &str) -> Option<&str> {
     target.strip_prefix(TARGET_PREFIX)
 }
 
-/// How a client speaks of queues.
+/// The protocol of a client of queues.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Protocol {
     Json,
@@ -46,7 +47,7 @@ impl Protocol {
         }
     }
 
-    /// The answer to a request that its sender may not make.
+    /// The answer to a request that its sender is not allowed to make.
     pub(crate) fn refusal(self, error: &Error, id: &str) -> Reply {
         let json = dispatch::error_answer(error);
         match self {
@@ -64,8 +65,8 @@ pub(crate) fn is_asked(head: &Parts) -> bool {
     name_of(target(&head.headers)).is_some() || is_query(head)
 }
 
-/// Whether a request is one of SQS's older protocol: a form, or a URL with the parameter `Action`. A target is of the JSON
-/// protocols, whatever the content type says.
+/// Whether a request is one of SQS's older protocol: a form, or a URL with the parameter `Action`. A target
+/// means the JSON protocol, whatever the content type is.
 pub(crate) fn is_query(head: &Parts) -> bool {
     let content_type = head.headers.get(header::CONTENT_TYPE);
     let is_form = content_type.is_some_and(|value| {
@@ -84,7 +85,8 @@ pub(crate) fn is_query(head: &Parts) -> bool {
     }
 }
 
-/// Refuses what a page of another site has a browser send: for forms and URLs no browser asks first.
+/// Refuses requests that a page of another site made a browser send: browsers send forms and URLs without
+/// asking first.
 pub(crate) fn check_page(head: &Parts) -> Result<(), Error> {
     let site = head.headers.get("sec-fetch-site").map(|site| site.as_bytes());
     match site {
@@ -95,7 +97,7 @@ pub(crate) fn check_page(head: &Parts) -> Result<(), Error> {
     }
 }
 
-/// A request of the older protocol; or the answer to one that cannot be read.
+/// A request of the older protocol; or the answer to one that cannot be decoded.
 pub(crate) fn read_query(
     service: &Service,
     head: &Parts,
@@ -109,7 +111,7 @@ pub(crate) fn read_query(
         .map_err(|error| refused(service, &error, id, Protocol::Query))
 }
 
-/// The operation of a name; or the answer to a name that is none.
+/// The operation with a name; or the answer to an unknown name.
 pub(crate) fn operation(service: &Service, name: &str, id: &str) -> Result<QueueOperation, Reply> {
     name.parse()
         .map_err(|error| refused(service, &error, id, Protocol::Json))
@@ -123,7 +125,7 @@ fn refused(service: &Service, error: &QueueError, id: &str, protocol: Protocol) 
     protocol.error(error, id)
 }
 
-/// Executes an operation, counts it and writes its line into the log.
+/// Executes an operation, counts it and logs it.
 #[allow(
     clippy::too_many_arguments,
     reason = "everything that is known of one request"
@@ -170,12 +172,13 @@ pub(crate) async fn execute(
     }
 }
 
-/// Answers when the program around the server has no queues.
+/// The answer if the program around the server has no queues.
 pub(crate) fn no_queues() -> Reply {
     Reply::text(StatusCode::NOT_FOUND, "This server has no queues.\n")
 }
 
-/// Where the caller reached this server: the URLs of queues begin with it, so that clients come back the same way.
+/// The URL by which the caller reached this server: the URLs of queues begin with it, so that clients use it
+/// again.
 fn origin(service: &Service, head: &Parts) -> String {
     service.origin_of(host(head))
 }
@@ -185,7 +188,7 @@ fn trace_header(head: &Parts) -> Option<&str> {
     head.headers.get("x-amzn-trace-id")?.to_str().ok()
 }
 
-/// Faults of ours are errors; asking for a queue that is not there is an application's everyday life.
+/// Internal faults are logged as errors; a missing queue is normal for applications.
 fn log_failure(operation: QueueOperation, latency_us: u64, id: &str, error: &QueueError) {
     let operation = operation.as_str();
     let kind = error.code().name();

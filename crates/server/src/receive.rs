@@ -1,6 +1,6 @@
-//! From the head and the body of an operation to what can be decoded: signed by a known key, admitted, inflated.
+//! From the head and the body of an operation to decodable bytes: signed by a known key, admitted, inflated.
 //!
-//! Everything the head can be refused for comes before the body is read.
+//! Every refusal that depends only on the head comes before the body is read.
 
 use crate::admission::{
     ConnectionMemory, Effort, ExecutionTurn, Lease, LeasedBytes, NoTurn, SMALL_BODY_BYTES, is_apart,
@@ -20,26 +20,27 @@ use std::sync::Arc;
 use trestle_api::Error;
 use trestle_sigv4::sha256;
 
-/// A compressed body of more bytes than this is inflated on a thread of its own: it can become a thousand times as large.
+/// A compressed body larger than this is inflated on a separate thread, because it can become a thousand
+/// times as large.
 const INFLATED_APART_BYTES: usize = 1024;
 
-/// The body of an operation, the connection that it came on, and who sent it.
+/// The body of an operation, its connection, and its sender.
 pub(crate) struct ReceivedRequest {
     pub(crate) body: Bytes,
     pub(crate) connection: Arc<ConnectionMemory>,
     pub(crate) caller: Caller,
 }
 
-/// Who sends a request, as far as its head tells.
+/// The sender of a request, as far as the head shows it.
 enum Sender<'a> {
     /// The holder of a key, if the signature is right.
     Signed(Examined<'a>),
-    /// Anyone where there are no keys, or the holder of a session.
+    /// An anonymous caller where there are no keys, or the holder of a session.
     Known(Caller),
 }
 
 impl Service {
-    /// The body of an operation, once its sender is known to hold a key.
+    /// The body of an operation whose sender is known to hold a key.
     pub(crate) async fn receive(&self, head: &Parts, upload: Upload) -> Result<ReceivedRequest, Refused> {
         let sender = self.sender(head)?;
         let coding = Coding::of(&head.headers)?;
@@ -54,7 +55,8 @@ impl Service {
             Sender::Known(caller) => caller,
         };
         let body = match compressed {
-            // What is rare is kept apart here and below: a request's future is moved several times, whole.
+            // Rare cases are in separate functions here and below, because a request's future is moved
+            // several times as a whole.
             Some((coding, lease)) => Box::pin(self.inflated(coding, sent, lease)).await?,
             None => sent,
         };
@@ -77,7 +79,8 @@ impl Service {
         })
     }
 
-    /// Refuses what the head alone tells: a signature that is missing, incomplete, too old, or by an unknown key.
+    /// Refuses what depends only on the head: a signature that is missing, incomplete, too old, or by an
+    /// unknown key.
     fn sender(&self, head: &Parts) -> Result<Sender<'_>, Refused> {
         let Some(verifier) = self.verifier() else {
             return Ok(Sender::Known(Caller::ANYONE));
@@ -104,7 +107,7 @@ impl Service {
         examined.verify(head, &hash)
     }
 
-    /// The body as it was before it was compressed. Its size is found out first, so that it can be admitted.
+    /// The decompressed body. Its size is determined first, so that it can be admitted.
     async fn inflated(&self, coding: Coding, sent: Bytes, mut lease: Lease) -> Result<Bytes, Refused> {
         let bytes_max = self.limits.body_bytes_max;
         let size = self
@@ -141,7 +144,7 @@ impl From<InflateError> for Refused {
     fn from(error: InflateError) -> Self {
         match error {
             InflateError::TooLarge => Refused::TooLarge,
-            // DynamoDB takes the blame for both.
+            // DynamoDB reports both as its own fault.
             InflateError::Malformed => Refused::Error(Error::internal(
                 "The request's body is not compressed as its Content-Encoding says",
             )),

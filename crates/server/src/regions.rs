@@ -1,4 +1,4 @@
-//! Regions as namespaces of their own: which database and which queues answer a request.
+//! Regions as separate namespaces: which database and which queues answer a request.
 
 use crate::admission::on_own_thread;
 use hyper::header::AUTHORIZATION;
@@ -17,13 +17,15 @@ pub struct Region {
     pub queues: Option<Queues>,
 }
 
-/// The regions of a server that keeps them apart.
+/// The regions of a server that separates them.
 pub trait Regions: Send + Sync {
-    /// What answers the requests that are signed for a region. It may have to be opened, so this may wait for the disk.
+    /// The database and queues for requests that are signed for a region. They may have to be opened, so this
+    /// may wait for the disk.
     fn region(&self, name: &str) -> Result<Region, Error>;
 }
 
-/// What answers a request; the server's own region if regions are not kept apart, or if the request names none.
+/// The database and queues for a request; those of the server's own region if regions are not separate, or if
+/// the request names none.
 pub(crate) async fn of_request(
     regions: Option<&Arc<dyn Regions>>,
     own: &Region,
@@ -48,7 +50,7 @@ fn named(head: &Parts) -> Option<String> {
 }
 
 fn region_in(credential: &str) -> Option<String> {
-    // An access key may have slashes in it; what follows it has not.
+    // An access key may contain slashes; the parts after it may not.
     let mut parts = credential.rsplit('/');
     parts
         .nth(2)

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 
-/// The type DynamoDB's JSON travels under.
+/// The content type of DynamoDB's JSON.
 pub(crate) const AMZ_JSON: HeaderValue = HeaderValue::from_static("application/x-amz-json-1.0");
 const PLAIN_JSON: HeaderValue = HeaderValue::from_static("application/json");
 const XML: HeaderValue = HeaderValue::from_static("text/xml");
@@ -27,28 +27,28 @@ pub(crate) struct Reply {
     content_type: Option<HeaderValue>,
     body: Content,
     preflight: bool,
-    /// The connection cannot be used any more: part of the request is still on its way.
+    /// The connection cannot be used any more: part of the request is still arriving.
     close: bool,
-    /// Further headers, which few answers have.
+    /// Additional headers, which few answers have.
     further: Option<Box<HeaderMap>>,
-    /// A test wants the connection to end without an answer.
+    /// A test wants the connection closed without an answer.
     cut: bool,
 }
 
-/// A connection ends without an answer because a test wants it so.
+/// A connection is closed without an answer because a test wants that.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection was cut by an injected fault")]
 pub(crate) struct Cut;
 
-/// What an answer says.
+/// The content of an answer.
 #[derive(Debug)]
 enum Content {
     Whole(Bytes),
-    /// Compressed with gzip already.
+    /// Already compressed with gzip.
     Gzip(Bytes),
     /// Not to be compressed.
     Plain(Bytes),
-    /// Pieces that are still being made. Scripts of web pages may not read them.
+    /// Pieces that are still being produced. Scripts of web pages may not read them.
     Stream(Chunks),
 }
 
@@ -80,7 +80,7 @@ impl Reply {
         }
     }
 
-    /// Bytes for a file, sent while they are made.
+    /// Bytes of a file, sent while they are produced.
     pub(crate) fn download(chunks: Chunks) -> Self {
         Reply {
             body: Content::Stream(chunks),
@@ -100,7 +100,7 @@ impl Reply {
         }
     }
 
-    /// A file for a client that does not take gzip.
+    /// A file for a client that does not accept gzip.
     pub(crate) fn plain_file(content_type: &'static str, body: impl Into<Bytes>) -> Self {
         Reply {
             body: Content::Plain(body.into()),
@@ -112,7 +112,7 @@ impl Reply {
         }
     }
 
-    /// What was asked for is elsewhere.
+    /// The requested resource is elsewhere.
     pub(crate) fn found(location: &'static str) -> Self {
         let reply = Reply::new(StatusCode::FOUND, None, Bytes::new());
         reply.with_header(header::LOCATION, HeaderValue::from_static(location))
@@ -124,7 +124,7 @@ impl Reply {
         self
     }
 
-    /// What DynamoDB says to anything that is not even shaped like one of its requests.
+    /// DynamoDB's answer to anything that does not have the form of its requests.
     pub(crate) fn not_an_operation() -> Self {
         Reply::new(StatusCode::NOT_FOUND, None, "<UnknownOperationException/>\n")
     }
@@ -168,7 +168,7 @@ impl Reply {
         Reply { close: true, ..self }
     }
 
-    /// A client that sent `application/json` gets the same back.
+    /// A client that sent `application/json` gets the same type back.
     pub(crate) fn in_type_of(self, request: &HeaderMap) -> Self {
         let asked = request
             .get(header::CONTENT_TYPE)
@@ -187,7 +187,7 @@ impl Reply {
         self.status
     }
 
-    /// The HTTP response: compressed if the client wants it, with the checksum of the bytes that are sent.
+    /// The HTTP response: compressed if the client accepts it, with the checksum of the sent bytes.
     pub(crate) fn into_response(
         self,
         request: &HeaderMap,

@@ -1,4 +1,4 @@
-//! The bytes of an answer: all there, or sent while they are made.
+//! The bytes of an answer: complete, or sent while they are produced.
 
 use crate::admission::ConnectionMemory;
 use bytes::Bytes;
@@ -10,17 +10,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::sync::mpsc::Receiver;
 
-/// Pieces of an answer as they are made. An error, or a sender that is dropped in the middle of the content's own
-/// framing, breaks the connection off, so that the client notices.
+/// Pieces of an answer as they are produced. An error, or a sender that is dropped before the end of the
+/// content, closes the connection, so that the client notices.
 pub(crate) type Chunks = Receiver<io::Result<Bytes>>;
 
 /// What hyper sends.
 pub(crate) enum ReplyBody {
-    /// Empty once it was handed out.
+    /// Empty once it was passed on.
     Whole(Bytes),
     Stream {
         chunks: Chunks,
-        /// Dropped when the last piece is out.
+        /// Dropped after the last piece.
         held: Option<Box<dyn Any + Send>>,
     },
 }
@@ -34,7 +34,7 @@ impl ReplyBody {
         ReplyBody::Stream { chunks, held: None }
     }
 
-    /// Keeps `guard` until a streamed answer is over; one that is all there needs no guard any more.
+    /// Keeps `guard` until a streamed answer ends; a complete one needs no guard any more.
     pub(crate) fn holding(self, guard: impl Any + Send) -> Self {
         match self {
             ReplyBody::Whole(_) => self,

@@ -7,11 +7,11 @@ use trestle_api::{Error, OperationName, Request};
 use trestle_queue::sqs::QueueOperation;
 use trestle_sigv4::AccessKey;
 
-/// What the holder of an access key may do. Each role may do what those before it may.
+/// What the holder of an access key may do. Each role includes the earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// Read tables, items, streams, and what is known of queues.
+    /// Read tables, items, streams, and the state of queues.
     ReadOnly,
     /// Read and write tables, items and queues.
     Data,
@@ -24,7 +24,7 @@ pub enum Role {
 pub struct KeyGrant {
     /// The key.
     pub key: AccessKey,
-    /// What its holder may do.
+    /// The role of its holder.
     pub role: Role,
 }
 
@@ -39,13 +39,13 @@ impl KeyGrant {
     }
 }
 
-/// Who sent a request, as far as it is known.
+/// The sender of a request, as far as known.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     /// The id of the access key; none where no request is signed.
     pub(crate) key_id: Option<String>,
     pub(crate) role: Role,
-    /// Whether it may only look, whatever its role: a session of a console that changes nothing.
+    /// Whether it may only read, whatever its role: a session of a read-only console.
     pub(crate) looks_only: bool,
 }
 
@@ -78,8 +78,8 @@ impl Caller {
         Err(self.denied("sqs", operation.as_str()))
     }
 
-    /// Refuses a call of the administration to all but administrators; those that tell what models say are for all, and previews for all
-    /// who may write.
+    /// Refuses a call of the administration to all but administrators. Calls that return what models say are
+    /// open to all, and previews to all who may write.
     pub(crate) fn check_call(&self, name: &str) -> Result<(), AdminError> {
         if administration::tells_of_models(name) || administration::is_for_writers(name) && self.may_write() {
             return Ok(());

@@ -2,8 +2,8 @@
 
 use hyper::header::{self, HeaderMap};
 
-/// The origin of the page that sent a request, if it is not this server. Behind a proxy the browser knows the server by another name,
-/// and says itself that both are the same origin: no page can set that header.
+/// The origin of the page that sent a request, if it is not this server. Behind a proxy the browser knows the
+/// server by another name, and itself reports that both are the same origin; no page can set that header.
 pub(crate) fn foreign_origin<'h>(
     headers: &'h HeaderMap,
     own_origin: &str,
@@ -13,7 +13,7 @@ pub(crate) fn foreign_origin<'h>(
     (!is_own).then(|| String::from_utf8_lossy(origin.as_bytes()))
 }
 
-/// Browsers say where a request comes from, also where they name no origin.
+/// Browsers report where a request comes from, even if they send no origin.
 pub(crate) fn is_cross_site(headers: &HeaderMap) -> bool {
     site(headers).is_some_and(|site| site != b"same-origin" && site != b"none")
 }

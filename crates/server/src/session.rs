@@ -1,8 +1,9 @@
 //! Sessions of the console: a proof that its visitor holds an access key, and the token that stands for it afterwards.
 //!
-//! The secret never leaves the page: it signs the time and the key's id, and is forgotten. The token is signed with the same
-//! secret by the server, so that it needs no memory here, holds at every server with that key, and ends with the key. Unlike a
-//! cookie it is never sent by the browser itself: a page on another port of this machine is the same site, and would have it sent.
+//! The secret never leaves the page, which signs the time and the key's id with it and then forgets it. The
+//! server signs the token with the same secret, so that the token needs no memory here, is valid at every
+//! server with that key, and ends with the key. Unlike a cookie, a browser never sends it automatically: a
+//! page on another port of this machine counts as the same site, and could make the browser send a cookie.
 
 use crate::role::{Caller, KeyGrant, Role};
 use hyper::header::{HeaderMap, HeaderName};
@@ -13,7 +14,7 @@ use trestle_sigv4::{Moment, Scope, equal_in_constant_time, hex, signature};
 /// The header that carries the token.
 const SESSION: HeaderName = HeaderName::from_static("x-trestle-session");
 
-/// How long a session lives: a working day.
+/// The lifetime of a session: a working day.
 const LIFETIME_S: u64 = 12 * 60 * 60;
 
 /// How far the clock of a visitor may be off.
@@ -24,13 +25,13 @@ const SKEW_S: u64 = 15 * 60;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Login {
     pub(crate) access_key: String,
-    /// When it was made, as signatures have it: `20261118T061500Z`.
+    /// Its time in the form of signatures: `20261118T061500Z`.
     pub(crate) at: String,
     /// The signature of both with the key's secret.
     pub(crate) proof: String,
 }
 
-/// What the page gets.
+/// What the page receives.
 #[derive(Debug, Serialize)]
 pub(crate) struct Session {
     pub(crate) token: String,
@@ -74,7 +75,7 @@ pub(crate) fn begin(grant: Option<&KeyGrant>, login: &Login, now_s: u64) -> Resu
     })
 }
 
-/// Who a token stands for. `find` finds the grant of a key whose id is given in hexadecimal digits.
+/// The caller of a token. `find` finds the grant of a key whose id is given in hexadecimal digits.
 pub(crate) fn resume<'k>(
     token: &str,
     now_s: u64,
@@ -107,7 +108,8 @@ fn seal(grant: &KeyGrant, expires: u64) -> String {
     signature(&grant.key.secret, &scope("session", "trestle_session"), &covered)
 }
 
-/// Neither ends as requests of AWS's protocols do, so that no signature of one can be taken for the other.
+/// Neither text ends like a request of AWS's protocols, so that no signature of one can be used for the
+/// other.
 fn scope(date: &str, terminator: &str) -> Scope {
     Scope {
         date: date.to_owned(),

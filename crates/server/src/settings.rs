@@ -1,4 +1,4 @@
-//! What a server is told before it starts, and the limits it keeps.
+//! The settings of a server, and its limits.
 
 use crate::role::KeyGrant;
 use std::path::PathBuf;
@@ -11,14 +11,14 @@ pub const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The memory for requests and answers, unless it is set.
 pub const MEMORY_BYTES_MAX: usize = 192 * 1024 * 1024;
 
-/// Where to listen, whom to trust and how much to put up with.
+/// Where to listen, which clients to trust, and the limits of clients.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Address or name to listen on.
     pub host: String,
     /// Port to listen on; 0 takes a free one.
     pub port: u16,
-    /// Keys that may sign requests, and what for. Without any, every request is accepted, signed or not.
+    /// Keys that may sign requests, and their roles. Without any, every request is accepted, signed or not.
     pub access_keys: Vec<KeyGrant>,
     /// Certificate and key; without them the server speaks plain HTTP.
     pub tls: Option<TlsFiles>,
@@ -26,13 +26,13 @@ pub struct Settings {
     pub insecure: bool,
     /// Web origins whose scripts may call the DynamoDB and SQS protocols. None may call the administration.
     pub cors: CorsOrigins,
-    /// Names in `Host` to answer to besides those that the address gives; `*` stands for all.
+    /// Additional names in `Host` that are accepted; `*` stands for all.
     pub allowed_hosts: Vec<String>,
     /// Whether the console is served, and what it may do.
     pub console: ConsoleMode,
-    /// Which of AWS's texts errors have.
+    /// Which of AWS's error texts to use.
     pub error_texts: ErrorTexts,
-    /// What a client may cost.
+    /// The limits of clients.
     pub limits: Limits,
 }
 
@@ -59,7 +59,7 @@ pub enum ConsoleMode {
     /// It may do what its visitor may.
     #[default]
     Full,
-    /// It shows everything and changes nothing. Sessions that begin there are bound to that.
+    /// It shows everything and changes nothing, and neither can its sessions.
     ReadOnly,
     /// There is none.
     Off,
@@ -85,18 +85,18 @@ pub enum CorsOrigins {
     Only(Vec<String>),
 }
 
-/// What a client may cost. Each limit closes a way to hold on to the server without using it.
+/// The limits of clients. Each one prevents clients from holding the server without using it.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Largest request body, as sent and when inflated.
     pub body_bytes_max: usize,
-    /// Most connections at a time; more of them wait in the system's queue.
+    /// Most connections at a time; others wait in the system's queue.
     pub connections_max: usize,
-    /// A connection on which no request arrives for so long is closed; it may take up to three times as long.
+    /// A connection without requests for this long is closed; that may take up to three times as long.
     pub idle: Duration,
     /// Time for a request's body to arrive.
     pub body_read: Duration,
-    /// Memory for bodies that arrive, requests that are executed and answers that are not read yet, all together.
+    /// Memory for arriving bodies, running requests and unread answers together.
     pub memory_bytes_max: usize,
     /// How long a request waits for memory before it is refused as throttled.
     pub admission: Duration,

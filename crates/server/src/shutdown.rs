@@ -1,4 +1,4 @@
-//! Stopping without dropping what was accepted.
+//! Stopping without losing accepted requests.
 
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -11,7 +11,7 @@ pub(crate) struct Shutdown {
     all_closed: mpsc::Receiver<()>,
 }
 
-/// Held by a connection: learns when to stop, and tells by being dropped that it has.
+/// Held by a connection: receives the signal to stop, and is dropped when the connection has ended.
 pub(crate) struct Guest {
     stop: watch::Receiver<bool>,
     _open: mpsc::Sender<()>,
@@ -43,7 +43,7 @@ impl Shutdown {
             mut all_closed,
         } = self;
         stop.send_replace(true);
-        // Nothing is ever sent: the channel ends when the last guest has dropped its sender.
+        // Nothing is ever sent: the channel closes when the last guest has dropped its sender.
         drop(open);
         timeout(within, all_closed.recv()).await.is_ok()
     }
@@ -54,7 +54,7 @@ impl Guest {
     pub(crate) fn stopping(&self) -> impl Future<Output = ()> + use<> {
         let mut stop = self.stop.clone();
         async move {
-            // An error means that the server is gone, which is a stop as well.
+            // An error means that the server is gone, which means stop as well.
             let _ = stop.wait_for(|stop| *stop).await;
         }
     }

@@ -1,4 +1,4 @@
-//! When the operating system wants the server to stop.
+//! The operating system's signals to stop the server.
 
 /// Returns at the first Ctrl-C or, on Unix, SIGTERM.
 pub async fn termination() {

@@ -29,7 +29,7 @@ pub enum TlsError {
         /// What went wrong.
         reason: String,
     },
-    /// The two do not work together.
+    /// Certificate and key do not match.
     #[error(
         "the certificate and the private key cannot be used together: {0}; check that they belong to each other"
     )]

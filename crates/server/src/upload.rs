@@ -1,4 +1,4 @@
-//! A request's body before it is read, and the connection it arrives on.
+//! A request's body before it is read, and its connection.
 
 use crate::admission::{ConnectionMemory, Lease};
 use crate::body::drain;
@@ -7,7 +7,8 @@ use hyper::header::{self, HeaderMap};
 use hyper::{Request, Version};
 use std::sync::Arc;
 
-/// A body that was not read yet. One that is dropped is thrown away as it arrives, so that the client sees why.
+/// A body that was not read yet. If it is dropped, its bytes are discarded as they arrive, so that the client
+/// receives the refusal.
 pub(crate) struct Upload {
     /// Empty once it is being read.
     body: Option<Incoming>,
@@ -43,7 +44,7 @@ impl Upload {
         Arc::clone(&self.connection)
     }
 
-    /// Bytes that will arrive at least.
+    /// The bytes that will arrive at least.
     pub(crate) fn announced(&self) -> u64 {
         self.body.as_ref().map_or(0, |body| body.size_hint().lower())
     }

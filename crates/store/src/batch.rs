@@ -15,7 +15,7 @@ pub struct Batch {
     spaces: PerSpace<Changes>,
 }
 
-/// The changes of one space: the new value, or `None` where the row goes.
+/// The changes of one space: the new value, or `None` where the row is deleted.
 type Changes = BTreeMap<Bytes, Option<Bytes>>;
 
 impl Batch {

@@ -1,4 +1,4 @@
-//! How large the blocks of tables are.
+//! The size of the blocks in table files.
 
 use crate::{ErrorKind, Result, StoreError};
 use std::fmt;
@@ -7,8 +7,9 @@ const KIB: u32 = 1024;
 
 /// About how many bytes of rows lie in one block of a table, before compression. A block is what is read from the disk at once.
 ///
-/// Chosen when a directory is made, for items and indexes. Small blocks suit reads of single rows; large ones make ranges, indexes
-/// of tables and files smaller, and rows that lie together are more often in one.
+/// Chosen when a directory is created; it applies to items and indexes. Small blocks suit reads of single
+/// rows. With large blocks, ranges read fewer blocks, the indexes of tables and the files are smaller, and
+/// neighbouring rows are more often in one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockSize {
     bytes: u32,
@@ -27,7 +28,7 @@ impl BlockSize {
         Ok(BlockSize { bytes: kib * KIB })
     }
 
-    /// What a directory says of itself.
+    /// The size as the directory has it stored.
     pub(crate) fn from_bytes(bytes: u32) -> Self {
         BlockSize { bytes }
     }

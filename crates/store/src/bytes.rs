@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
 
-/// What the storage engine hands out, or the same without one.
+/// The storage engine's byte type, or `Arc<[u8]>` where no engine is compiled in.
 #[cfg(feature = "directory")]
 type Shared = fjall::Slice;
 #[cfg(not(feature = "directory"))]

@@ -13,7 +13,7 @@ pub struct StoreError {
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
-/// What the system said, and what helps where the words do not tell.
+/// The system's message, with advice where the message alone does not show what to do.
 pub(crate) fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::FileTooLarge => format!(
@@ -28,13 +28,14 @@ pub(crate) fn reason(error: &io::Error) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The caller asked for what the store cannot hold, such as a key that is too long. Ask for something else.
+    /// The request exceeds what the store can hold, such as a key that is too long. Change the request.
     Invalid,
     /// Another process has the directory open. Close the other process, or use another directory.
     InUse,
-    /// The directory was written by a version this one does not understand. The message says the way out.
+    /// The directory was written by a version that this one does not understand. The message says what to do.
     Format,
-    /// Bytes on disk are not what was written. The message names where; `docs/internals/format.md` says the ways out.
+    /// Bytes on disk are not what was written. The message names the place; `docs/internals/format.md` says
+    /// what to do.
     Damaged,
     /// The system refused to read or write: disk full, permission, hardware. Nothing of the request is visible.
     Io,
@@ -73,7 +74,7 @@ impl StoreError {
         }
     }
 
-    /// The same error with another place of the files.
+    /// The same error with the path of another directory.
     pub(crate) fn with_path_replaced(mut self, from: &Path, to: &Path) -> Self {
         let (from, to) = (from.display().to_string(), to.display().to_string());
         self.message = self.message.replace(&from, &to);

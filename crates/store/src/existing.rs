@@ -1,14 +1,14 @@
-//! Opening what is there, and nothing else.
+//! Opening an existing directory without creating one.
 
 use crate::{ErrorKind, FjallStore, Result, Settings, StoreError};
 use std::path::Path;
 
-/// Every data directory has this file, from its first moment on.
+/// Every data directory has this file, as soon as it is created.
 const FORMAT_FILE: &str = "FORMAT";
 
 impl FjallStore {
-    /// Opens the store in `dir` as [`FjallStore::open`] does, but refuses a directory that holds none instead of
-    /// making one. For tools that look at data.
+    /// Opens the store in `dir` as [`FjallStore::open`] does, but refuses a directory without a store instead
+    /// of creating one. For tools that inspect data.
     pub fn open_existing(dir: impl AsRef<Path>, settings: Settings) -> Result<Self> {
         let dir = dir.as_ref();
         if !dir.join(FORMAT_FILE).is_file() {

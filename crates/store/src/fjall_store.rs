@@ -1,10 +1,11 @@
 //! A store in a directory, on top of the `fjall` engine.
 //!
-//! The engine brings the journal, the tables, compaction and checksums. This module adds what it lacks: one process
-//! per directory ([`lock`]), a format version ([`directory`]), a number on every commit, and checks before the engine
-//! sees its files: of those that select tables ([`guard`]), because the engine deletes tables that are no longer
-//! selected, and of the journal ([`journal_check`]), because it drops what follows an unreadable record. After a failed write the engine takes no more; [`inner`] then closes and reopens it behind the same store
-//! as soon as the disk works again.
+//! The engine brings the journal, the tables, compaction and checksums. This module adds what it lacks: one
+//! process per directory ([`lock`]), a format version ([`directory`]), a number on every commit, and checks
+//! before the engine opens its files. [`guard`] checks the files that select tables, because the engine
+//! deletes tables that are not selected. [`journal_check`] checks the journal, because the engine drops
+//! everything after an unreadable record. After a failed write the engine accepts no further writes;
+//! [`inner`] then closes and reopens it behind the same store as soon as the disk works again.
 
 mod block_count;
 mod commit_row;
@@ -49,11 +50,11 @@ use std::time::Duration;
 /// The directory stays locked until the store and every snapshot taken from it are dropped.
 pub struct FjallStore {
     inner: Arc<Inner>,
-    /// What works in the background: syncing with [`Durability::Buffered`], and upkeep.
+    /// The background threads: syncing with [`Durability::Buffered`], and upkeep.
     background: Vec<Repeated>,
 }
 
-/// How often a directory is copied that changes meanwhile, and the time in between.
+/// How often the copy of a directory that changes meanwhile is tried, and the pause between attempts.
 const LIVE_COPIES_MAX: usize = 10;
 const BETWEEN_LIVE_COPIES: Duration = Duration::from_millis(50);
 
@@ -85,7 +86,7 @@ impl FjallStore {
         Self::open_locked(directory, lock, settings)
     }
 
-    /// A copy that does not fit together was made while files came and went: the next one will fit.
+    /// An inconsistent copy was made while files were created and removed; another attempt will succeed.
     fn open_live(dir: &Path, settings: &Settings) -> Result<Self> {
         let attempt = || Self::open_shadow(Shadow::of_live(Directory::at(dir))?, settings.clone());
         for _ in 1..LIVE_COPIES_MAX {
@@ -122,8 +123,8 @@ impl FjallStore {
 
     /// Writes what is in memory to tables, and merges the tables of each space into one run.
     ///
-    /// A store does this by itself when it is idle, where it is worth it. Measurements call it, so that the number of blocks that a read
-    /// needs does not depend on how far the engine has merged.
+    /// An idle store does this automatically where it pays. Measurements call it so that the number of blocks
+    /// per read does not depend on how far the engine has merged.
     pub fn merge(&self) -> Result<()> {
         self.inner.merge_all()
     }

@@ -1,4 +1,4 @@
-//! One thing for each space.
+//! One value for each space.
 
 use crate::Space;
 

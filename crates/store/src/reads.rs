@@ -13,8 +13,8 @@ pub struct ReadCounts {
     pub ranges: u64,
     /// Blocks of tables (rows, indexes and filters) that were read from their files. Zero without files.
     pub blocks_from_disk: u64,
-    /// Blocks of tables that were found in the cache: all of lookups; of ranges only those of the index, because the
-    /// engine does not count blocks of rows that a range finds in the cache.
+    /// Blocks of tables that were found in the cache. For lookups, all blocks are counted; for ranges only
+    /// blocks of the index, because the engine does not count blocks of rows that a range finds in the cache.
     pub blocks_from_cache: u64,
 }
 
@@ -34,7 +34,7 @@ impl Add for ReadCounts {
 impl Sub for ReadCounts {
     type Output = Self;
 
-    /// What was counted since `before`. Counters only grow: of two looks, the later one is first.
+    /// The difference to the earlier counts `before`. Counters only grow.
     fn sub(self, before: Self) -> Self {
         Self {
             point_lookups: self.point_lookups.saturating_sub(before.point_lookups),
@@ -45,7 +45,8 @@ impl Sub for ReadCounts {
     }
 }
 
-/// What reads are for. The numbers are given by the code above the store; 0 is for all reads without one.
+/// What reads are for. The numbers are given by the code above the store; 0 counts all reads without a
+/// purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ReadPurpose(pub u8);
 
@@ -54,13 +55,13 @@ thread_local! {
 }
 
 impl ReadPurpose {
-    /// What this thread reads for now.
+    /// The purpose for which this thread currently reads.
     #[must_use]
     pub fn of_this_thread() -> Self {
         PURPOSE.get()
     }
 
-    /// Runs `work`; what this thread reads meanwhile is for this purpose.
+    /// Runs `work`; reads of this thread meanwhile count for this purpose.
     pub fn during<T>(self, work: impl FnOnce() -> T) -> T {
         let _restored = Restored(PURPOSE.replace(self));
         work()

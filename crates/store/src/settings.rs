@@ -3,15 +3,17 @@
 use crate::BlockSize;
 use std::time::Duration;
 
-/// How a store on disk is opened. Every opening may choose anew, except where something is said to stay.
+/// How a store on disk is opened. Each opening may choose other settings, except where a field says that its
+/// value is permanent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// What a returned commit survives.
     pub durability: Durability,
     /// Memory for blocks read from disk; filled as they are read.
     pub cache_bytes: u64,
-    /// How large the blocks of tables are. Written down when a directory is made, and stays: a directory that was made with
-    /// another size is refused. `None` takes what the directory has, and the default for a new one.
+    /// How large the blocks of tables are. Permanent: stored when a directory is created, and a directory
+    /// with another size is refused. `None` takes the size that the directory has, and the default for a new
+    /// one.
     pub block_size: Option<BlockSize>,
     /// With [`Durability::Buffered`]: how often commits are forced to the disk.
     pub sync_interval: Duration,
@@ -43,9 +45,9 @@ pub enum Durability {
     /// A power cut: the journal is forced to the disk before the commit returns.
     #[default]
     Fsync,
-    /// The end of the process, however it ends, because the bytes have been handed to the operating system. A power
-    /// cut may take the commits of about the last [`Settings::sync_interval`]: always the newest ones, never one
-    /// out of the middle.
+    /// The end of the process, however it ends, because the bytes have been handed to the operating system. A
+    /// power cut may take the commits of about the last [`Settings::sync_interval`]: always the newest ones,
+    /// never one from the middle.
     Buffered,
 }
 
@@ -55,8 +57,8 @@ pub enum OnDamage {
     /// Do not open; the error names the file and the offset.
     #[default]
     Refuse,
-    /// Give up the damaged batch **and every later one**, acknowledged or not, keep their bytes in a file beside
-    /// the data, and open what came before. For the day when there is no backup.
+    /// Give up the damaged batch **and every later one**, acknowledged or not, keep their bytes in a file
+    /// beside the data, and open what came before. For the case that there is no backup.
     CutJournal,
 }
 
@@ -66,19 +68,19 @@ pub enum DirectoryAccess {
     /// Reads and writes.
     #[default]
     ReadWrite,
-    /// Writes, deletes and locks nothing in the directory, and refuses commits. A temporary directory takes what opening has to
-    /// write, with a copy of the journals; it is removed when the store is closed.
+    /// Writes, deletes and locks nothing in the directory, and refuses commits. What opening has to write
+    /// goes to a temporary directory with a copy of the journals, which is removed when the store is closed.
     ReadOnly,
-    /// The same for a directory that a process may have open: what that has written so far, in a temporary copy of all files. For
-    /// directories that are small.
+    /// The same for a directory that a process may have open: reads what that process has written so far from
+    /// a temporary copy of all files. For small directories.
     Live,
 }
 
 /// How much of the files is compared with checksums before they are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FileCheck {
-    /// What decides which rows there are: the journals, the lists of tables, the head and end of each table. Other blocks of
-    /// tables are compared when they are read.
+    /// The files that determine which rows exist: the journals, the lists of tables, the head and end of each
+    /// table. Other blocks of tables are compared when they are read.
     #[default]
     Opening,
     /// Every byte of every file.

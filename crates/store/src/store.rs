@@ -1,11 +1,11 @@
-//! The two traits everybody above programs against.
+//! The two traits that all code above the store uses.
 
 use crate::{Batch, BlockSize, Bytes, ReadCounts, ReadPurpose, Result};
 use std::fmt;
 use std::ops::Bound;
 
-/// One of the store's sorted maps. The set is fixed: tables share spaces and are told apart by key prefixes, so
-/// creating a table costs a row, not files.
+/// One of the store's sorted maps. The set is fixed: tables share spaces and are told apart by key prefixes,
+/// so creating a table adds a row and no files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Space {
     /// Tables, settings, tokens: what describes the rest.
@@ -16,7 +16,7 @@ pub enum Space {
     Index,
     /// The change log.
     Changes,
-    /// When which item expires.
+    /// The expiry times of items.
     Expiry,
 }
 
@@ -65,7 +65,7 @@ pub enum Direction {
     Reverse,
 }
 
-/// The rows of a range, key and value, read as they are asked for. After an error the iterator is over.
+/// The rows of a range, key and value, read lazily. The iterator ends after an error.
 pub type RowIterator<'a> = Box<dyn Iterator<Item = Result<(Bytes, Bytes)>> + Send + 'a>;
 
 /// Five sorted maps that change together.
@@ -74,7 +74,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>>;
 
     /// Everything committed so far, frozen. Cheap, but rows it can still see are not reclaimed until it is
-    /// dropped: keep it for a request, not for a session.
+    /// dropped: keep it for one request, not for a session.
     fn snapshot(&self) -> Box<dyn Snapshot>;
 
     /// Makes all changes of the batch visible and durable, or none.
@@ -99,7 +99,7 @@ pub trait Snapshot: Send + Sync {
     /// The value under `key`.
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>>;
 
-    /// The rows between two bounds. Bounds that exclude everything, or stand in the wrong order, give no rows.
+    /// The rows between two bounds. Bounds that exclude everything, or are in the wrong order, give no rows.
     fn range(
         &self,
         space: Space,
@@ -108,8 +108,8 @@ pub trait Snapshot: Send + Sync {
         direction: Direction,
     ) -> RowIterator<'_>;
 
-    /// Tells snapshots of one open store apart: one with a larger number has seen everything that one with a smaller
-    /// number has.
+    /// Orders the snapshots of one open store: a snapshot with a larger number contains every commit that one
+    /// with a smaller number contains.
     fn version(&self) -> u64;
 }
 

@@ -2,7 +2,8 @@
 
 use trestle_api::{CancellationCode, CancellationReason, Error, ErrorKind};
 
-/// Why one item stopped the transaction; an error that is not about the item ends it at once.
+/// Why one item cancelled the transaction. An error that does not concern an item ends the transaction
+/// directly.
 pub fn reason_of(error: Error) -> Result<CancellationReason, Error> {
     match error.kind() {
         ErrorKind::ConditionalCheckFailed => Ok(match error.taken_value() {
@@ -18,7 +19,8 @@ pub fn reason_of(error: Error) -> Result<CancellationReason, Error> {
     }
 }
 
-/// The cancellation by one item of `total`. Where no single item is the reason, the error stands for itself.
+/// The cancellation by one item of `total`. Where no single item is the reason, the error is returned as it
+/// is.
 #[must_use]
 pub fn canceled_by(error: Error, position: Option<usize>, total: usize) -> Error {
     let Some(position) = position else {

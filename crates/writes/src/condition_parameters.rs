@@ -22,7 +22,7 @@ pub struct ConditionParameters<'a> {
 }
 
 impl ConditionParameters<'_> {
-    /// Refuses old and new parameters side by side.
+    /// Refuses legacy parameters together with expressions.
     pub fn check_mixture(&self) -> Result<(), Error> {
         Parameters {
             expressions: &[("ConditionExpression", self.expression.is_some())],

@@ -1,9 +1,9 @@
-//! One item's write as a request asks for it: parsed, and checked as far as that is possible without its table.
+//! One item's write as a request describes it: parsed, and checked as far as possible without its table.
 //!
-//! The engine and a gateway before a remote endpoint both read requests with this crate, so that a mistake is refused in the
-//! same order and in the same words by either. What becomes of the item is decided here, too: [`Write::holds`] is the condition,
-//! [`updated`] the new item, [`shown_of_update`] what the answer shows. PartiQL statements that write an item are such writes, too
-//! (`statement.rs`).
+//! The engine and a gateway before a remote endpoint both read requests with this crate, so that both refuse
+//! mistakes in the same order and with the same messages. The result for the item is computed here, too:
+//! [`Write::holds`] is the condition, [`updated`] the new item, [`shown_of_update`] the item in the answer.
+//! PartiQL statements that write an item are such writes, too (`statement.rs`).
 //!
 //! An internal part of Trestle: programs use the crate `trestle`.
 

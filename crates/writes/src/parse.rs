@@ -1,4 +1,4 @@
-//! Writes out of requests. Mistakes are refused in DynamoDB's order.
+//! Parses requests into writes. Mistakes are refused in DynamoDB's order.
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,10 @@
-//! What an answer shows of the item that was written.
+//! The part of the written item that an answer shows.
 
 use trestle_api::ReturnValue;
 use trestle_expr::Update;
 use trestle_item::Item;
 
-/// What the answer to `PutItem` and `DeleteItem` shows.
+/// The item in the answer to `PutItem` and `DeleteItem`.
 #[must_use]
 pub fn shown_of_removal(wanted: Option<ReturnValue>, old: Option<&Item>) -> Option<Item> {
     match wanted {
@@ -13,7 +13,7 @@ pub fn shown_of_removal(wanted: Option<ReturnValue>, old: Option<&Item>) -> Opti
     }
 }
 
-/// What the answer to `UpdateItem` shows.
+/// The item in the answer to `UpdateItem`.
 #[must_use]
 pub fn shown_of_update(
     wanted: Option<ReturnValue>,

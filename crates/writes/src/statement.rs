@@ -13,7 +13,7 @@ use trestle_partiql::{Keys, Parsed, Returning, Statement, StatementError, parse}
 
 use crate::write::{Action, Write, check_size};
 
-/// What DynamoDB says of `EXISTS` outside a transaction.
+/// DynamoDB's message about `EXISTS` outside a transaction.
 const EXISTS_MISPLACED: &str = "EXISTS can only be used in ExecuteTransaction write requests.";
 
 /// A refused statement is a mistake of the request.
@@ -22,7 +22,7 @@ pub fn refused_statement(refusal: StatementError) -> Error {
     Error::validation(refusal.to_string())
 }
 
-/// Reads a statement that stands outside a transaction.
+/// Parses a statement outside a transaction.
 pub fn parse_alone(text: &str) -> Result<Parsed, Error> {
     let parsed = parse(text).map_err(refused_statement)?;
     match parsed.is_exists() {
@@ -31,7 +31,8 @@ pub fn parse_alone(text: &str) -> Result<Parsed, Error> {
     }
 }
 
-/// Refuses a batch that reads and writes. Statements that cannot be read are neither. Says whether the rest reads.
+/// Refuses a batch that reads and writes. Statements that cannot be parsed count as neither. Returns whether
+/// the others read.
 pub fn check_batch_is_of_one_kind<'p>(statements: impl Iterator<Item = &'p Parsed>) -> Result<bool, Error> {
     let (mut reads, mut writes) = (false, false);
     for statement in statements {
@@ -48,7 +49,7 @@ pub fn check_batch_is_of_one_kind<'p>(statements: impl Iterator<Item = &'p Parse
     }
 }
 
-/// The statement with its parameters in place.
+/// The statement with its parameters inserted.
 pub fn bind_statement(
     statement: &Parsed,
     parameters: Option<&Vec<AttributeValue>>,
@@ -65,7 +66,7 @@ pub struct StatementTable<'t> {
     pub name: &'t str,
     /// Its key.
     pub keys: Keys<'t>,
-    /// What knows the meaning of its rows, if anything does.
+    /// The hook that knows the meaning of its rows, if there is one.
     pub hook: Option<&'t dyn Hook>,
 }
 
@@ -77,23 +78,23 @@ impl std::fmt::Debug for StatementTable<'_> {
     }
 }
 
-/// A statement that writes one item, and what its answer shows.
+/// A statement that writes one item, and the item in its answer.
 #[derive(Clone, Debug)]
 pub struct StatementWrite {
     /// The write.
     pub write: Write,
-    /// What its answer shows.
+    /// The item in its answer.
     pub shown: StatementShown,
 }
 
-/// What the answer to a statement that writes shows of the item.
+/// The item in the answer to a statement that writes.
 #[derive(Clone, Debug, Default)]
 pub struct StatementShown {
     returning: Option<Returning>,
     update: Option<Update>,
 }
 
-/// The write that a statement means. A `SELECT` is none.
+/// The write of a statement; `None` for a `SELECT`.
 pub fn write_of_statement(
     statement: Statement,
     table: StatementTable<'_>,

@@ -7,25 +7,25 @@ use trestle_expr::{Condition, Path, Update};
 use trestle_item::size::ITEM_BYTES_MAX;
 use trestle_item::{Item, size};
 
-/// One item's write, as a request asks for it.
+/// One item's write, as a request describes it.
 #[derive(Clone, Debug)]
 pub struct Write {
     /// The table's name or ARN.
     pub table_name: String,
-    /// What is to happen to the item.
+    /// The action on the item.
     pub action: Action,
-    /// What must hold beforehand.
+    /// The condition before the write.
     pub condition: Option<Condition>,
-    /// Whether a failed condition reports the item that failed it.
+    /// Whether the error of a failed condition shows the item.
     pub show_on_failure: bool,
 }
 
-/// What is to happen to the item.
+/// The action on the item.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Replace it.
     Put(Item),
-    /// Put it where none is; one that is there is a duplicate rather than a failed condition.
+    /// Put it unless one exists; an existing item is a duplicate rather than a failed condition.
     Insert(Item),
     /// Change the item with this key.
     Update(Item, Option<Update>),
@@ -36,7 +36,7 @@ pub enum Action {
 }
 
 impl Write {
-    /// Whether the write may take place where `found` is.
+    /// Whether the write may take place if `found` is stored.
     pub fn holds(&self, found: Option<&Item>) -> Result<(), Error> {
         if matches!(self.action, Action::Insert(_)) && found.is_some() {
             return Err(Error::duplicate_item());
@@ -44,19 +44,20 @@ impl Write {
         check_condition(self.condition.as_ref(), found, self.show_on_failure)
     }
 
-    /// The item as the write leaves it, where `found` is; `None` where there is none afterwards.
+    /// The item after the write if `found` is stored; `None` if there is none afterwards.
     pub fn result(&self, found: Option<&Item>) -> Result<Option<Item>, Error> {
         match &self.action {
             Action::Check(_) => Ok(found.cloned()),
             Action::Put(item) | Action::Insert(item) => Ok(Some(item.clone())),
             Action::Delete(_) => Ok(None),
-            // There is nothing to take away from an item that is not there, not even along a path that leads nowhere.
+            // A `REMOVE` of an item that does not exist changes nothing, not even with a path that leads
+            // nowhere.
             Action::Update(_, Some(update)) if found.is_none() && update.only_removes() => Ok(None),
             Action::Update(key, update) => updated(key, update.as_ref(), found).map(Some),
         }
     }
 
-    /// The attributes that its condition and its update speak of.
+    /// The attributes in its condition and its update.
     pub fn mentioned(&self) -> impl Iterator<Item = &str> {
         let condition = self.condition.iter().flat_map(Condition::paths);
         let update = match &self.action {
@@ -70,7 +71,7 @@ impl Write {
     }
 }
 
-/// Whether a condition holds where `found` is. The error shows what was found, if it is asked to.
+/// Whether a condition holds for `found`. The error shows the item if the request wants it.
 pub fn check_condition(condition: Option<&Condition>, found: Option<&Item>, show: bool) -> Result<(), Error> {
     let empty = Item::new();
     match condition {
@@ -100,7 +101,7 @@ fn check_updated(item: &Item, bytes: usize) -> Result<(), Error> {
     check_nesting(item)
 }
 
-/// The item with its key, where it was left out.
+/// The item with its key, if the key was left out.
 #[must_use]
 pub fn with_key(mut item: Arc<Item>, key: &Item) -> Arc<Item> {
     for (name, value) in key {
@@ -121,7 +122,7 @@ pub fn check_size(bytes: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses an item of so many bytes that is too large or too deep.
+/// Refuses an item with this size in bytes if it is too large or too deep.
 pub fn check_limits(item: &Item, bytes: usize) -> Result<(), Error> {
     check_size(bytes)?;
     check_nesting(item)

@@ -6,7 +6,7 @@ use trestle_item::{AttributeValue, Item};
 use super::{AccessPattern, Expression, KeyTest, KeyTestOp, Operation};
 use crate::refusal::Refusal;
 
-/// A request: all that is left is to send it.
+/// A request that is ready to be sent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bound {
     /// One row by its key.
@@ -26,7 +26,7 @@ pub enum Bound {
         index: Option<String>,
         /// Which rows are read.
         key_condition: KeyCondition,
-        /// Which of those are returned.
+        /// The filter on those rows.
         filter: Option<Condition>,
         /// Whether the sort key ascends.
         forward: bool,

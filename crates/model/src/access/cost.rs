@@ -1,4 +1,4 @@
-//! What an access pattern costs, about: read capacity from the size of a typical row.
+//! The estimated cost of an access pattern: read capacity from the size of a typical row.
 
 use crate::attribute::AttributeKind;
 use crate::entity::Entity;

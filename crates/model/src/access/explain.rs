@@ -1,11 +1,11 @@
-//! Access patterns in words: what is sent, where it reads, what it costs.
+//! A description of an access pattern: the request, what it reads, its cost.
 
 use std::fmt::Write;
 
 use super::filter::named;
 use super::{AccessPattern, Cost, KeyTest, KeyTestOp, Operation, Parameter};
 
-/// An access pattern, explained; as text through `Display`, as data through serde.
+/// An explained access pattern; as text through `Display`, as data through serde.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Explained<'m> {
     name: &'m str,

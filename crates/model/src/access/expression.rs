@@ -10,7 +10,7 @@ use crate::draft::Operand;
 use crate::language::Piece;
 use crate::template::{Part, RESERVED_END, Slot};
 
-/// A key value, or the beginning of one, that is known once the parameters are.
+/// A key value, or the beginning of one, that depends only on the parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Expression {
     pub(crate) pieces: Vec<ExpressionPiece>,
@@ -23,7 +23,7 @@ pub(crate) enum ExpressionPiece {
 }
 
 impl Expression {
-    /// The beginning of a template, as far as `value` knows its fields.
+    /// The beginning of a template, up to the first field that `value` does not know.
     pub(crate) fn of(parts: &[Part], value: impl Fn(&Slot) -> Option<Operand>) -> Self {
         let mut pieces = Vec::new();
         for part in parts {
@@ -54,14 +54,14 @@ impl Expression {
         Expression { pieces }
     }
 
-    /// With what sorts after everything that goes on from here.
+    /// With a character that sorts after every continuation.
     pub(crate) fn to_its_end(&self) -> Self {
         let mut pieces = self.pieces.clone();
         pieces.push(ExpressionPiece::Literal(RESERVED_END.to_string()));
         Expression { pieces }
     }
 
-    /// The value for the given parameters; the error is the rest of a sentence about one of them.
+    /// The value for the given parameters; the error completes a sentence about one of them.
     pub(crate) fn value(
         &self,
         kind: ScalarType,
@@ -93,7 +93,7 @@ impl Expression {
         Ok(AttributeValue::S(text))
     }
 
-    /// The beginning for `begins_with`, whose last value need not be whole.
+    /// The beginning for `begins_with`; its last value need not be complete.
     pub(crate) fn beginning(&self, parameters: &Item) -> Result<AttributeValue, (String, String)> {
         let [most @ .., ExpressionPiece::Slot(slot, operand)] = self.pieces.as_slice() else {
             return self.value(ScalarType::S, parameters);
@@ -104,7 +104,7 @@ impl Expression {
             };
             return before.followed_by_version(slot, operand, parameters);
         }
-        // Timestamps are of one length, and yet asked for by their year or day.
+        // Timestamps have one length, and yet can be queried by year or day.
         let is_open = slot.fixed_length().is_none() || slot.attribute.kind == AttributeKind::Timestamp;
         if is_open && slot.ends_before.is_none() && !slot.escape {
             let before = Expression {
@@ -120,7 +120,7 @@ impl Expression {
         self.value(ScalarType::S, parameters)
     }
 
-    /// With the beginning of a version, which consists of its first numbers.
+    /// With the beginning of a version, consisting of its first numbers.
     fn followed_by_version(
         &self,
         slot: &Slot,
@@ -134,7 +134,7 @@ impl Expression {
         Ok(AttributeValue::S(format!("{before}{beginning}")))
     }
 
-    /// Equal for expressions that always give the same value, whatever entity they come from.
+    /// Equal for expressions that always give the same value, for whatever entity.
     pub(crate) fn signature(&self) -> Vec<String> {
         let mut atoms = Vec::new();
         for piece in &self.pieces {
@@ -153,7 +153,7 @@ impl Expression {
         atoms
     }
 
-    /// What it has in common with another from the start, ending at a separator.
+    /// The beginning that it shares with another one, ending at a separator.
     pub(crate) fn common_beginning(&self, other: &Self) -> Self {
         let theirs = other.signature();
         let mut atoms = Vec::new();
@@ -187,7 +187,7 @@ impl Expression {
         }
     }
 
-    /// What its value can be.
+    /// The values that it can have.
     pub(crate) fn pieces_of_language(&self) -> Vec<Piece> {
         let piece = |piece: &ExpressionPiece| match piece {
             ExpressionPiece::Literal(text) => Piece::Literal(text.clone()),
@@ -247,7 +247,7 @@ pub(super) fn known<'v>(
     }
 }
 
-/// The text of a value in a key. One that does not fit is refused elsewhere, and is shown here as it is.
+/// The text of a value in a key. A value that does not fit is refused elsewhere, and is shown unchanged here.
 fn written(slot: &Slot, value: &AttributeValue) -> String {
     slot.text(value).map_or_else(|_| plain(value), Cow::into_owned)
 }

@@ -1,4 +1,4 @@
-//! The filter of an access pattern: what the key cannot say.
+//! The filter of an access pattern: conditions that the key cannot express.
 
 use trestle_expr::{Comparator, Condition, Operand as ExprOperand, Path};
 use trestle_item::{AttributeValue, Item};

@@ -6,7 +6,7 @@ use trestle_expr::RequestExpressions;
 use super::Bound;
 
 impl Bound {
-    /// The request. Its page size is that of the model, if it says one; it begins at the beginning.
+    /// The request for the first page. Its page size is that of the model, if it has one.
     #[must_use]
     pub fn into_request(self) -> Request {
         let mut expressions = RequestExpressions::default();

@@ -1,17 +1,18 @@
-//! Semantic versions (2.0.0): what is one, and its text in a key, which sorts by precedence.
+//! Semantic versions (2.0.0): parsing, and their text in a key, which sorts by precedence.
 //!
-//! A key sorts by its bytes, and versions do not: `1.10.0` is before `1.9.0` there, and `1.0.0` before `1.0.0-rc.1`. So a
-//! version is written in a key as follows, and can be read back from it:
+//! A key sorts by its bytes, and versions do not: as bytes, `1.10.0` is before `1.9.0`, and `1.0.0` before
+//! `1.0.0-rc.1`. So a version is encoded in a key as follows, and can be decoded from it:
 //!
-//! - A number of several digits begins with a letter that says how many digits follow the first: `10` is `a10`, `100` is
-//!   `b100`. After `y` comes `z` with a further letter: `za`.
-//! - `~` sorts after all that may stand in its place. It ends a version that is not a prerelease (`1.2.3~`), and begins an
-//!   identifier that is not a number (`1.2.3-~rc`).
-//! - Identifiers are separated by `,`, which sorts before all that an identifier may contain.
-//! - A number of the build metadata with leading zeros ends with a letter that says how many: `007` is `7b`.
+//! - A number of several digits begins with a letter for the number of digits after the first: `10` is `a10`,
+//!   `100` is `b100`. After `y` comes `z` with another letter: `za`.
+//! - `~` sorts after every other character that can be at its place. It ends a version that is not a
+//!   prerelease (`1.2.3~`), and begins an identifier that is not a number (`1.2.3-~rc`).
+//! - Identifiers are separated by `,`, which sorts before every character of an identifier.
+//! - A number of the build metadata with leading zeros ends with a letter for the number of zeros: `007` is
+//!   `7b`.
 //!
-//! *Invariant*: of two versions, the one that [`Version`] orders first has the lesser text, also with anything behind the
-//! texts that begins with a character before [`LEAST`].
+//! *Invariant*: of two versions, the one that [`Version`] orders first has the lesser text, also if the texts
+//! are followed by something that begins with a character before [`LEAST`].
 
 use semver::Version;
 
@@ -20,21 +21,22 @@ use crate::chars::CharSet;
 /// The most characters of a version. npm has the same limit.
 pub(crate) const CHARS_MAX: usize = 256;
 
-/// What may follow a whole version in its text is at least this: a separator behind it sorts before it.
+/// The least character that can continue the text of a complete version: a separator after a version must
+/// sort before it.
 pub(crate) const LEAST: char = '+';
 
 /// The shortest text in a key: that of `0.0.0`.
 pub(crate) const KEY_CHARS_MIN: usize = 6;
 
-/// How many of something the letters before `z` tell.
+/// The greatest number that a letter before `z` stands for.
 const LETTERS: usize = 25;
 
-/// What a text in a key is made of.
+/// The characters of a text in a key.
 pub(crate) fn key_characters() -> CharSet {
     CharSet::of("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz.,+~-")
 }
 
-/// The version that a text is; if it is none, why not.
+/// The version in a text; the error says why there is none.
 pub(crate) fn parse(text: &str) -> Result<Version, String> {
     let length = text.chars().count();
     if length > CHARS_MAX {
@@ -62,7 +64,8 @@ pub(crate) fn key_text(version: &Version) -> String {
     text
 }
 
-/// What the keys of all versions begin with that begin with one, two or three numbers: `1`, `1.4` or `1.4.2`.
+/// The common beginning of the keys of all versions that begin with one, two or three numbers: `1`, `1.4` or
+/// `1.4.2`.
 pub(crate) fn key_beginning(text: &str) -> Result<String, String> {
     let numbers: Option<Vec<u64>> = text.split('.').map(core_number).collect();
     let numbers = numbers.filter(|numbers| numbers.len() <= 3).ok_or_else(|| {
@@ -117,7 +120,7 @@ fn push_number(text: &mut String, digits: &str) {
     text.push_str(digits);
 }
 
-/// Letters that sort by how many they tell; none for none.
+/// Letters that sort by the number they stand for; none for zero.
 fn push_count(text: &mut String, count: usize) {
     let mut count = count;
     while count > LETTERS {
@@ -127,7 +130,7 @@ fn push_count(text: &mut String, count: usize) {
     text.extend(count.checked_sub(1).and_then(|at| ('a'..='y').nth(at)));
 }
 
-/// The version whose text in a key this may be: the reader writes it again and compares.
+/// The version that a text in a key may stand for: the reader encodes it again and compares.
 pub(crate) fn from_key(key: &str) -> Option<String> {
     let mut reader = Reader {
         rest: key,
@@ -149,7 +152,7 @@ pub(crate) fn from_key(key: &str) -> Option<String> {
     reader.rest.is_empty().then_some(reader.text)
 }
 
-/// A text in a key as far as it is not read, and the version as far as it is.
+/// The unread rest of a text in a key, and the version so far.
 struct Reader<'k> {
     rest: &'k str,
     text: String,

@@ -91,7 +91,7 @@ impl Precision {
         }
     }
 
-    /// A timestamp in this precision, without the digits that do not fit in. What is no timestamp stays as it is.
+    /// A timestamp in this precision, without excess digits. A text that is not a timestamp stays unchanged.
     #[must_use]
     pub fn cut(self, text: &str) -> String {
         let fraction = fraction(text);
@@ -115,7 +115,7 @@ impl Precision {
 
 const WHOLE_WITHOUT_Z: usize = 19;
 
-/// The digits behind the point; empty without a point. `None` if the text is no timestamp.
+/// The digits after the decimal point; empty without one. `None` if the text is not a timestamp.
 fn fraction(text: &str) -> Option<&str> {
     if !is_timestamp(text) {
         return None;
@@ -156,7 +156,7 @@ fn fields_in_bounds(whole: &str) -> bool {
         return false;
     };
     let time = [(11..13, 23), (14..16, 59), (17..19, 59)];
-    // Year 0 is none, and a leap second has no epoch second of its own.
+    // There is no year 0, and a leap second has no epoch second of its own.
     year > 0
         && (1..=12).contains(&month)
         && (1..=days_in(year, month)).contains(&day)
@@ -174,7 +174,7 @@ fn days_in(year: u32, month: u32) -> u32 {
     }
 }
 
-/// The timestamp of a moment, to the millisecond. Always of one length, so that all of them sort.
+/// The timestamp of a moment, to the millisecond. All have the same length, so that they sort.
 #[must_use]
 pub fn timestamp_text(epoch_ms: u64) -> String {
     timestamp_text_in(epoch_ms, Precision::Millis)

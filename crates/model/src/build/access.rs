@@ -1,4 +1,4 @@
-//! Access patterns: compiled to one Get, one Query, or a Scan that was asked for.
+//! Access patterns: compiled to one Get, one Query, or an explicitly requested Scan.
 
 mod select;
 mod strays;
@@ -215,7 +215,8 @@ impl Builder<'_, '_, '_> {
         None
     }
 
-    /// What is tested exists in every entity, values are of its type, and each parameter has one type.
+    /// Checks that tested attributes exist in every entity, that values have their type, and that each
+    /// parameter has one type.
     fn check_tests(&mut self, draft: &DraftAccess, target: &Target, what: &str) -> Option<Vec<Parameter>> {
         let mut parameters: Vec<Parameter> = Vec::new();
         let mut sound = true;
@@ -431,7 +432,7 @@ impl Builder<'_, '_, '_> {
         serving.next().map(|(name, _)| name.clone())
     }
 
-    /// What the key did not use.
+    /// The tests that the key does not cover.
     fn filter(
         &mut self,
         draft: &DraftAccess,
@@ -536,7 +537,8 @@ impl<T> Test<T> {
     }
 }
 
-/// What a filter tests of a version. As text it has no order, so what the key does not compare cannot be tested.
+/// The filter on a version. Its text does not sort by version, so a comparison that the key does not make
+/// cannot be filtered.
 fn remaining_of_version(test: &Test<Operand>, is_bound: bool) -> Option<Test<Operand>> {
     match test {
         // The key condition includes its bound.

@@ -1,4 +1,5 @@
-//! Entities that the database writes by itself: heads, what keeps values unique, and entries. They take part in the proofs.
+//! Entities whose rows the database writes: heads, rows that keep values unique, and entries. They take part
+//! in the proofs.
 
 use super::Builder;
 use super::entity::identity;
@@ -210,7 +211,7 @@ impl Builder<'_, '_, '_> {
     }
 }
 
-/// Templates of a companion in the same table: what is not said is as it is for the entity itself.
+/// Templates of a companion in the same table: those that are not given are the same as the entity's.
 pub(super) fn completed(given: &[(Name, Name)], draft: &DraftEntity, entity: &Entity) -> Vec<(Name, Name)> {
     let of_table: Vec<&str> = entity.table_key.iter().map(KeyTemplate::attribute).collect();
     let missing = draft.key.iter().filter(|(name, _)| {
@@ -219,8 +220,8 @@ pub(super) fn completed(given: &[(Name, Name)], draft: &DraftEntity, entity: &En
     given.iter().chain(missing).cloned().collect()
 }
 
-/// What the entity has, without what the head omits, and with what it remembers. A head does not expire: it goes with
-/// its group.
+/// The entity's attributes without those that the head omits, and with those that it remembers. A head does
+/// not expire: it is removed with its group.
 fn head_attributes(head: &DraftHead, entity: &Entity, ttl: Option<&str>) -> Vec<Attribute> {
     let omitted = |attribute: &Attribute| {
         Some(attribute.name.as_str()) == ttl || head.omit.iter().any(|name| name.value == attribute.name)
@@ -232,7 +233,7 @@ fn head_attributes(head: &DraftHead, entity: &Entity, ttl: Option<&str>) -> Vec<
         .cloned()
         .collect();
     for attribute in &mut attributes {
-        // The head follows the newest row; what never changes in a row changes in the head.
+        // The head follows the newest row; attributes that never change in a row change in the head.
         attribute.immutable = false;
     }
     for (name, of) in &head.previous {

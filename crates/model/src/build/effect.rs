@@ -1,4 +1,4 @@
-//! Effects: what they name exists, and what they write has a key.
+//! Effects: checks that the names in them exist, and that the rows they write have a key.
 
 use trestle_item::AttributeValue;
 
@@ -119,7 +119,7 @@ impl Builder<'_, '_, '_> {
         }
     }
 
-    /// An entity that an effect writes to: one that nothing else decides about.
+    /// An entity that an effect writes to: one whose rows no other effect determines.
     fn written_entity(&mut self, name: &Name, what: &str) -> Option<Entity> {
         let at = self.entity_named(name, what)?;
         let other = self.entities.get(at)?.clone();
@@ -161,7 +161,7 @@ impl Builder<'_, '_, '_> {
         })
     }
 
-    /// Each row has a row of its own on the other side.
+    /// Each row has its own row on the other side.
     fn row_form(
         &mut self,
         draft: &DraftInverse,
@@ -259,7 +259,8 @@ impl Builder<'_, '_, '_> {
         single
     }
 
-    /// Finds the other entity's row from a row of this one: each of its identifying attributes is one of ours.
+    /// Finds the other entity's row from a row of this one: each of its identifying attributes is an
+    /// attribute of this entity.
     fn pairs(
         &mut self,
         with: &[(Name, Name)],
@@ -513,7 +514,7 @@ impl Builder<'_, '_, '_> {
         })
     }
 
-    /// What finds the copies must find rows of this entity, from what the original has.
+    /// The finder of the copies must find rows of this entity, from attributes of the original.
     pub(super) fn check_copies(&mut self, access: &[AccessPattern]) {
         for draft in &self.draft.entities {
             for copy in &draft.copies {

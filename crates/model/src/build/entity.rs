@@ -255,7 +255,7 @@ impl Builder<'_, '_, '_> {
         }
     }
 
-    /// Tags tell entities apart, so no two of a table are equal.
+    /// Tags distinguish entities, so no two of a table are equal.
     pub(super) fn check_tags(&mut self) {
         for table in &mut self.tables {
             let mut by_tag = HashMap::new();
@@ -306,12 +306,12 @@ impl Builder<'_, '_, '_> {
     }
 }
 
-/// Where an entity's key stands, or its name.
+/// The place of an entity's key, or of its name.
 fn place(draft: &DraftEntity) -> usize {
     draft.key.first().map_or(draft.name.at, |(name, _)| name.at)
 }
 
-/// Whether a key attribute decides the order of a query.
+/// Whether a key attribute determines the order of a query.
 fn is_range(table: &crate::model::Table, name: &str) -> bool {
     let schemas = std::iter::once(&table.key).chain(table.indexes.iter().map(|index| &index.key));
     schemas

@@ -1,4 +1,5 @@
-//! Entries: of which attribute they are made, what each carries, and that its key tells whose entry it is.
+//! Entries: the attribute whose members they are, what each carries, and that the row follows from the key of
+//! an entry.
 
 use super::Builder;
 use super::entity::identity;
@@ -9,9 +10,9 @@ use crate::effect::{Entries, Member, MemberPart};
 use crate::entity::{Entity, Migrate, Role};
 use crate::problem::{Placed, listed};
 
-/// What the entries of an attribute are made of.
+/// The attribute whose members the entries are.
 struct Parts {
-    /// The attributes of an entry that hold its member; the first tells the entries of a row apart.
+    /// The attributes of an entry that hold its member; the first distinguishes the entries of a row.
     member: Vec<Attribute>,
     /// The attributes of the row that an entry carries.
     carried: Vec<Attribute>,
@@ -167,8 +168,8 @@ impl Builder<'_, '_, '_> {
         }
     }
 
-    /// Whether an attribute can hold a part of a member. `of` is the type of the attribute whose members they are; none
-    /// for the name of a pair.
+    /// Whether an attribute can hold a part of a member. `of` is the type of that attribute; none for the
+    /// name of a pair.
     fn check_part(
         &mut self,
         part: &Placed<Attribute>,
@@ -213,8 +214,8 @@ impl Builder<'_, '_, '_> {
         fits
     }
 
-    /// The attributes of the row that an entry carries: what identifies the row, what its key is made of, and what is
-    /// projected.
+    /// The attributes of the row that an entry carries: those that identify the row, those in its key, and
+    /// projected ones.
     fn carried(&mut self, draft: &DraftEntries, entity: &Entity, table: usize, what: &str) -> Vec<Attribute> {
         for name in &draft.project {
             self.attribute_of(entity, name, what);
@@ -232,7 +233,7 @@ impl Builder<'_, '_, '_> {
         names.extend(untold.map(|key| key.name.clone()));
         let attributes = entity.attributes.iter();
         let carried = attributes.filter(|attribute| names.contains(&attribute.name));
-        // A row that lacks a part of the key has no entries: no entry is ever without it.
+        // A row that lacks an attribute of the key has no entries, so every entry has it.
         let present = carried.map(|attribute| Attribute {
             optional: false,
             ..attribute.clone()
@@ -240,7 +241,7 @@ impl Builder<'_, '_, '_> {
         present.collect()
     }
 
-    /// An entry goes with its row, not before.
+    /// An entry is removed with its row, not before.
     fn check_stays(&mut self, draft: &DraftEntries, table: usize, parts: &Parts, what: &str) {
         let ttl = self.tables.get(table).and_then(|table| table.ttl.clone());
         let all = parts.member.iter().chain(&parts.carried);
@@ -258,7 +259,7 @@ impl Builder<'_, '_, '_> {
         );
     }
 
-    /// From the key of an entry its row can be told, and its member: no two entries share a key.
+    /// The row and the member follow from the key of an entry: no two entries share a key.
     fn check_told(
         &mut self,
         draft: &DraftEntries,
@@ -294,8 +295,8 @@ impl Builder<'_, '_, '_> {
     }
 }
 
-/// The attributes of the row that an entry carries besides those of its table key: what is projected, and what keys of
-/// indexes are made of.
+/// The attributes of the row that an entry carries besides those of its table key: projected ones, and those
+/// in keys of indexes.
 fn projected(draft: &DraftEntries, made: &Entity, member: &Member) -> Vec<String> {
     let in_key =
         |name: &String| made.identity.contains(name) || member.parts().any(|part| part.attribute == *name);
@@ -330,10 +331,12 @@ fn in_key(mut attribute: Attribute) -> Attribute {
     attribute
 }
 
-/// The attributes of an entry. What its key is made of is always there; what is only projected may be missing.
+/// The attributes of an entry. Those in its key are always there; those that are only projected may be
+/// missing.
 fn attributes(parts: Parts, identity: &[String]) -> Vec<Attribute> {
     let carried = parts.carried.into_iter().map(|mut attribute| {
-        // An entry follows its row; what never changes in a row goes and comes with its entries.
+        // An entry follows its row; an attribute that never changes in a row can still change with its
+        // entries.
         attribute.immutable = false;
         attribute.optional = !identity.contains(&attribute.name) && attribute.default.is_none();
         attribute

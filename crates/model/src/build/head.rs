@@ -1,4 +1,4 @@
-//! Heads: what decides, what they keep, and what they make of rows.
+//! Heads: what decides which row is the newest, what heads remember, and what they change in rows.
 
 use trestle_item::Map;
 
@@ -58,7 +58,7 @@ impl Builder<'_, '_, '_> {
         })
     }
 
-    /// One thing decides which row a head stands for.
+    /// Exactly one thing decides which row a head stands for.
     fn check_decided(&mut self, draft: &DraftHead, what: &str) {
         let (message, help) = match &draft.follows {
             None if draft.newest_by.is_empty() => (
@@ -111,7 +111,7 @@ impl Builder<'_, '_, '_> {
         })
     }
 
-    /// Rows can have what retires them, and lack it.
+    /// Rows can have the attributes that retire them, and can lack them.
     fn check_retired_by(&mut self, draft: &DraftHead, entity: &Entity, what: &str) {
         for name in &draft.retired_by {
             let required = self
@@ -127,7 +127,7 @@ impl Builder<'_, '_, '_> {
         }
     }
 
-    /// From a head, its row can be found, and compared with others.
+    /// A head's row can be found from the head, and compared with others.
     fn check_needed(&mut self, draft: &DraftHead, entity: &Entity, what: &str) {
         let ranks = |name: &str| draft.newest_by.iter().any(|rank| rank.value == name);
         let needed = |name: &Name| ranks(&name.value) || entity.identity.contains(&name.value);
@@ -226,7 +226,7 @@ impl Builder<'_, '_, '_> {
     }
 }
 
-/// Why an entity cannot be what a head follows, and the way out.
+/// Why an entity cannot be followed by a head, and what to do.
 fn follow_fault(
     entity: &Entity,
     of_head: &Entity,

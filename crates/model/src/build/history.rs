@@ -1,4 +1,4 @@
-//! Histories: what is kept of each change, and where.
+//! Histories: what is stored of each change, and where.
 
 use super::Builder;
 use super::companion::completed;
@@ -142,7 +142,7 @@ fn time(draft: &DraftHistory) -> &str {
     draft.time.as_ref().map_or("moved", |name| name.value.as_str())
 }
 
-/// What identifies the row, when it changed, what it became, and its old values.
+/// The identity of the row, the time of the change, and the new and the old values.
 fn attributes(history: &DraftHistory, entity: &Entity, ttl: Option<&str>) -> Vec<Attribute> {
     let optional = |name: &str, attribute: &Attribute| Attribute {
         name: name.to_owned(),

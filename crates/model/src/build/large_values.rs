@@ -1,11 +1,11 @@
-//! A large value is named by one row: nothing takes the reference along that would outlive it.
+//! One row refers to a large value: no effect may copy the reference to a row that outlives it.
 
 use super::Builder;
 use crate::effect::Effect;
 use crate::entity::Entity;
 
 impl Builder<'_, '_, '_> {
-    /// Refuses effects that would leave a reference where its value may be gone.
+    /// Refuses effects that would leave a reference to a value that may have been removed.
     pub(super) fn check_large_values(&mut self) {
         for draft in &self.draft.entities {
             let mut entities = self.entities.iter();
@@ -32,7 +32,7 @@ impl Builder<'_, '_, '_> {
     }
 }
 
-/// What would keep a reference to a value of a row longer than the row does, or name it a second time.
+/// What would keep a reference to a value longer than its row, or refer to it a second time.
 fn use_of(entities: &[Entity], entity: &Entity, name: &str) -> Option<&'static str> {
     let own = entity.effects.iter().find_map(|effect| match effect {
         Effect::Copy(copy) if copy.attributes.iter().any(|pair| pair.ours == name) => Some("it is a copy"),

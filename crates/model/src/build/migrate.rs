@@ -1,4 +1,4 @@
-//! What happens to rows of the version before.
+//! What happens to rows of the previous version.
 
 use super::Builder;
 use crate::draft::DraftEntity;

@@ -1,4 +1,5 @@
-//! Timestamps that are in a key or decide which row is the newest have one precision, so that their texts sort by time.
+//! Timestamps in a key, and those that decide which row is the newest, have one precision, so that their
+//! texts sort by time.
 
 use super::Builder;
 use crate::attribute::{Attribute, AttributeKind, Precision};
@@ -6,7 +7,7 @@ use crate::draft::{DraftEntity, Name};
 use crate::template::{RawPart, parse};
 
 impl Builder<'_, '_, '_> {
-    /// Decides the precision of timestamps that are sorted by and whose declaration does not say it.
+    /// Decides the precision of timestamps that are sorted by and whose declaration does not give it.
     pub(super) fn decide_precisions(
         &mut self,
         attributes: &mut [Attribute],
@@ -39,7 +40,7 @@ impl Builder<'_, '_, '_> {
         }
     }
 
-    /// Names of attributes that keys are made of, and of those that decide which row is the newest.
+    /// Names of attributes in keys, and of those that decide which row is the newest.
     fn sorted_by(&self, draft: &DraftEntity, table: usize) -> Vec<String> {
         let head = draft.head.as_ref();
         let mut templates: Vec<&(Name, Name)> = draft.key.iter().collect();
@@ -69,7 +70,7 @@ impl Builder<'_, '_, '_> {
     }
 }
 
-/// The attributes that a template names. What cannot be read is told when the template is built.
+/// The attributes that a template names. Mistakes are reported when the template is built.
 pub(super) fn fields(template: &str) -> Vec<String> {
     let parts = parse(template).unwrap_or_default();
     let fields = parts.into_iter().filter_map(|part| match part {

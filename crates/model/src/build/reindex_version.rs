@@ -1,4 +1,4 @@
-//! The attribute that only a reindex writes: it is a number, and nothing else writes it.
+//! The attribute that only a reindex writes: it is a number, and no effect writes it.
 
 use super::Builder;
 use crate::attribute::{Attribute, AttributeKind};
@@ -7,7 +7,7 @@ use crate::effect::{Effect, Head};
 use crate::entity::Entity;
 
 impl Builder<'_, '_, '_> {
-    /// Adds the attribute, unless it is declared. It is optional, so that no table key can be made of it.
+    /// Adds the attribute, unless it is declared. It is optional, so that no table key can contain it.
     pub(super) fn add_reindex_version(
         &mut self,
         attributes: &mut Vec<Attribute>,

@@ -137,7 +137,7 @@ impl Builder<'_, '_, '_> {
         }
     }
 
-    /// A key attribute's type: as written, or that of the attributes of its name, or text.
+    /// The type of a key attribute: as written, or that of the attributes with its name, or text.
     fn key_attribute(&mut self, what: &str, table: &str, draft: &DraftKeyAttribute) -> KeyAttribute {
         let name = draft.name.value.clone();
         let mut inferred: Option<(ScalarType, &str)> = None;

@@ -1,4 +1,5 @@
-//! Templates with their attributes: each is proved injective here, or refused with two values that would collide.
+//! Templates with their attributes: each is proved injective here, or refused with two values that would
+//! collide.
 
 use trestle_expr::KeyAttribute;
 use trestle_item::ScalarType;
@@ -10,18 +11,18 @@ use crate::language::Piece;
 use crate::problem::suggestion;
 use crate::template::{Field, KeyTemplate, Part, RawPart, Slot, parse};
 
-/// What a template is for.
+/// The purpose of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// It identifies a row.
     TableKey,
-    /// It only has to be found.
+    /// It is only used to find rows.
     IndexKey,
     /// It identifies a value; the value may be folded.
     Unique,
 }
 
-/// What messages need to know.
+/// The context for messages.
 struct Subject<'s> {
     what: &'s str,
     source: &'s Name,
@@ -142,7 +143,7 @@ impl Builder<'_, '_, '_> {
         })
     }
 
-    /// Gives each field the separator behind it, or says why it has no end.
+    /// Gives each field the separator after it, or reports why its end cannot be found.
     fn separate(&mut self, subject: &Subject<'_>, parts: &mut [Part]) -> bool {
         let mut sound = true;
         for at in 0..parts.len() {
@@ -173,7 +174,7 @@ impl Builder<'_, '_, '_> {
         sound
     }
 
-    /// A set of characters that has the separator promises values that no key can hold.
+    /// A set of characters that contains the separator allows values that no key can hold.
     fn warn_of_refusals(&mut self, subject: &Subject<'_>, slot: &Slot, separator: char) {
         let declared = slot
             .attribute
@@ -253,7 +254,7 @@ impl Builder<'_, '_, '_> {
 
 type Fault = (String, String);
 
-/// Whether an attribute may stand in a key like this.
+/// Whether an attribute may be used in a key like this.
 fn allowed(
     subject: &Subject<'_>,
     field: &Field,
@@ -320,7 +321,7 @@ fn adjacent(slot: &Slot, next: &Slot) -> Fault {
     )
 }
 
-/// A separator that the field's own text may contain, and that cannot be refused or escaped.
+/// A separator that the field's text may contain, where it can be neither refused nor escaped.
 fn swallowed(slot: &Slot) -> Option<Fault> {
     let separator = slot.ends_before?;
     let name = &slot.attribute.name;
@@ -369,7 +370,7 @@ fn swallowed(slot: &Slot) -> Option<Fault> {
     })
 }
 
-/// A separator behind a version must sort before all that may follow in a longer version.
+/// A separator after a version must sort before everything that may continue a longer version.
 fn unsorted(slot: &Slot) -> Option<Fault> {
     let separator = slot.ends_before?;
     let name = &slot.attribute.name;
@@ -381,7 +382,7 @@ fn unsorted(slot: &Slot) -> Option<Fault> {
     })
 }
 
-/// Two values that would be mixed up at a separator.
+/// Two values that would be confused at a separator.
 fn example(slot: &Slot, separator: char) -> String {
     match slot.attribute.kind {
         AttributeKind::Timestamp => "in \"2019-12-30T19:32:14Z\" it would end too early".to_owned(),

@@ -1,13 +1,13 @@
-//! Whether everything that follows from rows agrees with them, and what brings it back in line. Pure.
+//! Whether everything derived from rows agrees with them, and how to repair it. Pure.
 //!
-//! Most derived facts have two sides: a row wants something, and another row has it. While all rows go by once, in any
-//! order and in any number of parts, what is wanted is added to sums and what is there is taken from them
-//! ([`Survey`]). Sums of zero need no second look. The rows behind other sums go by again, and are held against each
-//! other one by one ([`Inquiry`]), so many at a time as fit into memory. What concerns a row and one other row is looked
-//! up at once.
+//! Most derived facts have two sides: a row wants something, and another row has it. The first pass reads all
+//! rows once, in any order and in any number of parts: what is wanted is added to sums, and what exists is
+//! subtracted ([`Survey`]). Sums of zero need no second pass. The rows behind other sums are read again and
+//! compared one by one ([`Inquiry`]), as many at a time as fit into memory. Facts about a row and one other
+//! row are looked up immediately.
 //!
-//! A [`Finding`] is mended by [`Model::mend`] over the rows of the commit that writes it: what was found is looked at
-//! again, so that a finding that is no longer true changes nothing.
+//! [`Model::mend`] repairs a [`Finding`] over the rows of the commit that writes the repair. It checks the
+//! finding again, so that one that is no longer true changes nothing.
 
 mod entries;
 mod finding;
@@ -39,16 +39,16 @@ pub use inquiry::Inquiry;
 pub use near::Near;
 pub use survey::{Survey, Surveyed, Suspects};
 
-/// What is looked for.
+/// The scope of an audit.
 #[derive(Clone, Debug, Default)]
 pub struct AuditOptions {
-    /// Rows may be older than what follows from them: what was never made is missing, too. Heads go forward to the newest
-    /// row of their group, rows that count get their missing counting row, and of a relation that only one side has, the
-    /// other side gets it as well.
+    /// Rows may be older than the effects: derived rows that were never created are missing, too. Heads
+    /// advance to the newest row of their group, missing counting rows are created, and a relation that only
+    /// one side has is added to the other side.
     pub fill: bool,
-    /// Entities whose heads were made before. They stay where they are: a client may have set one back.
+    /// Entities whose heads were made before. They stay unchanged: a client may have set one back.
     pub heads_made: Vec<String>,
-    /// Heads that stay where they are although a newer row exists: their keys, as [`Audit::head_key`] has them.
+    /// Keys of heads that stay unchanged although a newer row exists, in the form of [`Audit::head_key`].
     pub set_back: HashSet<Vec<u8>>,
 }
 
@@ -62,7 +62,7 @@ pub struct Audit<'m> {
 }
 
 impl<'m> Audit<'m> {
-    /// An audit at a time: what has expired by then takes no part in groups.
+    /// An audit at a time: rows that have expired by then take no part in groups.
     #[must_use]
     pub fn new(model: &'m Model, now: Timestamp, options: AuditOptions) -> Self {
         Audit {
@@ -79,7 +79,7 @@ impl<'m> Audit<'m> {
         Survey::new(self)
     }
 
-    /// The second pass, for those suspects.
+    /// The second pass, for these suspects.
     #[must_use]
     pub fn inquiry<'s>(&'s self, suspects: &'s Suspects) -> Inquiry<'s> {
         Inquiry::new(self, suspects)
@@ -99,11 +99,11 @@ impl<'m> Audit<'m> {
     }
 }
 
-/// A row that is looked at.
+/// A row under audit.
 pub(super) struct Looked<'a> {
     pub(super) table: &'a Table,
     pub(super) entity: &'a Entity,
-    /// With its identity, which rows from before the model may have only in their key.
+    /// With its identity, which rows that are older than the model may have only in their key.
     pub(super) row: Cow<'a, Item>,
 }
 
@@ -127,10 +127,10 @@ impl<'a> Looked<'a> {
     }
 }
 
-/// Appends the values of a key, so that keys of one table that differ differ in bytes.
+/// Appends the values of a key, so that different keys of one table have different bytes.
 fn key_bytes<'v>(values: impl Iterator<Item = &'v trestle_item::AttributeValue>, out: &mut Vec<u8>) {
     for value in values {
-        // What is no key finds nothing; the row itself is found not to fit.
+        // A value that is not a key finds nothing; the row itself is reported as not fitting.
         let _ = key::encode_component(value, out);
     }
 }

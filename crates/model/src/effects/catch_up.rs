@@ -1,4 +1,4 @@
-//! Copies that follow in the background: how they are found, and what brings some of them in step.
+//! Copies that follow in the background: how they are found, and how some of them are updated.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::entity::Entity;
 use crate::model::{Model, Table};
 use crate::refusal::Refusal;
 
-/// The copies that a note is about, as the model has them now.
+/// The copies that a note concerns, according to the present model.
 #[derive(Debug)]
 pub struct NotedCopies<'m> {
     model: &'m Model,
@@ -28,7 +28,7 @@ pub struct NotedCopies<'m> {
 }
 
 impl Model {
-    /// The copies that a note is about; `None` if this model has no such copies.
+    /// The copies that a note concerns; `None` if this model has no such copies.
     #[must_use]
     pub fn noted_copies(&self, note: &CopyNote) -> Option<NotedCopies<'_>> {
         let from = self.entity(&note.from).filter(|_| note.model == self.name)?;
@@ -55,7 +55,7 @@ impl NotedCopies<'_> {
         Ok((&table.table_name, &self.key))
     }
 
-    /// What finds the copies of this original; `None` if it lacks an attribute that is needed.
+    /// The query that finds the copies of this original; `None` if the original lacks an attribute for it.
     pub fn finder(&self, original: &Item) -> Result<Option<Bound>, Refusal> {
         let original = identified(self.from, Arc::new(original.clone()));
         copy::bound(&self.follower.finder, &original)
@@ -67,7 +67,7 @@ impl NotedCopies<'_> {
         Ok(found.map(|row| key_in(table, row)).collect())
     }
 
-    /// What brings the copies in the rows with these keys in step.
+    /// Brings the copies in the rows with these keys in step.
     fn catch_up(&self, keys: Vec<Item>, rows: &dyn Rows, now: Timestamp) -> Result<Vec<Companion>, Stopped> {
         let mut ledger = Ledger::new(self.model, rows, now, By::Companion);
         let original = ledger.find(self.from, self.key.clone())?;
@@ -93,15 +93,16 @@ pub struct CopyPage {
     pub keys: Vec<Item>,
     /// The note's stamp when the walk began: see [`CopyNote::position`].
     pub stamp: u64,
-    /// The layout of keys in which `next` has a meaning.
+    /// The layout of keys that `next` refers to.
     pub layout: String,
     /// Where the next page begins; `None` at the end of the walk.
     pub next: Option<Item>,
 }
 
 impl Model {
-    /// The rows that must be written so that the copies in the rows with these keys are as the original of a note is now,
-    /// with everything that follows. None where that is so, or where the original is gone: its copies stay.
+    /// The rows to write, with everything that follows, so that the copies in the rows with these keys equal
+    /// the present original of a note. None where they are equal, or where the original is gone: its copies
+    /// stay.
     pub fn catch_up(
         &self,
         note: &CopyNote,
@@ -115,7 +116,8 @@ impl Model {
         }
     }
 
-    /// As [`Model::catch_up`] for one page, together with the note as it is after the page. None where the note is gone.
+    /// Like [`Model::catch_up`] for one page, together with the note as it is after the page. None where the
+    /// note is gone.
     pub fn catch_up_page(
         &self,
         note: &CopyNote,

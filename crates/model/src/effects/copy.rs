@@ -22,17 +22,17 @@ pub(crate) struct Step {
     pub(super) copy: Copy,
     /// Position of the entity it is copied from.
     pub(super) from: usize,
-    /// Whether a row can do without.
+    /// Whether the original may be missing.
     optional: bool,
 }
 
-/// A copy as its original sees it.
+/// A copy from the original's side.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Follower {
     pub(super) copy: Copy,
     /// Position of the entity that has the copy.
     pub(super) entity: usize,
-    /// What finds the rows that have it.
+    /// The query that finds the rows that have it.
     pub(super) finder: AccessPattern,
 }
 
@@ -50,7 +50,7 @@ impl Step {
     }
 }
 
-/// Who follows whom: the position of each original, and its followers.
+/// The position of each original, and its followers.
 pub(super) fn followers(parts: &Parts<'_>) -> Vec<(usize, Follower)> {
     let mut followers = Vec::new();
     for (entity, effect) in parts
@@ -76,7 +76,7 @@ pub(super) fn followers(parts: &Parts<'_>) -> Vec<(usize, Follower)> {
     followers
 }
 
-/// Fills in what a row copies. What it had of a copy that is not in step stays.
+/// Fills in the attributes that a row copies. Values of a copy that is not in step stay.
 pub(super) fn take(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
@@ -119,7 +119,7 @@ pub(super) fn take(
     Ok(())
 }
 
-/// A copy is what its original says. What a client gives must be the same, or what is stored.
+/// A copy equals its original. A value that a client gives must be the same, or the stored one.
 pub(super) fn check_given(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
@@ -182,7 +182,7 @@ fn no_original(step: &Step, entity: &Entity, from: &Entity, identity: &Item) -> 
     }
 }
 
-/// Has the copies of a row follow it: in this commit, or in the background. Those of a row that is gone stay as they are.
+/// Updates the copies of a row, in this commit or in the background. Copies of a removed row stay unchanged.
 pub(super) fn lead(
     ledger: &mut Ledger<'_, '_>,
     follower: &Follower,
@@ -191,7 +191,7 @@ pub(super) fn lead(
 ) -> Result<(), Stopped> {
     let Some(new) = new else { return Ok(()) };
     let mut copied = follower.copy.attributes.iter();
-    // What copies a new row has been left with by one that went is not known.
+    // A new row may have copies that an earlier row with its identity left; they are not known.
     let is_same = row
         .old
         .is_some_and(|old| copied.all(|pair| old.get(&pair.theirs) == new.get(&pair.theirs)));
@@ -209,7 +209,7 @@ pub(super) fn lead(
     bring(ledger, follower, new, copies)
 }
 
-/// Notes that copies are to follow in the background, if there are any.
+/// Writes a note that copies are to be updated in the background, if there are any.
 fn note(ledger: &mut Ledger<'_, '_>, follower: &Follower, row: &Row<'_>, new: &Item) -> Result<(), Stopped> {
     let entity = ledger.model.known_entity(follower.entity)?;
     let has_copies = match bound(&follower.finder, new)? {
@@ -230,7 +230,7 @@ fn note(ledger: &mut Ledger<'_, '_>, follower: &Follower, row: &Row<'_>, new: &I
     ledger.note(CopyNote::new(ledger.model, entity, &follower.copy, identity))
 }
 
-/// Those of the rows found that have the copy and refer to the original with this key.
+/// Those found rows that have the copy and refer to the original with this key.
 pub(super) fn referring(
     ledger: &Ledger<'_, '_>,
     follower: &Follower,
@@ -250,7 +250,7 @@ pub(super) fn referring(
     Ok(found)
 }
 
-/// Gives rows that have the copy the attributes of their original.
+/// Copies the attributes of their original to rows that have the copy.
 pub(super) fn bring(
     ledger: &mut Ledger<'_, '_>,
     follower: &Follower,
@@ -268,7 +268,7 @@ pub(super) fn bring(
     Ok(())
 }
 
-/// The rows that may have copies, as they are found by the original as it was and as it is.
+/// The rows that may have copies, found by the original's old and new attributes.
 fn copies(
     ledger: &mut Ledger<'_, '_>,
     follower: &Follower,
@@ -292,7 +292,7 @@ fn copies(
     Ok(found)
 }
 
-/// A bound finder as a query of the commit's rows.
+/// A bound finder as a query over the commit's rows.
 fn query(bound: Bound) -> Option<RowQuery> {
     match bound {
         Bound::Query {

@@ -1,5 +1,5 @@
-//! Copy notes: which originals have copies that are yet to follow in the background. A note commits with the write of its
-//! original, and goes in the commit that brings the last copies in step.
+//! Copy notes: which originals have copies that are still to be updated in the background. A note is
+//! committed with the write of its original, and removed in the commit that updates the last copies.
 
 use trestle_hook::Rows;
 use trestle_item::{AttributeValue, Item, Number};
@@ -20,7 +20,7 @@ pub(super) const COPIES: OwnTable = OwnTable {
     key: "original",
 };
 
-/// An original whose copies are yet to follow.
+/// An original whose copies are still to be updated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CopyNote {
     /// The model.
@@ -31,7 +31,7 @@ pub struct CopyNote {
     pub copy: String,
     /// The entity of the original.
     pub from: String,
-    /// What identifies the original.
+    /// The identity of the original.
     pub identity: Item,
     /// Changes with every write of the original that its copies must follow.
     pub stamp: u64,
@@ -44,7 +44,7 @@ pub struct CopyNote {
 pub struct CopyWalk {
     /// The note's stamp when the walk began.
     pub stamp: u64,
-    /// The layout of keys in which the position has a meaning.
+    /// The layout of keys that the position refers to.
     pub layout: String,
     /// The last row that was looked at: where the next page begins.
     pub after: Item,
@@ -90,7 +90,7 @@ impl CopyNote {
         item
     }
 
-    /// What a row of [`COPIES_TABLE`] says; `None` if it is no such row.
+    /// The note in a row of [`COPIES_TABLE`]; `None` if it is not such a row.
     #[must_use]
     pub fn from_item(item: &Item) -> Option<Self> {
         let walk = match item_in(item, "walk") {
@@ -112,16 +112,16 @@ impl CopyNote {
         })
     }
 
-    /// Where a walk goes on: the stamp with which it began, and the last row that was looked at. A walk in another layout
-    /// of keys begins anew.
+    /// Where a walk continues: the stamp with which it began, and the last row that was read. A walk in
+    /// another layout of keys starts again.
     #[must_use]
     pub fn position(&self, layout: &str) -> (u64, Option<&Item>) {
         let walk = self.walk.as_ref().filter(|walk| walk.layout == layout);
         walk.map_or((self.stamp, None), |walk| (walk.stamp, Some(&walk.after)))
     }
 
-    /// The note after a page of a walk that began with a stamp. `None` when the walk is through and the original has not
-    /// changed since; if it has, the walk begins again.
+    /// The note after a page of a walk that began with a stamp. `None` when the walk has ended and the
+    /// original has not changed since; if it has, the walk starts again.
     #[must_use]
     pub fn after_page(mut self, stamp: u64, layout: &str, next: Option<Item>) -> Option<Self> {
         if next.is_none() && self.stamp == stamp {

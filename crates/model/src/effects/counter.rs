@@ -24,7 +24,7 @@ pub(crate) struct Step {
     pub(super) counter: Counter,
     /// Position of the entity that counts.
     pub(super) entity: usize,
-    /// Whether its row can be made of its identity alone.
+    /// Whether the counting row can be created from its identity alone.
     pub(super) stands_alone: bool,
 }
 
@@ -60,13 +60,13 @@ impl Step {
         }))
     }
 
-    /// Whether a row is one of those that count.
+    /// Whether a row counts.
     pub(super) fn applies_to(&self, item: &Item) -> bool {
         let mut only = self.counter.only.iter();
         only.all(|(name, value)| item.get(name) == Some(value))
     }
 
-    /// How much a row counts. One without the attribute counts nothing.
+    /// How much a row counts. Without the attribute it counts as zero.
     pub(super) fn amount(&self, item: &Item) -> Number {
         match &self.counter.by {
             Amount::Fixed(amount) => Number::from(*amount),
@@ -78,7 +78,7 @@ impl Step {
         }
     }
 
-    /// What a counting row counts from.
+    /// The initial value of a count.
     pub(super) fn base(&self, other: &Entity) -> Number {
         other.count_base(&self.counter.attribute)
     }
@@ -136,7 +136,7 @@ fn count_rows(
 ) -> Result<(), Stopped> {
     let old = row.old;
     let other = ledger.model.known_entity(step.entity)?;
-    // What could never be counted was not.
+    // A value that cannot be counted never was.
     let before = old.and_then(|old| step.count(row.entity, other, old).ok().flatten());
     let after = match new {
         Some(new) => step.count(row.entity, other, new)?,
@@ -180,7 +180,7 @@ fn count_rows(
     Ok(())
 }
 
-/// A row that counts others is new: it takes back what was counted while it was not there.
+/// A new counting row restores what was counted while it was missing.
 pub(super) fn recall(
     ledger: &mut Ledger<'_, '_>,
     row: &Row<'_>,
@@ -201,8 +201,8 @@ pub(super) fn recall(
     Ok(())
 }
 
-/// A client may give a new row the counts that it will take back. They are left out here, because [`recall`] adds them;
-/// another count is refused with the one that will be there.
+/// A client may give a new row the counts that will be restored. They are left out here, because [`recall`]
+/// adds them; another count is refused with an error that names the right one.
 pub(super) fn leave_out_recalled(
     ledger: &mut Ledger<'_, '_>,
     entity: &Entity,
@@ -226,7 +226,7 @@ pub(super) fn leave_out_recalled(
     Ok(())
 }
 
-/// A row that counts others is removed: what it counted is kept as long as those are there.
+/// A counting row is removed: its counts are kept while the counted rows exist.
 pub(super) fn leave(ledger: &mut Ledger<'_, '_>, row: &Row<'_>) -> Result<(), Stopped> {
     let Some(old) = row.old else { return Ok(()) };
     for attribute in row.entity.row_counts() {
@@ -284,8 +284,8 @@ fn unfit(entity: &Entity, attribute: &str, reason: &str) -> Refusal {
     }
 }
 
-/// An event counts when it is first seen. That its row goes or changes does not make it unseen: a redelivery after
-/// that would count again.
+/// An event counts when it is first seen, and stays seen when its row is changed or removed: otherwise a
+/// redelivery would count again.
 pub(super) fn count_events(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
@@ -320,8 +320,8 @@ pub(super) fn count_events(
     Ok(())
 }
 
-/// What an event is remembered by; `None` if the row lacks an attribute of it. One attribute stands for itself; several
-/// are joined so that two events never have the same text.
+/// The text by which an event is remembered; `None` if the row lacks one of its attributes. The text of a
+/// single attribute is used as it is; several are joined so that two events never have the same text.
 pub(super) fn event(attributes: &[String], item: &Item) -> Option<String> {
     if let [only] = attributes {
         return item.get(only).map(plain).filter(|text| !text.is_empty());

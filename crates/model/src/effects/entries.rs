@@ -19,12 +19,13 @@ use crate::model::Model;
 use crate::refusal::Refusal;
 use crate::template::RenderError;
 
-/// The most entries of one row under one name. All of them may be replaced in one write, beside those of other rows of
-/// the request: far fewer rows than may follow from a request.
+/// The most entries of one row under one name. Even if all of them are replaced in one write, this is far
+/// below the number of rows that may follow from a request.
 pub(crate) const ENTRIES_MAX: usize = 1_000;
-/// The most entries of one row under all names. They go in one write, beside what else follows from it.
+/// The most entries of one row under all names. They are removed in one write, with everything else that
+/// follows from it.
 const ROW_ENTRIES_MAX: usize = 9_000;
-/// The most bytes of those entries together: as much as a transaction of DynamoDB may write.
+/// The most bytes of those entries together: the limit of a DynamoDB transaction.
 const ENTRIES_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// What is known about entries before anything is written.
@@ -65,13 +66,13 @@ impl Step {
         })
     }
 
-    /// Whether two states of a row have the same entries for sure.
+    /// Whether two states of a row certainly have the same entries.
     fn is_unchanged(&self, old: &Item, new: &Item) -> bool {
         let mut names = std::iter::once(&self.entries.of).chain(&self.carried);
         names.all(|name| old.get(name) == new.get(name))
     }
 
-    /// The entries of a row. A row that lacks an attribute of their key has none.
+    /// The entries of a row. A row that lacks an attribute of their key has no entries.
     pub(super) fn rows(&self, of: &Entity, entry: &Entity, row: &Item) -> Result<EntryRows, Refusal> {
         let members = self.members(of, entry, row)?;
         let mut rows = EntryRows::new();
@@ -92,7 +93,7 @@ impl Step {
         Ok(rows)
     }
 
-    /// How many entries go when a row changes.
+    /// How many entries are removed when a row changes.
     fn going(&self, model: &Model, of: &Entity, old: &Item, new: Option<&Item>) -> Option<usize> {
         let entry = model.known_entity(self.entity).ok()?;
         let before = self.rows(of, entry, old).ok()?;
@@ -102,7 +103,7 @@ impl Step {
         Some(before.keys().filter(|bytes| !after.contains_key(*bytes)).count())
     }
 
-    /// Whether a row has the entry with this key. Only that entry is made.
+    /// Whether a row has the entry with this key. Only that entry is computed.
     pub(super) fn has(&self, entry: &Entity, row: &Item, key: &Item) -> bool {
         let said = entry.identify(key).unwrap_or_default();
         let held = said.get(&self.entries.member.identifying().attribute);
@@ -112,7 +113,7 @@ impl Step {
         made.is_some_and(|made| made.key == *key)
     }
 
-    /// The members of a row by their texts: one that is there twice is one entry.
+    /// The members of a row by their texts: a member that occurs twice is one entry.
     fn members(&self, of: &Entity, entry: &Entity, row: &Item) -> Result<BTreeMap<String, Held>, Refusal> {
         let mut members = BTreeMap::new();
         for raw in RawMember::all(row.get(&self.entries.of)) {
@@ -151,7 +152,8 @@ impl Step {
         Ok(Entry { key, content })
     }
 
-    /// The index keys that are derived for an entry. They are written with it, so what they cannot hold is refused with it.
+    /// The index keys that are derived for an entry. They are written with it, so a value that they cannot
+    /// hold is refused with the entry.
     fn index_keys(&self, entry: &Entity, content: &Item) -> Result<Item, RenderError> {
         let mut keys = Item::new();
         for template in entry.index_keys.iter().filter(|template| !template.is_identity()) {
@@ -186,7 +188,7 @@ impl Step {
         })
     }
 
-    /// The member is what makes one entry's key longer than another's.
+    /// The member is what makes the key of one entry longer than another's.
     fn check_length(&self, at: usize, value: &AttributeValue) -> Result<(), RenderError> {
         let (what, most) = match at {
             0 => ("partition", HASH_BYTES_MAX),
@@ -204,7 +206,7 @@ impl Step {
         }
     }
 
-    /// Why there can be no entry, said about the row that was written.
+    /// Why there can be no entry, as a refusal of the written row.
     fn refused(&self, of: &Entity, member: &Held, error: RenderError) -> Refusal {
         match error {
             RenderError::Unfit { attribute, reason } => {
@@ -245,7 +247,7 @@ impl Step {
     }
 }
 
-/// Why a row has too many entries under all names together, if it has.
+/// Why a row has too many entries under all names together; `None` if it does not.
 pub(super) fn too_many_together(model: &Model, steps: &[Step], of: &Entity, row: &Item) -> Option<Refusal> {
     if steps.len() * ENTRIES_MAX <= ROW_ENTRIES_MAX {
         return None;
@@ -266,7 +268,8 @@ pub(super) fn too_many_together(model: &Model, steps: &[Step], of: &Entity, row:
     })
 }
 
-/// Why more entries of a row would go than one write can remove, if it is so: an earlier model may have made them.
+/// Why a change would remove more entries of a row than one write can; `None` if it would not. An earlier
+/// model may have created them.
 pub(super) fn too_many_go(
     model: &Model,
     steps: &[Step],
@@ -289,7 +292,7 @@ pub(super) fn too_many_go(
     })
 }
 
-/// The bytes of an entry's key, as audits have them.
+/// The bytes of an entry's key, as audits use them.
 pub(super) fn bytes(entry: &Entity, key: &Item) -> Result<Vec<u8>, Refusal> {
     let mut bytes = Vec::with_capacity(64);
     for template in &entry.table_key {
@@ -314,7 +317,7 @@ pub(super) fn run(
         return Ok(());
     }
     let entry = ledger.model.known_entity(step.entity)?;
-    // A row from before the model may have members of which no entries can be made.
+    // A row that is older than the model may have members that cannot be entries.
     let before = row.old.and_then(|old| step.rows(row.entity, entry, old).ok());
     let before = before.unwrap_or_default();
     let after = match new {
@@ -339,7 +342,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// What the entry at a place must be; `None` if there must be none.
+/// The entry that must be at a place; `None` if there must be none.
 pub(super) fn wanted(
     ledger: &mut Ledger<'_, '_>,
     entry: &Entity,
@@ -379,7 +382,7 @@ mod tests {
     use crate::{Model, load};
 
     thread_local! {
-        /// Entries made on this thread.
+        /// Entries computed on this thread.
         pub(super) static MADE: Cell<usize> = const { Cell::new(0) };
     }
 
@@ -436,7 +439,7 @@ key = { pk = "pair#{name}", sk = "{state}#{value}#{id}" }
                 .insert(codec::encode(&Item::from_iter(key)), Arc::new(item));
         }
 
-        /// What a fill finds.
+        /// The findings of a fill.
         fn found(&self, model: &Model) -> Vec<crate::audit::Finding> {
             let options = AuditOptions {
                 fill: true,
@@ -456,7 +459,7 @@ key = { pk = "pair#{name}", sk = "{state}#{value}#{id}" }
         let text = |number: usize| AttributeValue::S(format!("m{number:04}"));
         let number = |number: usize| number.to_string().parse().unwrap();
         let map = (0..members).map(|at| (format!("m{at:04}"), text(at)));
-        // A list may have a number where a text is wanted.
+        // A list may contain a number where a text is expected.
         let list = (0..members).map(|at| match at % 2 {
             0 => AttributeValue::N(number(at)),
             _ => text(at),
@@ -478,7 +481,7 @@ key = { pk = "pair#{name}", sk = "{state}#{value}#{id}" }
         ])
     }
 
-    /// Fills in the entries of a row, and tells how many an audit of the whole makes.
+    /// Creates the entries of a row, and returns how many an audit of the whole computes.
     fn made(model: &Model, members: usize) -> usize {
         let mut stored = Stored(BTreeMap::new());
         stored.put(run(members));

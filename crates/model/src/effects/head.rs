@@ -32,22 +32,22 @@ pub(crate) struct Step {
     pub(super) head: Head,
     /// Position of the head's entity.
     pub(super) entity: usize,
-    /// Attributes of a row that its head does not have.
+    /// Attributes of a row that its head lacks.
     pub(super) left_out: Vec<String>,
-    /// The attribute that says when a row expires.
+    /// The attribute with the time at which a row expires.
     ttl: Option<String>,
-    /// How the rows of a group are found with one query, if they can be. Of a head that follows a row: the rows that this
-    /// row may name.
+    /// How one query finds the rows of a group, if possible. For a head that follows a row: the rows that
+    /// this row may name.
     pub(super) group: Option<Group>,
-    /// Position of the entity that says which row the head stands for.
+    /// Position of the entity of the pointers that name the head's row.
     pub(super) pointer: Option<usize>,
-    /// Whether being demoted undoes a mark of being promoted, so that no two rows ever have it.
+    /// Whether demoting undoes a mark of promoting, so that no two rows ever have it.
     marks: bool,
-    /// Whether a row must be derived again that was promoted or demoted.
+    /// Whether a row that was promoted or demoted must be derived again.
     derives: bool,
 }
 
-/// How a row stands to the head of its group.
+/// The relation of a row to the head of its group.
 pub(super) struct Standing {
     /// The head's row in the ledger.
     head: At,
@@ -72,7 +72,7 @@ impl Step {
         let mut left_out: Vec<String> = keys.map(|template| template.attribute.clone()).collect();
         left_out.extend(head.omit.iter().cloned());
         left_out.extend(table.entity_attribute.clone());
-        // A head goes when its group goes, not before.
+        // A head is removed with its group, not before.
         left_out.extend(parts.tables.get(of_head.table)?.ttl.clone());
         left_out.extend(
             head.previous
@@ -115,7 +115,7 @@ impl Step {
         Ok(rows)
     }
 
-    /// Whether a row succeeds a head rather than another does.
+    /// Whether a row precedes another as the successor of a head.
     fn comes_before(&self, entity: &Entity, head: &Item, one: &Item, other: &Item) -> bool {
         let is_ahead = |item: &Item| self.head.is_newer(entity, item, head);
         match (is_ahead(one), is_ahead(other)) {
@@ -125,7 +125,7 @@ impl Step {
         }
     }
 
-    /// Whether a row looks like the one that was promoted.
+    /// Whether a row has the marks of a promoted row.
     pub(super) fn is_marked(&self, item: &Item) -> bool {
         let mut set = self.head.promote.set.iter();
         self.marks && set.all(|(name, value)| item.get(name) == Some(value))
@@ -136,9 +136,9 @@ impl Step {
         seconds.is_some_and(|seconds| *seconds <= Number::from(now.as_secs()))
     }
 
-    /// Makes a row the newest. Says whether anything changed.
+    /// Makes a row the newest. Returns whether anything changed.
     pub(super) fn promote(&self, item: &mut Arc<Item>, old: Option<&Item>, now: Timestamp) -> bool {
-        // What was demoted before is to stay again. A new row's own time to live is its own.
+        // A row that was demoted before no longer expires. A new row keeps its own time to live.
         let stays = match &self.ttl {
             Some(ttl)
                 if self.head.demote.expire_after_seconds.is_some()
@@ -151,7 +151,7 @@ impl Step {
         self.edit(&self.head.promote, item, now) || stays
     }
 
-    /// Makes a row one that is the newest no more. Says whether anything changed.
+    /// Makes a row one that is no longer the newest. Returns whether anything changed.
     fn demote(&self, item: &mut Arc<Item>, now: Timestamp) -> bool {
         self.edit(&self.head.demote, item, now)
     }
@@ -165,7 +165,7 @@ impl Step {
         marked || expires
     }
 
-    /// The head that a row makes, with room for what is derived.
+    /// The head of a row, with room for derived attributes.
     pub(super) fn content(&self, row: &Item, previous: Vec<(String, AttributeValue)>) -> Item {
         let mut head = Item::with_capacity(row.len() + previous.len());
         let own = row.iter().filter(|(name, _)| !self.left_out.contains(name));
@@ -178,7 +178,7 @@ impl Step {
         head
     }
 
-    /// What the head remembers already.
+    /// What the head already remembers.
     fn remembered(&self, head: &Item) -> Vec<(String, AttributeValue)> {
         let names = self.head.previous.iter().map(|remembered| &remembered.attribute);
         let values = names.filter_map(|name| Some((name.clone(), head.get(name)?.clone())));
@@ -197,7 +197,8 @@ impl Step {
         values.collect()
     }
 
-    /// Whether the head itself knows all that its successor will remember, so that its row need not be read.
+    /// Whether the head itself has everything that its successor will remember, so that its row need not be
+    /// read.
     fn knows_enough(&self) -> bool {
         let omitted = |name: &String| self.left_out.contains(name);
         self.head.demote.is_empty()
@@ -209,14 +210,14 @@ impl Step {
     }
 }
 
-/// The attributes that being promoted or demoted may change.
+/// The attributes that promoting or demoting may change.
 fn changed_by<'h>(head: &'h Head, table: &'h Table) -> impl Iterator<Item = &'h String> {
     let edits = [&head.promote, &head.demote].into_iter();
     let named = edits.flat_map(|edit| edit.set.keys().chain(&edit.remove));
     named.chain(&table.ttl)
 }
 
-/// Whether what is derived, or whether the row is whole, depends on an attribute.
+/// Whether derived attributes, or whether the row is complete, depend on an attribute.
 fn is_derived_from(entity: &Entity, name: &str) -> bool {
     let mut keys = entity.index_keys.iter();
     keys.any(|template| !template.is_identity() && template.fields().contains(&name))
@@ -236,7 +237,7 @@ fn mark(edit: &Edit, item: &mut Arc<Item>) -> bool {
     changed
 }
 
-/// Sets an attribute, unless it is so already: then a row that others hold, too, is not copied.
+/// Sets an attribute unless it already has the value, so that a shared row is not copied needlessly.
 fn set(item: &mut Arc<Item>, name: &str, value: &AttributeValue) -> bool {
     let changes = item.get(name) != Some(value);
     if changes {
@@ -255,8 +256,8 @@ fn remove(item: &mut Arc<Item>, name: &str) -> bool {
     changes
 }
 
-/// How a row stands to its head, and what that makes of the row itself; and whether the row must be derived again. `item` is
-/// the row as it will be.
+/// The relation of a row to its head, the resulting changes of the row, and whether it must be derived again.
+/// `item` is the row as it will be.
 pub(super) fn stand(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
@@ -269,7 +270,7 @@ pub(super) fn stand(
     };
     let key = match of_head.key_from(any) {
         Ok(key) => key,
-        // A row that never had a head may always go.
+        // A row that never had a head may always be removed.
         Err(_) if item.is_none() => return Ok(None),
         Err(refusal) => return Err(refusal.into()),
     };
@@ -320,8 +321,8 @@ pub(super) fn leads(
         .is_some_and(|(head, key)| points_at(entity, &head, key)))
 }
 
-/// Whether a row may become the newest by this write: its rank is new, it had expired and is to stay, or the head was computed
-/// without it.
+/// Whether this write may make a row the newest: its rank is new, it had expired and no longer does, or the
+/// head was computed without it.
 fn competes(step: &Step, old: Option<&Item>, new: &Item, ledger: &Ledger<'_, '_>) -> bool {
     let rank = step.head.rank(new);
     let stays = !step.expires(new, ledger.now);
@@ -330,8 +331,8 @@ fn competes(step: &Step, old: Option<&Item>, new: &Item, ledger: &Ledger<'_, '_>
     rank.is_some() && (was_missed || old.and_then(|old| step.head.rank(old)) != rank || stays_again())
 }
 
-/// Whether the newest row stays the newest as it will be. One that goes back among others may meet a newer one; where
-/// the group cannot be read, it stays.
+/// Whether the newest row stays the newest after the write. If its rank falls, another row may be newer;
+/// where the group cannot be read, it stays the newest.
 fn keeps_its_place(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
@@ -360,7 +361,7 @@ pub(super) fn points_at(entity: &Entity, head: &Item, key: &Item) -> bool {
     entity.key_from(head).is_ok_and(|its| its == *key)
 }
 
-/// What a row's place makes of the row. Says whether it must be derived again.
+/// Applies the row's relation to the head to the row. Returns whether it must be derived again.
 fn edit_own(
     step: &Step,
     place: HeadPlacement,
@@ -371,10 +372,11 @@ fn edit_own(
 ) -> bool {
     let changed = match place {
         HeadPlacement::Becomes => step.promote(item, row.old, now),
-        // Whatever was written, it stays marked as long as it is the newest.
+        // Whatever is written, it stays marked while it is the newest.
         HeadPlacement::Is => mark(&step.head.promote, item),
         HeadPlacement::StepsDown => step.demote(item, now),
-        // Who is not the newest must not be marked as it. Where there is no head, a mark from before the model stays.
+        // A row that is not the newest must not be marked as such. Where there is no head, a mark that is
+        // older than the model stays.
         HeadPlacement::Apart
             if step.is_marked(item) && (has_head || !row.old.is_some_and(|old| step.is_marked(old))) =>
         {
@@ -385,7 +387,7 @@ fn edit_own(
     step.derives && changed
 }
 
-/// What a row's place makes of the head and of other rows of its group.
+/// Applies the row's relation to the head to the head and to other rows of its group.
 pub(super) fn follow(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
@@ -420,7 +422,7 @@ pub(super) fn follow(
     Ok(())
 }
 
-/// Demotes the row that a head stands for. What is to be remembered of it.
+/// Demotes the row of a head. Returns what is to be remembered of it.
 pub(super) fn succeed(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
@@ -486,7 +488,7 @@ fn fall_back(
     Ok(())
 }
 
-/// The newest row that is no newer than the one that steps down, so that a head that was set back does not go forward
+/// The newest row that is not newer than the demoted one, so that a head that was set back does not advance
 /// again; if there is none, the newest of all.
 fn newest_of_group(
     ledger: &mut Ledger<'_, '_>,
@@ -507,7 +509,7 @@ fn newest_of_group(
     Ok(newest.map_or(Successor::NoRow, |(at, _)| Successor::Row(at)))
 }
 
-/// The row before, if what the head remembers identifies it.
+/// The previous row, if what the head remembers identifies it.
 pub(super) fn remembered_row(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,

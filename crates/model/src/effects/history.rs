@@ -21,7 +21,7 @@ pub(crate) struct Step {
     entity: usize,
     /// How the rows of one history are found.
     group: Group,
-    /// The attribute that says when a row expires.
+    /// The attribute with the time at which a row expires.
     ttl: Option<String>,
 }
 
@@ -38,13 +38,13 @@ impl Step {
         })
     }
 
-    /// What a row says of what the history is of.
+    /// A row's values of the attributes whose changes are kept.
     fn said<'i>(&self, row: Option<&'i Item>) -> Vec<Option<&'i AttributeValue>> {
         let names = self.history.of.iter();
         names.map(|name| row.and_then(|row| row.get(name))).collect()
     }
 
-    /// A history row: whose it is, what the row became, and what it was.
+    /// A history row: its row's identity, the new values and the old ones.
     fn content(&self, row: &Row<'_>, new: &Item, at: Timestamp, now: Timestamp) -> Item {
         let own = row.entity.identity.iter().chain(&self.history.of);
         let own = own.filter_map(|name| Some((name.clone(), new.get(name)?.clone())));
@@ -65,15 +65,15 @@ impl Step {
         content
     }
 
-    /// When a history row says that its row changed.
+    /// The time of the change in a history row.
     fn time_of(&self, row: &Item) -> Timestamp {
         let text = row.get(&self.history.at).and_then(AttributeValue::as_s);
         text.and_then(parse_iso_8601).unwrap_or_default()
     }
 }
 
-/// Adds a row to the history if what it is of has changed, and removes the oldest beyond those that are kept. A row that goes
-/// leaves its history.
+/// Adds a row to the history if its attributes have changed, and removes the oldest rows beyond the limit.
+/// The history of a removed row stays.
 pub(super) fn run(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
@@ -87,7 +87,8 @@ pub(super) fn run(
     let rows = step.group.rows(ledger, of_history, new)?;
     let mut kept: Vec<(Timestamp, At)> = rows.iter().map(|(at, row)| (step.time_of(row), *at)).collect();
     kept.sort_unstable();
-    // Each is later than the one before, also where two changes have the same time, or a clock was set back.
+    // Each time is later than the previous one, even if two changes have the same time or a clock was set
+    // back.
     let after = kept.last().map_or(0, |(last, _)| last.as_millis() + 1);
     let at = Timestamp::from_millis(ledger.now.as_millis().max(after));
     let content = step.content(row, new, at, ledger.now);
@@ -100,7 +101,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// A client may remove a row of a history, and not write one.
+/// A client may remove a history row, but not write one.
 pub(super) fn keep(
     ledger: &mut Ledger<'_, '_>,
     at: At,

@@ -14,7 +14,8 @@ use super::settle::Row;
 use crate::effect::{Effect, Inverse, InverseForm, Pair};
 use crate::entity::Entity;
 
-/// What is known about an inverse before anything is written. A relation makes two: one for each side.
+/// What is known about an inverse before anything is written. A relation gives two inverses: one for each
+/// side.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
     /// Its name.
@@ -24,7 +25,7 @@ pub(crate) struct Step {
     pub(super) form: Form,
     /// Whether this side declares it.
     pub(super) declared: bool,
-    /// Whether rows of the other side hold nothing but such sets, so that one without members is nothing.
+    /// Whether rows of the other side hold nothing but such sets, so that a row without members is removed.
     only_sets: bool,
 }
 
@@ -38,12 +39,12 @@ pub(super) enum Form {
         own: String,
         /// The other side's attribute with identities of this one.
         theirs: String,
-        /// Whether that holds several.
+        /// Whether that attribute is a set.
         many: bool,
     },
     Rows {
         with: Vec<Pair>,
-        /// The same pairs, as the other side sees them.
+        /// The same pairs from the other side.
         back: Vec<Pair>,
     },
 }
@@ -74,7 +75,7 @@ impl Step {
         })
     }
 
-    /// The other side, which keeps it as well. What clients wrote on the side that declares stays a row.
+    /// The other side, which keeps the relation as well. Rows that clients wrote on the declaring side stay.
     fn back(entity: usize, other: &Entity, inverse: &Inverse) -> Option<Self> {
         let form = match &inverse.form {
             InverseForm::Set { of, many, set, .. } => Form::Identities {
@@ -106,7 +107,7 @@ fn flipped(pairs: &[Pair]) -> Vec<Pair> {
     pairs.collect()
 }
 
-/// What the sides that declare nothing keep: the position of each, and its step.
+/// For sides that declare nothing: the position of each, and its step.
 pub(super) fn backs(parts: &Parts<'_>) -> Vec<(usize, Step)> {
     let mut backs = Vec::new();
     for (at, entity) in parts.entities.iter().enumerate() {
@@ -146,7 +147,7 @@ fn is_back(declared: &Inverse, entity: &Entity, inverse: &Inverse) -> bool {
     same && declared.entity == entity.name
 }
 
-/// Whether all an entity has are its identity, sets that others keep, times and defaults.
+/// Whether an entity has only its identity, sets that other rows keep, times and defaults.
 fn has_only_sets(parts: &Parts<'_>, other: &Entity) -> bool {
     let is_kept = |name: &String| {
         let mut effects = parts.entities.iter().flat_map(|entity| &entity.effects);
@@ -163,7 +164,7 @@ fn has_only_sets(parts: &Parts<'_>, other: &Entity) -> bool {
     attributes.all(|attribute| is_empty_without(other, &attribute.name) || is_kept(&attribute.name))
 }
 
-/// Whether an attribute says nothing about a row that has no other.
+/// Whether an attribute alone is no reason to keep a row.
 fn is_empty_without(entity: &Entity, name: &String) -> bool {
     let of_its_own = entity
         .attribute(name)
@@ -199,7 +200,7 @@ pub(super) fn run(
     }
 }
 
-/// The identities that an attribute holds: one, or a set of them.
+/// The identities in an attribute: one, or a set of them.
 pub(super) fn identities<'i>(item: Option<&'i Item>, of: &str) -> BTreeSet<&'i str> {
     match item.and_then(|item| item.get(of)) {
         Some(AttributeValue::S(one)) => BTreeSet::from([one.as_str()]),
@@ -232,8 +233,8 @@ pub(super) fn join(
     Ok(())
 }
 
-/// A row of the other side that belongs to one row only belongs to another one now. Its former row is told at once: a
-/// row that changes hands twice before it is settled would not have changed.
+/// A row of the other side that belongs to one row only now belongs to another one. Its former row is updated
+/// immediately, because a row that is reassigned twice before it is settled would seem unchanged.
 fn give_up(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
@@ -296,7 +297,7 @@ pub(super) fn identity(other: &Entity, theirs: &str) -> Item {
 }
 
 impl Form {
-    /// The other side's attribute, and what it must be; `None` if it has the member already.
+    /// The other side's attribute, and its new value; `None` if it has the member already.
     fn with_member(&self, row: Option<&Item>, member: &str) -> Option<(&str, AttributeValue)> {
         let Form::Identities { theirs, many, .. } = self else {
             return None;
@@ -310,7 +311,7 @@ impl Form {
         Some((theirs, value?))
     }
 
-    /// The other side's attribute, and what is left of it; `None` if it was no member.
+    /// The other side's attribute, and its value without the member; `None` if it was no member.
     fn without_member(&self, row: &Item, member: &str) -> Option<(&str, Option<AttributeValue>)> {
         let Form::Identities { theirs, many, .. } = self else {
             return None;
@@ -376,7 +377,7 @@ pub(super) fn mirror(
     Ok(())
 }
 
-/// Whether a row of the other side is still this row's: it may have another one by now.
+/// Whether a row of the other side still belongs to this row: it may belong to another one by now.
 fn stands_for(row: &Row<'_>, back: &[Pair], theirs: &Item) -> bool {
     let identity = related(row.entity, back, theirs);
     let key = identity.and_then(|identity| row.entity.key_from(&identity).ok());

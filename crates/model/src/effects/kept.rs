@@ -1,4 +1,4 @@
-//! A client's write to a row that the database keeps: a head, what keeps a value unique, or an entry.
+//! A client's write to a row that the database keeps: a head, a row that keeps a value unique, or an entry.
 
 use trestle_hook::Change;
 use trestle_item::Item;
@@ -8,7 +8,7 @@ use super::{Stopped, entries, head, history, unique};
 use crate::entity::{Entity, Role};
 use crate::refusal::Refusal;
 
-/// Writes a root of the ledger, if that is allowed. The effects of all other roots are accounted for.
+/// Writes a root of the ledger, if that is allowed. The effects of all other roots have been applied.
 pub(super) fn write(
     ledger: &mut Ledger<'_, '_>,
     at: At,
@@ -38,7 +38,7 @@ pub(super) fn write(
     }
 }
 
-/// What keeps a value unique changes with its row only. It may go when no row has the value.
+/// A row that keeps a value unique changes only with its row. It may be removed when no row has the value.
 fn write_unique(
     ledger: &mut Ledger<'_, '_>,
     at: At,
@@ -63,7 +63,7 @@ fn write_unique(
     remove_unowned(ledger, at, kept, entity, new.is_some() || owned)
 }
 
-/// An entry changes with its row only. It may go when its row does not have the member.
+/// An entry changes only with its row. It may be removed when its row does not have the member.
 fn write_entry(
     ledger: &mut Ledger<'_, '_>,
     at: At,
@@ -78,7 +78,7 @@ fn write_entry(
     remove_unowned(ledger, at, kept, entity, new.is_some() || wanted.is_some())
 }
 
-/// Removes a row that nothing needs; refuses any other write.
+/// Removes a row that is not needed; refuses any other write.
 fn remove_unowned(
     ledger: &mut Ledger<'_, '_>,
     at: At,

@@ -1,5 +1,5 @@
-//! Large values: a value is named by at most one row, and it is complete before a row names it. What no row names is loose,
-//! and is removed in the background.
+//! Large values: at most one row refers to a value, and the value is complete before a row refers to it. A
+//! value without a row is loose, and is removed in the background.
 
 use std::time::Duration;
 
@@ -21,9 +21,9 @@ use crate::large_value::{
 use crate::model::Model;
 use crate::refusal::Refusal;
 
-/// The table in the database that says which large values rows name. Its key is [`PARTS_ID`], a string.
+/// The table in the database with the large values that rows refer to. Its key is [`PARTS_ID`], a string.
 pub const NAMED_VALUES_TABLE: &str = NAMED.name;
-/// The table in the database of large values that no row names. Its key is [`PARTS_ID`], a string.
+/// The table in the database of large values that no row refers to. Its key is [`PARTS_ID`], a string.
 pub const LOOSE_VALUES_TABLE: &str = LOOSE.name;
 
 pub(super) const NAMED: OwnTable = OwnTable {
@@ -35,7 +35,7 @@ pub(super) const LOOSE: OwnTable = OwnTable {
     key: PARTS_ID,
 };
 
-/// How long parts stay that no row names, after the last of them was put.
+/// How long parts that no row refers to are kept after the last of them was put.
 const UPLOAD_TIME: Duration = Duration::from_secs(60 * 60);
 /// How long a value can be read after its row was replaced or removed.
 const READING_TIME: Duration = Duration::from_secs(10 * 60);
@@ -48,7 +48,7 @@ pub(crate) struct Step {
 
 impl Step {
     pub(super) fn of(entity: &Entity) -> Option<Self> {
-        // A head has the reference of its row, which is the one that names the value.
+        // A head copies the reference of its row, which is the one that counts.
         if entity.role != Role::Declared {
             return None;
         }
@@ -66,7 +66,7 @@ impl Entity {
         large.map(|attribute| attribute.name.as_str())
     }
 
-    /// Whether more is written with a row: rows of its effects, or that it names a large value.
+    /// Whether more is written with a row: rows of its effects, or rows about a large value.
     #[must_use]
     pub fn is_followed(&self) -> bool {
         !self.effects.is_empty() || self.large_attributes().next().is_some()
@@ -74,8 +74,8 @@ impl Entity {
 }
 
 impl Model {
-    /// The large values that a row of a table names, each with the entity and the attribute. Rows that the database writes, such as
-    /// heads, name none.
+    /// The large values that a row of a table refers to, each with the entity and the attribute. Rows that
+    /// the database writes, such as heads, do not count.
     #[must_use]
     pub fn values_named_in(&self, table_name: &str, row: &Item) -> Vec<NamedValue> {
         let entity = self.recognise(table_name, row).ok().flatten();
@@ -90,7 +90,7 @@ impl Model {
         named.collect()
     }
 
-    /// Whether rows of the model name large values.
+    /// Whether rows of the model can refer to large values.
     #[must_use]
     pub fn has_large_values(&self) -> bool {
         let mut entities = self.entities.iter();
@@ -98,7 +98,7 @@ impl Model {
     }
 }
 
-/// The values that one write begins and ceases to name.
+/// The values that one write begins and ceases to refer to.
 #[derive(Default)]
 pub(super) struct Values {
     named: OwnRows<NamedValue>,
@@ -111,7 +111,7 @@ impl Values {
     }
 }
 
-/// What a row names, and what it named before.
+/// The references of a row before and after the write.
 pub(super) fn run(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
@@ -132,7 +132,7 @@ pub(super) fn run(
             named.names += 1;
             named.cause = cause;
             (named.entity, named.attribute) = (row.entity.name.clone(), attribute.clone());
-            // What the row says is held against what is stored when all rows of the request are known.
+            // References are compared with what is stored when all rows of the request are known.
             named.reference = is;
         }
     }
@@ -157,7 +157,7 @@ fn name<'l>(
     Ok(named)
 }
 
-/// Holds what the rows of a request name against what is stored, once all of them are known.
+/// Compares the references in the rows of a request with what is stored, once all of the rows are known.
 pub(super) fn finish(ledger: &mut Ledger<'_, '_>) -> Result<(), Stopped> {
     let mut values = std::mem::take(&mut ledger.values);
     for named in values.named.iter() {
@@ -181,7 +181,8 @@ pub(super) fn finish(ledger: &mut Ledger<'_, '_>) -> Result<(), Stopped> {
                 loose.check(named)?;
                 loose.state = None;
             }
-            // Also where it was not noted, which no client can bring about: then nothing else would ever remove its parts.
+            // Also where the reference was not noted, which no client can cause: otherwise its parts would
+            // never be removed.
             (Some(_), ..=0) | (None, ..=-1) => {
                 let (loose, _) = values
                     .loose
@@ -206,11 +207,11 @@ pub struct NamedValue {
     pub attribute: String,
     /// The value.
     pub reference: LargeValue,
-    /// What the row that named it before the write said of it.
+    /// The reference in the row that had it before the write.
     stored: Option<LargeValue>,
-    /// How many rows name it after the write.
+    /// How many rows refer to it after the write.
     names: i64,
-    /// The row of the request that named it last.
+    /// The last row of the request that refers to it.
     cause: At,
 }
 
@@ -250,7 +251,7 @@ impl NamedValue {
         item
     }
 
-    /// What a row of [`NAMED_VALUES_TABLE`] says; `None` if it is no such row.
+    /// The value in a row of [`NAMED_VALUES_TABLE`]; `None` if it is not such a row.
     #[must_use]
     pub fn from_item(item: &Item) -> Option<Self> {
         let reference = LargeValue::from_value(item.get("reference")?).ok()?;
@@ -307,16 +308,16 @@ pub struct LooseValue {
     pub last: u64,
     /// How many bytes they have.
     pub size: u64,
-    /// When its last part was put, or when its row went.
+    /// When its last part was put, or when its row was removed.
     pub at: Timestamp,
-    /// What becomes of it; `None` if it is not loose.
+    /// Its state; `None` if it is not loose.
     pub state: Option<LooseState>,
 }
 
-/// What becomes of a large value that no row names.
+/// The state of a large value that no row refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LooseState {
-    /// Parts are put, and a row may name it.
+    /// Parts are being put, and a row may begin to refer to it.
     Uploading,
     /// Its row is gone; it can be read for a while.
     Released,
@@ -370,7 +371,7 @@ impl LooseValue {
         }
     }
 
-    /// A value of which nothing is known but that it has parts. No row can come to name it.
+    /// A value of which only the parts are known. No row can begin to refer to it.
     #[must_use]
     pub fn abandoned(id: &str, now: Timestamp) -> Self {
         LooseValue {
@@ -390,7 +391,7 @@ impl LooseValue {
         }
     }
 
-    /// No value that is not known at some time has to be removed earlier than so much later.
+    /// A value that is not yet known at some time need not be removed within this time after it.
     #[must_use]
     pub fn shortest_time() -> Duration {
         READING_TIME.min(UPLOAD_TIME)
@@ -421,7 +422,7 @@ impl LooseValue {
         Some(item)
     }
 
-    /// What a row of [`LOOSE_VALUES_TABLE`] says; `None` if it is no such row.
+    /// The value in a row of [`LOOSE_VALUES_TABLE`]; `None` if it is not such a row.
     #[must_use]
     pub fn from_item(item: &Item) -> Option<Self> {
         Some(LooseValue {
@@ -434,7 +435,7 @@ impl LooseValue {
         })
     }
 
-    /// Whether a row may begin to name it.
+    /// Whether a row may begin to refer to it.
     fn check(&self, named: &NamedValue) -> Result<(), Refusal> {
         let reference = &named.reference;
         match self.state {
@@ -511,7 +512,7 @@ impl<'i> Part<'i> {
     }
 }
 
-/// What the parts that a client puts come to: the values that they belong to are loose. Parts are put once and do not change.
+/// The effect of the parts that a client puts: their values are loose. A part is put once and never changes.
 pub fn change_parts(changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused> {
     let mut loose = OwnRows::default();
     for (at, change) in changes.iter().enumerate() {

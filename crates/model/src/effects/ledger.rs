@@ -1,9 +1,10 @@
-//! The one mechanism underneath all effects: rows as they were and as they will be.
+//! The mechanism beneath all effects: rows as they were and as they will be.
 //!
-//! An effect reads rows and writes rows, here; nothing else. A row that was written waits until it is settled: its keys
-//! are derived, and its own effects run, from the state that was settled last to the one it has now. When nothing waits
-//! any more, what differs from storage is what follows from the write. So the order of effects does not matter, a row
-//! that several effects touch is one row, and two entities that keep each other end as soon as neither changes.
+//! An effect only reads and writes rows in the ledger. A written row waits until it is settled: its keys are
+//! derived, and its own effects run, for the change from the state that was settled last to the present one.
+//! When no row waits, the rows that differ from storage are those that follow from the write. So the order of
+//! effects does not matter, a row that several effects change is one row, and two entities that update each
+//! other stop as soon as neither changes.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -24,11 +25,11 @@ use crate::entity::Entity;
 use crate::model::{Model, Projection, Table};
 use crate::refusal::Refusal;
 
-/// The most rows that are settled for one write besides its own. A model whose effects feed each other without end meets
-/// it.
+/// The most rows that are settled for one write besides its own. It stops models whose effects cause each
+/// other endlessly.
 pub(super) const SETTLED_MAX: usize = 10_000;
 
-/// With so many rows, a query looks at all of them; with more, it looks them up.
+/// Up to so many rows, a query examines all of them; with more, it uses a lookup.
 const SCANNED_MAX: usize = 64;
 
 /// A row in the ledger.
@@ -38,7 +39,7 @@ pub(super) struct Ledger<'m, 'r> {
     pub(super) model: &'m Model,
     pub(super) now: Timestamp,
     pub(super) by: By,
-    /// Whether rows that have a time of their last change keep it.
+    /// Whether rows keep the time of their last change.
     pub(super) keeps_times: bool,
     pub(super) rows: &'r dyn Rows,
     entries: Vec<Entry>,
@@ -47,9 +48,9 @@ pub(super) struct Ledger<'m, 'r> {
     lookup: Lookup,
     waiting: VecDeque<At>,
     settled: usize,
-    /// How many rows are of the request.
+    /// How many rows belong to the request.
     roots: usize,
-    /// The root whose consequences are being worked out.
+    /// The root whose consequences are being computed.
     cause: At,
     orphans: OwnRows<OrphanCount>,
     notes: OwnRows<CopyNote>,
@@ -60,16 +61,18 @@ struct Entry {
     table: usize,
     key: Item,
     stored: Option<Arc<Item>>,
-    /// The state whose effects are accounted for.
+    /// The state whose effects have been applied.
     settled: Option<Arc<Item>>,
     current: Option<Arc<Item>>,
-    /// The position of the entity that `current` is a row of, where that is known.
+    /// The position of the entity that `current` belongs to, if known.
     entity: Option<usize>,
     waits: bool,
     is_root: bool,
-    /// Whether it is as a client gave it: its index keys have yet to be held against what its attributes give.
+    /// Whether it is as a client gave it: its index keys are still to be compared with those that follow from
+    /// its attributes.
     is_given: bool,
-    /// Whether it is a root that has yet to be settled as the client wrote it. What is wrong with it is its own fault.
+    /// Whether it is a root that is still to be settled as the client wrote it. A refusal of it concerns the
+    /// root itself.
     is_own: bool,
     /// The root that it follows from.
     cause: At,
@@ -81,7 +84,7 @@ pub(super) struct Waiting {
     pub(super) table: usize,
     pub(super) old: Option<Arc<Item>>,
     pub(super) new: Option<Arc<Item>>,
-    /// The position of the entity that `new` is a row of, where that is known.
+    /// The position of the entity that `new` belongs to, if known.
     pub(super) entity: Option<usize>,
 }
 
@@ -106,17 +109,17 @@ impl<'m, 'r> Ledger<'m, 'r> {
         }
     }
 
-    /// The root whose consequences were worked out last: the reason if they are refused.
+    /// The root whose consequences were computed last: the reason if they are refused.
     pub(super) fn cause(&self) -> At {
         self.cause
     }
 
-    /// What is written from here on follows from this root.
+    /// Everything written from here on follows from this root.
     pub(super) fn blame(&mut self, root: At) {
         self.cause = root;
     }
 
-    /// Makes a row one of the request. Roots are entered first.
+    /// Makes a row part of the request. Roots are entered first.
     pub(super) fn make_root(&mut self, at: At) {
         if let Some(entry) = self.entries.get_mut(at) {
             entry.is_root = true;
@@ -125,7 +128,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
         }
     }
 
-    /// Writes a root as the client gave it. `entity` is what it was recognised as.
+    /// Writes a root as the client gave it. `entity` is its recognised entity.
     pub(super) fn give(&mut self, at: At, entity: Option<&Entity>, item: Option<Arc<Item>>) {
         if let Some(entry) = self.entries.get_mut(at) {
             entry.is_own = item.is_some();
@@ -136,7 +139,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
         }
     }
 
-    /// Whether a row is as the client gave it; from here on, it is as the model wants it.
+    /// Whether a row is as the client gave it; from here on, it is as the model requires.
     pub(super) fn take_given(&mut self, at: At) -> bool {
         let entry = self.entries.get_mut(at);
         entry.is_some_and(|entry| std::mem::take(&mut entry.is_given))
@@ -146,7 +149,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
         self.entries.get(at).is_some_and(|entry| entry.is_root)
     }
 
-    /// A row when its effects were last accounted for.
+    /// A row as it was when its effects were last applied.
     pub(super) fn settled(&self, at: At) -> Option<Arc<Item>> {
         self.entries.get(at).and_then(|entry| entry.settled.clone())
     }
@@ -157,7 +160,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
         Some((entry.table, bytes(&entry.key)))
     }
 
-    /// A row as it waits to be settled, without taking it.
+    /// A row that waits to be settled, without taking it from the queue.
     pub(super) fn waiting(&self, at: At) -> Option<Waiting> {
         self.entries.get(at).map(|entry| Waiting {
             at,
@@ -168,7 +171,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
         })
     }
 
-    /// Takes a row as the model wants it, before its effects run.
+    /// Stores a row as the model requires it, before its effects run.
     pub(super) fn prepare(&mut self, at: At, item: Arc<Item>) {
         if let Some(entry) = self.entries.get_mut(at) {
             entry.current = Some(item);
@@ -176,7 +179,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
         }
     }
 
-    /// Enters a row with what is stored of it.
+    /// Enters a row with its stored state.
     pub(super) fn enter(&mut self, table: usize, key: Item, stored: Option<Arc<Item>>) -> At {
         let at = self.entries.len();
         self.places.insert((table, bytes(&key)), at);
@@ -215,7 +218,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
         self.model.recognise_in(table, row).ok().flatten()
     }
 
-    /// The name of a row's entity, for a message; that of its table if it is none.
+    /// The name of a row's entity for a message; the name of its table if it has none.
     pub(super) fn entity_at(&self, at: At) -> String {
         let Some(entry) = self.entries.get(at) else {
             return String::new();
@@ -229,7 +232,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
             .unwrap_or_default()
     }
 
-    /// What becomes of a row, for a message: `create the row of entity team with id "a"`.
+    /// The change of a row, for a message: `create the row of entity team with id "a"`.
     pub(super) fn consequence(&self, at: At) -> String {
         let Some(entry) = self.entries.get(at) else {
             return String::new();
@@ -255,7 +258,8 @@ impl<'m, 'r> Ledger<'m, 'r> {
         self.entries.get(at).map(|entry| &entry.key)
     }
 
-    /// Writes a row of an entity. Its key and tag need not be given. With both of them, it can be a row of no other entity.
+    /// Writes a row of an entity. Its key and tag need not be given. With both, it cannot belong to another
+    /// entity.
     pub(super) fn put(&mut self, entity: &Entity, at: At, item: impl Into<Arc<Item>>) {
         let mut item = item.into();
         if let Some(entry) = self.entries.get(at) {
@@ -292,7 +296,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
         self.wait(at);
     }
 
-    /// Has a row settled, whether or not it was written.
+    /// Queues a row to be settled, whether or not it was written.
     pub(super) fn wait(&mut self, at: At) {
         if let Some(entry) = self.entries.get_mut(at)
             && !entry.waits
@@ -325,7 +329,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
         Ok(self.waiting(at))
     }
 
-    /// Takes a row as it is: from here on, its effects are accounted for.
+    /// Marks the effects of a row's present state as applied.
     pub(super) fn settle(&mut self, at: At, item: Option<Arc<Item>>) {
         if let Some(entry) = self.entries.get_mut(at) {
             entry.settled.clone_from(&item);
@@ -334,7 +338,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
         }
     }
 
-    /// The rows that a query finds, as they will be; in no order.
+    /// The rows that a query finds, as they will be; unordered.
     pub(super) fn query(&mut self, table: usize, query: &RowQuery) -> Result<Vec<At>, Stopped> {
         let known = self.model.known_table(table)?;
         let whole = holds_whole_rows(known, query.index.as_deref());
@@ -353,7 +357,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
         Ok(self.found(table, query))
     }
 
-    /// The rows here that a query finds, as they will be.
+    /// The rows in the ledger that a query finds, as they will be.
     fn found(&mut self, table: usize, query: &RowQuery) -> Vec<At> {
         let entries = &self.entries;
         let row = |at: At| {
@@ -371,7 +375,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
         candidates
     }
 
-    /// What is counted for a row of an entity that is not there.
+    /// The orphan count of a missing row of an entity.
     pub(super) fn orphan_count(
         &mut self,
         entity: &Entity,
@@ -381,7 +385,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
         orphans::count(&mut self.orphans, self.model, self.rows, entity, attribute, row)
     }
 
-    /// Notes that copies are to follow. Every write gives the note another stamp.
+    /// Notes that copies are to be updated. Every write gives the note another stamp.
     pub(super) fn note(&mut self, note: CopyNote) -> Result<(), Stopped> {
         let now = self.now.as_millis();
         let (note, is_first) = self.notes.row(note, self.rows)?;
@@ -404,7 +408,7 @@ impl<'m, 'r> Ledger<'m, 'r> {
         Ok(!stored.is_empty())
     }
 
-    /// What follows from the first rows, the roots: every other row that is not as it was.
+    /// What follows from the first rows, the roots: every other row that has changed.
     pub(super) fn companions(self, roots: usize) -> Vec<Companion> {
         let model = self.model;
         let changed = self
@@ -442,7 +446,7 @@ fn bytes(row_key: &Item) -> Vec<u8> {
     for (name, value) in row_key {
         bytes.extend_from_slice(name.as_bytes());
         bytes.push(0);
-        // What is no key finds nothing; storage will say so.
+        // A value that is not a key finds nothing; storage reports it.
         let _ = key::encode_component(value, &mut bytes);
     }
     bytes

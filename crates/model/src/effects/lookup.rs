@@ -1,4 +1,4 @@
-//! Finding rows of the ledger by a value, where there are too many to look at all of them for every query.
+//! A lookup of rows of the ledger by a value, for ledgers with too many rows to examine for every query.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use trestle_item::{AttributeValue, key};
 
 use super::ledger::At;
 
-/// The rows of a ledger by values of attributes that were asked for.
+/// The rows of a ledger by the values of attributes that were queried.
 #[derive(Default)]
 pub(super) struct Lookup {
     /// Rows in the order in which they were entered or changed.
@@ -17,10 +17,10 @@ pub(super) struct Lookup {
     attributes: HashMap<(usize, String), Values>,
 }
 
-/// The rows by the values of one attribute: also those that had a value before.
+/// The rows by the values of one attribute, including rows that had a value before.
 #[derive(Default)]
 struct Values {
-    /// How many changes are taken in.
+    /// How many changes have been indexed.
     read: usize,
     rows: HashMap<Vec<u8>, Vec<At>>,
 }
@@ -58,7 +58,7 @@ impl Lookup {
     }
 }
 
-/// The bytes of a value of a key. What is no key is found by no query.
+/// The bytes of a value of a key. No query finds a value that is not a key.
 fn bytes(value: &AttributeValue) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     key::encode_component(value, &mut bytes)?;

@@ -1,9 +1,9 @@
-//! A string-set of a row that effects keep: one member more, or one less. Sets are sorted, so that a member is found
-//! without looking at all of them.
+//! A string-set of a row that effects keep: adding and removing a member. Sets are sorted, so that a member
+//! is found by binary search.
 
 use trestle_item::{AttributeValue, Item};
 
-/// The set with one member more; `None` if it has it already.
+/// The set with the member added; `None` if it has it already.
 pub(super) fn joined(row: Option<&Item>, set: &str, member: &str) -> Option<AttributeValue> {
     let members = row.map_or(&[][..], |row| members(row, set));
     let place = find(members, member).err()?;
@@ -13,7 +13,7 @@ pub(super) fn joined(row: Option<&Item>, set: &str, member: &str) -> Option<Attr
     Some(AttributeValue::Ss(joined))
 }
 
-/// The set with one member less, if any are left; `None` if it was no member.
+/// The set without the member, if any others are left; `None` if it was no member.
 pub(super) fn without(row: &Item, set: &str, member: &str) -> Option<Option<AttributeValue>> {
     let members = members(row, set);
     let place = find(members, member).ok()?;

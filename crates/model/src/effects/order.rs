@@ -19,9 +19,9 @@ pub(super) struct Ordered<'a> {
     pub(super) leads: bool,
 }
 
-/// Originals come before their copies, and rows that go before those that come. Of a group, the row that its head stands
-/// for comes first, so that no other demotes it before it is known what it will be; then older ones before newer ones, so
-/// that the head remembers the row before it.
+/// Originals come before their copies, and removed rows before new ones. Within a group, the row of the head
+/// comes first, so that no other row demotes it before its own change is known; then older rows before newer
+/// ones, so that the head remembers its direct predecessor.
 pub(super) fn order(ledger: &mut Ledger<'_, '_>, rows: &mut [Ordered<'_>]) -> Result<(), Stopped> {
     if rows.len() < 2 {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Orphan counts: what was counted for a row that is not there now. They are kept in a table of Trestle's own, so that a
-//! row that is removed and written again, or that expires, counts the rows that are still there.
+//! Orphan counts: the counts of rows that do not exist now. They are kept in a table of Trestle's own, so
+//! that a row that expires, or is removed and written again, still counts the existing rows.
 
 use trestle_hook::Rows;
 use trestle_item::{AttributeValue, Item, Number};
@@ -19,7 +19,7 @@ pub(super) const COUNTS: OwnTable = OwnTable {
     key: "parent",
 };
 
-/// What was counted for a row that is not there.
+/// The count for a row that does not exist.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrphanCount {
     /// The model.
@@ -28,9 +28,9 @@ pub struct OrphanCount {
     pub entity: String,
     /// Its attribute that counts.
     pub attribute: String,
-    /// What identifies the missing row.
+    /// The identity of the missing row.
     pub identity: Item,
-    /// How much its attribute would be above its default, or above zero.
+    /// The amount by which its attribute would exceed its default, or zero.
     pub count: Number,
 }
 
@@ -53,7 +53,7 @@ impl OrphanCount {
         item
     }
 
-    /// What a row of [`COUNTS_TABLE`] says; `None` if it is no such row.
+    /// The count in a row of [`COUNTS_TABLE`]; `None` if it is not such a row.
     #[must_use]
     pub fn from_item(item: &Item) -> Option<Self> {
         Some(OrphanCount {
@@ -73,7 +73,7 @@ impl OwnRow for OrphanCount {
         key_text(&[&self.model, &self.entity, &self.attribute], &self.identity)
     }
 
-    /// A count of zero has no row.
+    /// A count of zero is not stored.
     fn stored(&self) -> Option<Item> {
         (self.count != Number::default()).then(|| self.to_item())
     }
@@ -95,7 +95,7 @@ impl OwnRow for OrphanCount {
     }
 }
 
-/// What is counted for a missing row of an entity.
+/// The count for a missing row of an entity.
 pub(super) fn count<'o>(
     orphans: &'o mut OwnRows<OrphanCount>,
     model: &Model,

@@ -25,10 +25,10 @@ pub struct OwnTable {
 }
 
 impl OwnTable {
-    /// All of them whose rows go with their model.
+    /// All tables whose rows are removed with their model.
     pub const ALL: [OwnTable; 2] = [super::orphans::COUNTS, super::copy_note::COPIES];
 
-    /// The key in one of its rows; `None` if it has none.
+    /// The key in one of its rows; `None` if the row has none.
     #[must_use]
     pub fn key_in(self, row: &Item) -> Option<Item> {
         Some(Item::from_iter([(self.key, row.get(self.key)?.clone())]))
@@ -46,7 +46,7 @@ impl OwnTable {
     }
 }
 
-/// All tables of Trestle's own whose rows belong to rows of models: a copy of those takes these along.
+/// All tables of Trestle's own whose rows belong to rows of models, and are copied with them.
 pub const KEPT_ABOUT_ROWS: [&str; 5] = [
     super::orphans::COUNTS.name,
     super::copy_note::COPIES.name,
@@ -84,7 +84,8 @@ impl Model {
 }
 
 impl Model {
-    /// Whether a row of a hidden table is about rows of this table: about a missing one, or about an original or its copies.
+    /// Whether a row of a hidden table concerns rows of this table: a missing row, or an original or its
+    /// copies.
     #[must_use]
     pub fn keeps_about(&self, table_name: &str, row: &Item) -> bool {
         let is_there = |name: &str| {
@@ -97,18 +98,18 @@ impl Model {
     }
 }
 
-/// What a row of one of those tables says.
+/// The content of a row of one of those tables.
 pub(super) trait OwnRow: Sized {
     /// The table.
     const TABLE: OwnTable;
 
-    /// Its key. Two rows that mean different things never have the same.
+    /// Its key. Two rows with different meanings never have the same key.
     fn key_text(&self) -> String;
 
     /// The row to store; `None` where nothing is to be kept.
     fn stored(&self) -> Option<Item>;
 
-    /// Takes in what is stored.
+    /// Adds the stored row.
     fn recall(&mut self, stored: &Item) -> Result<(), Refusal>;
 
     /// Why it cannot be kept: its key is longer than a key may be.
@@ -130,7 +131,7 @@ impl<R> Default for OwnRows<R> {
 }
 
 impl<R: OwnRow> OwnRows<R> {
-    /// A row with what is stored of it, and whether it is looked at for the first time.
+    /// A row with its stored state, and whether it is read for the first time.
     pub(super) fn row(&mut self, mut row: R, rows: &dyn Rows) -> Result<(&mut R, bool), Stopped> {
         let text = row.key_text();
         if text.len() > HASH_BYTES_MAX {
@@ -149,7 +150,7 @@ impl<R: OwnRow> OwnRows<R> {
         }
     }
 
-    /// The rows that were looked at.
+    /// The rows that were read.
     pub(super) fn iter(&self) -> impl Iterator<Item = &R> {
         self.rows.values().map(|(_, row)| row)
     }

@@ -1,4 +1,4 @@
-//! What can be known about effects before anything is written: worked out once, when the model is loaded.
+//! What is known about effects before anything is written: computed once, when the model is loaded.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::effect::Effect;
 use crate::entity::{Entity, Role};
 use crate::model::Table;
 
-/// What a write of an entity brings about.
+/// The effects of a write of an entity.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Plan {
     pub(super) head: Option<head::Step>,
@@ -18,13 +18,13 @@ pub(crate) struct Plan {
     pub(super) entries: Vec<entries::Step>,
     pub(super) copies: Vec<copy::Step>,
     pub(super) history: Option<history::Step>,
-    /// The large values that its rows name.
+    /// The large values of its rows.
     pub(super) large: Option<large_values::Step>,
-    /// Whose heads follow its rows.
+    /// The entities whose heads follow its rows.
     pub(super) led: Vec<head::Led>,
-    /// Who keeps in step with it.
+    /// The copies that are kept in step with it.
     pub(super) followers: Vec<copy::Follower>,
-    /// How many entities its copies come through.
+    /// The length of the chain of originals that its copies come through.
     pub(super) copy_depth: usize,
 }
 
@@ -48,7 +48,7 @@ impl Plan {
     }
 }
 
-/// A model so far, as plans need it.
+/// The model so far, as plans need it.
 pub(super) struct Parts<'m> {
     pub(super) tables: &'m [Table],
     pub(super) entities: &'m [Entity],
@@ -92,7 +92,8 @@ pub(crate) fn plans(tables: &[Table], entities: &[Entity], access: &[AccessPatte
     plans
 }
 
-/// A copy is one deeper than its original. Entities that copy each other in a circle end at the number of entities.
+/// A copy is one deeper than its original. The number of entities bounds circles of entities that copy each
+/// other.
 fn set_copy_depths(plans: &mut [Plan]) {
     for _ in 0..plans.len() {
         let depths: Vec<usize> = plans.iter().map(|plan| plan.copy_depth).collect();
@@ -122,7 +123,7 @@ fn plan(parts: &Parts<'_>, entity: &Entity) -> Plan {
     plan
 }
 
-/// Whether writes to a table bring anything about, so that more than deriving is needed.
+/// Whether writes to a table have effects, so that deriving alone is not enough.
 pub(crate) fn has_effects(table: &Table, entities: &[Entity], plans: &[Plan]) -> bool {
     table.entities.iter().any(|at| {
         let kept = entities

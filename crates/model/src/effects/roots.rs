@@ -1,5 +1,5 @@
-//! The rows of a request: the roots of everything that follows. All of them are in the ledger before any effect runs, so
-//! that an effect sees each of them as it will be.
+//! The rows of a request: the roots of everything that follows. All of them are in the ledger before any
+//! effect runs, so that an effect sees the new state of each.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ fn root<'m>(model: &'m Model, position: usize, change: &Change<'_>) -> Result<Op
     }))
 }
 
-/// What the rows of the request become, and what follows from them.
+/// The new rows of the request, and what follows from them.
 pub(super) fn follow(
     model: &Model,
     changes: &[Change<'_>],
@@ -138,13 +138,13 @@ fn carry_out(ledger: &mut Ledger<'_, '_>, changes: &[Change<'_>], roots: &[Root<
             prepare(ledger, *at)?;
         }
     }
-    // Also a row that is written as it was is settled: its time of change is new.
+    // A row that is written unchanged is settled, too: its time of change is new.
     for at in written {
         ledger.blame(at);
         ledger.wait(at);
     }
     settle_all(ledger)?;
-    // What a client writes to rows that the database keeps is held against what follows from the others.
+    // A client's writes to rows that the database keeps are compared with what follows from the other rows.
     for at in in_order(ledger, changes, roots, true)? {
         let change = roots.get(at).and_then(|root| changes.get(root.position));
         let kept = roots.get(at).and_then(|root| root.entity);
@@ -158,7 +158,7 @@ fn carry_out(ledger: &mut Ledger<'_, '_>, changes: &[Change<'_>], roots: &[Root<
     large_values::finish(ledger)
 }
 
-/// The row as it is written. What the database keeps in it cannot be given otherwise.
+/// The row as it is written. Attributes that the database keeps cannot be given other values.
 fn as_given(
     ledger: &mut Ledger<'_, '_>,
     root: &Root<'_>,

@@ -1,4 +1,4 @@
-//! Settling a row: first what it must be itself, then what follows from it.
+//! Settling a row: first its own content, then what follows from it.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::reindex_version::is_made_of_version;
 pub(super) struct Row<'a> {
     pub(super) entity: &'a Entity,
     pub(super) key: &'a Item,
-    /// The row when its effects were last accounted for.
+    /// The row as it was when its effects were last applied.
     pub(super) old: Option<&'a Item>,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn settle_all(ledger: &mut Ledger<'_, '_>) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// Makes a root what it is by itself, before any effect runs: the effects of other roots see it so.
+/// Computes a root's own content before any effect runs, so that the effects of other roots see it.
 pub(super) fn prepare(ledger: &mut Ledger<'_, '_>, at: At) -> Result<(), Stopped> {
     ledger.blame(at);
     match ledger.waiting(at) {
@@ -58,7 +58,7 @@ enum Work {
     Settle,
 }
 
-/// Finds out what a row is, and goes on if it is of the model, or was.
+/// Determines the entity of a row, and continues if the row belongs to the model, or did before.
 fn work(ledger: &mut Ledger<'_, '_>, waiting: Waiting, work: Work) -> Result<(), Stopped> {
     let model = ledger.model;
     let table = model.known_table(waiting.table)?;
@@ -118,7 +118,8 @@ fn work(ledger: &mut Ledger<'_, '_>, waiting: Waiting, work: Work) -> Result<(),
     }
 }
 
-/// Whether a row only has the tag of an entity whose rows the database writes: an effect of a former version had that tag.
+/// Whether a row only has the tag of an entity whose rows the database writes, because an effect of a former
+/// version had that tag.
 fn is_of_former_version(was: &Entity, old: &Item) -> bool {
     was.is_derived() && was.identify(old).is_none()
 }
@@ -154,14 +155,14 @@ impl Settling<'_, '_, '_, '_> {
         if new.is_some() || self.ledger.row(at).is_none() {
             self.ledger.settle(at, new.clone());
         } else {
-            // It is no row of the model any more, but it is a row.
+            // It no longer belongs to the model, but it exists.
             let left = self.ledger.row(at);
             self.ledger.settle(at, left);
         }
         self.follow(standing.as_ref(), new.as_deref())
     }
 
-    /// What the row is by itself: what it copies, and what is derived.
+    /// The row's own content: its copies and derived attributes.
     fn complete(&mut self, at: At, item: &mut Arc<Item>) -> Result<(), Stopped> {
         let is_given = self.ledger.take_given(at);
         let is_touched = is_given && self.ledger.by == By::Touch;
@@ -176,7 +177,7 @@ impl Settling<'_, '_, '_, '_> {
                 }
             }
         }
-        // Only what a client gave is checked against what its attributes give.
+        // Only values that a client gave are compared with those that follow from the attributes.
         let index_keys = match is_given && !is_touched {
             true => IndexKeys::Given,
             false => IndexKeys::Left,
@@ -184,8 +185,8 @@ impl Settling<'_, '_, '_, '_> {
         Ok(self.derive(item, index_keys, is_touched)?)
     }
 
-    /// What the row itself must be: what it copies, what is derived, what its place in its group makes of it. A row that
-    /// is already so stays the same, and is not copied.
+    /// The row's own content: its copies, derived attributes, and the marks of its place in its group. A row
+    /// that needs no change is not copied.
     fn own(&mut self, at: At, item: &mut Arc<Item>) -> Result<Option<head::Standing>, Stopped> {
         self.complete(at, item)?;
         let Some((standing, to_derive)) = self.stand(Some(item))? else {
@@ -270,7 +271,7 @@ impl Settling<'_, '_, '_, '_> {
     }
 }
 
-/// Rows from before the model may have their identity only in their key.
+/// Rows that are older than the model may have their identity only in their key.
 pub(super) fn identified(entity: &Entity, mut row: Arc<Item>) -> Arc<Item> {
     if entity.identity.iter().any(|name| !row.contains_key(name)) {
         fill_identity(entity, Arc::make_mut(&mut row));
@@ -282,7 +283,7 @@ pub(super) fn fill_identity(entity: &Entity, item: &mut Item) {
     if entity.identity.iter().all(|name| item.contains_key(name)) {
         return;
     }
-    // A row whose key is still to be made says it all itself, or is refused when it is derived.
+    // A row whose key is not computed yet contains its whole identity, or is refused when it is derived.
     for (name, value) in entity.identify(item).into_iter().flatten() {
         if !item.contains_key(&name) {
             item.insert(name, value);

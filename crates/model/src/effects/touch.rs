@@ -1,4 +1,4 @@
-//! A reindex raises the version of a row: what follows from it is written, and the row stays as it is otherwise.
+//! A reindex raises the version of a row: derived rows are written, and the row is unchanged otherwise.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::model::Model;
 use crate::refusal::Refusal;
 use crate::reindex_version::{check_touched, is_made_of_version};
 
-/// What a row becomes whose version is raised, and what follows.
+/// The row with the raised version, and what follows from it.
 pub(super) fn change(model: &Model, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Blamed> {
     let roots = roots::of(model, changes)?;
     let ([change], [root]) = (changes, roots.as_slice()) else {
@@ -55,7 +55,7 @@ fn alone(
     })
 }
 
-/// Refuses a touch with which anything else in the row would change.
+/// Refuses a touch that would change anything else in the row.
 fn check_rest(entity: &Entity, new: &Item, row: Option<&Item>) -> Result<(), Refusal> {
     let empty = Item::new();
     let edits = Edits::between(new, row.unwrap_or(&empty));

@@ -72,7 +72,8 @@ pub(super) fn run(
         && !owns(row.entity, new, &kept)
         && !is_given_up(ledger, step, keeper, row.entity, &kept)?
     {
-        // A row that shared the value before the model can still be written; only its value cannot be claimed.
+        // A row that shared the value before the model was applied can still be written; only its value
+        // cannot be claimed.
         return match is_unchanged {
             true => Ok(()),
             false => Err(taken(step, row.entity, new, &kept).into()),
@@ -82,7 +83,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Makes a value's row say that it is this row's.
+/// Makes this row the owner of a value.
 pub(super) fn claim(ledger: &mut Ledger<'_, '_>, keeper: &Entity, at: At, owner: &Item) {
     let kept = keeper.attributes.iter();
     let kept = kept.filter_map(|attribute| Some((&attribute.name, owner.get(&attribute.name)?.clone())));
@@ -90,7 +91,7 @@ pub(super) fn claim(ledger: &mut Ledger<'_, '_>, keeper: &Entity, at: At, owner:
     ledger.put(keeper, at, kept);
 }
 
-/// Whether the owner of a value is another row of the request, which has the value no more.
+/// Whether the owner of a value is another row of the request, which no longer has the value.
 fn is_given_up(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
@@ -112,7 +113,7 @@ fn is_given_up(
     Ok(has != value)
 }
 
-/// Whether a value's row says that it is this row's.
+/// Whether this row is the owner of a value.
 pub(super) fn owns(entity: &Entity, row: &Item, kept: &Item) -> bool {
     entity.identity.iter().all(|name| row.get(name) == kept.get(name))
 }

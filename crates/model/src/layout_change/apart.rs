@@ -1,4 +1,4 @@
-//! The proof that a key tells where its row lies: no key is of the former layout and of the present one.
+//! The proof that a key shows where its row is: no key belongs to both the former and the present layout.
 
 use super::Hindrance;
 use super::hindrance::shown_templates;
@@ -8,7 +8,7 @@ use crate::language::common_texts;
 use crate::model::Model;
 use crate::template::{KeyTemplate, Part, Slot};
 
-/// Why keys of the two layouts could be mixed up.
+/// Why keys of the two layouts could be confused.
 pub(super) fn hindrances(
     former: &Model,
     present: &Model,
@@ -34,7 +34,7 @@ pub(super) fn hindrances(
     hindrances
 }
 
-/// A key of an entity's former layout that is one of another's present layout.
+/// A key that belongs to an entity's former layout and to another's present layout.
 fn of_layouts(both: Both<'_>, other: &Entity) -> Option<Hindrance> {
     let key = common_texts(&both.former.shape(), &other.shape())?;
     let owner = if other.name == both.own.name {
@@ -53,7 +53,7 @@ fn of_layouts(both: Both<'_>, other: &Entity) -> Option<Hindrance> {
     Some(Hindrance::new(both.own, message, help))
 }
 
-/// Rows of an entity that the present version does not have may still lie where others belong.
+/// Rows of an entity that the present version lacks may still be where others belong.
 fn of_one_that_is_gone(both: Both<'_>, gone: &Entity) -> Option<Hindrance> {
     let key = common_texts(&both.own.shape(), &gone.shape())?;
     let message = format!(
@@ -69,7 +69,8 @@ fn of_one_that_is_gone(both: Both<'_>, gone: &Entity) -> Option<Hindrance> {
     Some(Hindrance::new(both.own, message, help))
 }
 
-/// Entities whose present keys look alike lay in the same way, too; else one place now would have been two.
+/// Entities whose present keys have the same shape must have had former keys of the same shape; otherwise one
+/// present place would have two former ones.
 fn of_own_places(both: Both<'_>, other: &Entity, all: &[Both<'_>]) -> Option<Hindrance> {
     let key = common_texts(&both.own.shape(), &other.shape())?;
     let theirs = all.iter().find(|known| known.own.name == other.name);
@@ -91,8 +92,8 @@ fn of_own_places(both: Both<'_>, other: &Entity, all: &[Both<'_>]) -> Option<Hin
     Some(Hindrance::new(both.own, message, help))
 }
 
-/// Whether a key that both layouts have means the same row in both: only the padding of numbers differs, and each of
-/// those ends where the digits end.
+/// Whether a key of both layouts means the same row in both: only the padding of numbers differs, and each
+/// number ends where its digits end.
 pub(super) fn differ_in_width_only(former: &Entity, own: &Entity) -> bool {
     let templates = former.table_key.iter().zip(&own.table_key);
     templates

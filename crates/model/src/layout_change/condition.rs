@@ -1,4 +1,4 @@
-//! Key conditions of clients that still speak of the former layout.
+//! Key conditions of clients that still use the former layout.
 
 use trestle_expr::{KeyOp, KeySelection};
 use trestle_item::{AttributeValue, Map};
@@ -20,7 +20,7 @@ impl LayoutChange {
         let Some(table) = self.present.tables.get(moved.present) else {
             return Ok(None);
         };
-        // What means something in the present layout is meant so.
+        // A condition that is valid in the present layout is read as such.
         let mut present = self.present.entities_of(table);
         if present.any(|entity| said_by(entity, selection).is_some()) {
             return Ok(None);
@@ -56,7 +56,7 @@ fn no_longer_together(entity: &Entity) -> Refusal {
 }
 
 impl MovedEntity<'_> {
-    /// The selection of the same rows in the present layout; `None` if there is none that has them all, and no others.
+    /// The selection of the same rows in the present layout; `None` if no selection has exactly these rows.
     fn renewed_selection(
         &self,
         selection: &KeySelection,
@@ -85,7 +85,7 @@ impl MovedEntity<'_> {
         } else {
             self.renewed_range(before, now, hash, selection, said)
         };
-        // The rows it has must be told from others by all that told them before.
+        // Everything that distinguished its rows from others must still do so.
         let told = |renewed: &KeySelection| {
             said_by(self.own, renewed).is_some_and(|now| {
                 let known =
@@ -96,7 +96,7 @@ impl MovedEntity<'_> {
         Ok(renewed.filter(told))
     }
 
-    /// The same part of the sort keys.
+    /// The same range of the sort keys.
     fn renewed_range(
         &self,
         before: &KeyTemplate,
@@ -127,7 +127,7 @@ impl MovedEntity<'_> {
             KeyOp::Eq(value) => KeyOp::Eq(moved(value)?),
             KeyOp::BeginsWith(value) => KeyOp::BeginsWith(moved(value)?),
             KeyOp::Between(low, high) => KeyOp::Between(moved(low)?, moved(high)?),
-            // Behind an open end lie rows that had other beginnings.
+            // Beyond an open end are rows that had other beginnings.
             _ => return None,
         };
         Some(KeySelection {

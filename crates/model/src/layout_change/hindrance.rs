@@ -9,12 +9,12 @@ use crate::entity::{Entity, Role};
 use crate::problem::listed;
 use crate::template::{KeyTemplate, Slot};
 
-/// Why rows of an entity cannot move, known from the two versions alone.
+/// Why rows of an entity cannot move, as far as the two versions show it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Hindrance {
     /// The entity.
     pub entity: String,
-    /// What is in the way, with the templates.
+    /// What prevents the move, with the templates.
     pub message: String,
     /// The way out.
     pub help: String,
@@ -38,7 +38,7 @@ impl Hindrance {
     }
 }
 
-/// What is in the way before keys are looked at: rows stay in their table, and keep their tag.
+/// What prevents the move apart from keys: rows stay in their table, and keep their tag.
 pub(super) fn of_tables(both: Both<'_>) -> Vec<Hindrance> {
     let (before, now) = (both.former_table, both.table);
     if before.table_name != now.table_name {
@@ -67,7 +67,7 @@ pub(super) fn of_tables(both: Both<'_>) -> Vec<Hindrance> {
     Vec::new()
 }
 
-/// What is in the way of the keys of a changed entity: from its present key, a row's former place must be found.
+/// What prevents a change of an entity's keys: the former place must follow from the present key.
 pub(super) fn of_keys(both: Both<'_>, pair: &Pair) -> Vec<Hindrance> {
     let mut hindrances = Vec::new();
     let lost = lost(both, pair);
@@ -103,7 +103,7 @@ pub(super) fn of_keys(both: Both<'_>, pair: &Pair) -> Vec<Hindrance> {
     hindrances
 }
 
-/// What a row gets when it moves, its entries get when they move, and not otherwise.
+/// Attributes that a row gets when it moves and that its entries would not get otherwise.
 pub(super) fn of_entries(both: Both<'_>, pair: &Pair, all: &[Both<'_>]) -> Vec<Hindrance> {
     let is_of_row = |other: &&Both<'_>| matches!(&other.own.role, Role::Entry { of } if *of == both.own.name);
     let mut hindrances = Vec::new();
@@ -144,7 +144,7 @@ fn is_given(both: Both<'_>, pair: &Pair, name: &str) -> bool {
     pair.given.contains_key(name) || (has_default(both.own) && !has_default(both.former))
 }
 
-/// How rows could move although their present key does not say all that the former one does.
+/// How rows could move although their present key does not contain everything that the former one does.
 fn way_out(own: &Entity, lost: &[&str]) -> String {
     let names = listed(lost.iter().copied());
     if let Role::Entry { .. } = own.role {
@@ -161,7 +161,7 @@ fn way_out(own: &Entity, lost: &[&str]) -> String {
     )
 }
 
-/// Fields of the former key that the present key does not tell.
+/// Fields of the former key that the present key does not contain.
 fn lost<'m>(both: Both<'m>, pair: &Pair) -> Vec<&'m str> {
     let mut lost: Vec<&str> = Vec::new();
     for slot in both.former.table_key.iter().flat_map(KeyTemplate::slots) {

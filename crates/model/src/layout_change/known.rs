@@ -25,7 +25,7 @@ pub(super) fn said_by(entity: &Entity, selection: &KeySelection) -> Option<Said>
     Some(said)
 }
 
-/// What the first sort keys of a selection all begin with.
+/// The common beginning of the first sort keys of a selection.
 pub(super) fn beginning(selection: &KeySelection) -> String {
     if let Some(value) = selection.range_equal.first() {
         return value.as_s().unwrap_or_default().to_owned();
@@ -47,14 +47,14 @@ pub(super) fn common_beginning(one: &str, two: &str) -> String {
         .collect()
 }
 
-/// A template in which what is known stands as text.
+/// A template with known values filled in as text.
 pub(super) struct Filled<'t> {
     /// What every key begins with.
     pub(super) beginning: String,
     rest: Vec<Open<'t>>,
 }
 
-/// A part of such a template behind its beginning.
+/// A part of such a template after its beginning.
 enum Open<'t> {
     Text(String),
     Slot(&'t Slot),
@@ -91,7 +91,7 @@ impl<'t> Filled<'t> {
         }
     }
 
-    /// Whether keys differ from those of another template in nothing but their beginning.
+    /// Whether keys differ from those of another template only in their beginning.
     pub(super) fn goes_on_as(&self, other: &Self) -> bool {
         let parts = self.rest.iter().zip(&other.rest);
         self.rest.len() == other.rest.len()

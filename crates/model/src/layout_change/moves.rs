@@ -1,4 +1,4 @@
-//! What moves, in words for plans.
+//! The moves, described for plans.
 
 use super::pair::MovedEntity;
 use super::plan::MovedTable;

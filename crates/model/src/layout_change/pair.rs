@@ -18,17 +18,18 @@ pub(super) struct Pair {
     pub(super) former: usize,
     /// Position in the present version's entities.
     pub(super) own: usize,
-    /// What a row gets if it lacks it.
+    /// The values that a row gets where it lacks them.
     pub(super) given: Map,
-    /// Those of them that no former row has, as far as its version knows: they can be told without the row.
+    /// Those that, according to its version, no former row has: they are known without the row.
     pub(super) assumed: Map,
-    /// What the former key is made of and the present one is not; only rows with these values can move.
+    /// Attributes that are only in the former key; only rows with these values can move.
     pub(super) fixed: Map,
-    /// What goes from a row if it is just this: the present version does not know it.
+    /// Attributes with just these values are removed, because the present version does not know them.
     pub(super) withdrawn: Map,
-    /// Whether a key can be of both layouts: such a row is in its own place. Otherwise it is proved that none is.
+    /// Whether a key can belong to both layouts: such a row is in its own place. Otherwise it is proved that
+    /// no key does.
     pub(super) may_stay: bool,
-    /// What is looked at in a row's stored form.
+    /// What is read of a row's stored form.
     pub(super) recipe: Recipe,
 }
 
@@ -62,7 +63,7 @@ impl Pair {
     }
 }
 
-/// What the way out put into rows that the version before them does not know.
+/// The values that a move forward gave rows and that the older version does not know.
 fn withdrawn(
     way: ChangeDirection,
     former_table: &Table,
@@ -108,24 +109,24 @@ pub(super) struct MovedEntity<'r> {
 }
 
 impl MovedEntity<'_> {
-    /// What a key says, if it is that of a former place.
+    /// What a key says, if it belongs to a former place.
     pub(super) fn said(&self, key: &Item) -> Option<Said> {
         let said = self.former.said(key)?;
         let stays = self.pair.may_stay && self.own_place(&said).is_ok_and(|own| holds(key, &own));
         (!stays).then_some(said)
     }
 
-    /// The place of a row now, from what its former key says.
+    /// The row's own place, from its former key.
     pub(super) fn own_place(&self, said: &Said) -> Result<Item, RenderError> {
         place(self.own, said, &self.pair.assumed)
     }
 
-    /// The place of a row before, from what its present key says.
+    /// The row's former place, from its present key.
     pub(super) fn former_place(&self, said: &Said) -> Result<Item, RenderError> {
         place(self.former, said, &self.pair.fixed)
     }
 
-    /// The attributes that the present key is made of and that a former key does not tell.
+    /// The attributes in the present key that a former key does not contain.
     pub(super) fn lacking(&self, said: &Said) -> Vec<String> {
         let slots = self.own.table_key.iter().flat_map(KeyTemplate::slots);
         let lacking = slots.filter(|slot| given(slot, said, &self.pair.assumed).is_none());
@@ -134,7 +135,7 @@ impl MovedEntity<'_> {
     }
 }
 
-/// What is known of a field: from a key, or because it is the same for all rows.
+/// The known value of a field: from a key, or because it is the same for all rows.
 pub(super) fn given<'v>(slot: &Slot, said: &'v Said, constants: &'v Map) -> Option<Given<'v>> {
     let name = slot.attribute.name.as_str();
     let value = said.values.get(name).or_else(|| constants.get(name));
@@ -145,7 +146,7 @@ pub(super) fn given<'v>(slot: &Slot, said: &'v Said, constants: &'v Map) -> Opti
     }
 }
 
-/// The table key of an entity's row, from what another key says and what is the same for all rows.
+/// The table key of an entity's row, from another key and from values that are the same for all rows.
 pub(super) fn place(entity: &Entity, said: &Said, constants: &Map) -> Result<Item, RenderError> {
     let mut key = Item::with_capacity(entity.table_key.len());
     for template in &entity.table_key {

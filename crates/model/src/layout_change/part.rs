@@ -1,22 +1,22 @@
-//! Parts of a table or index where former rows of several entities lie, made into ranges that do not overlap.
+//! Parts of a table or index with former rows of several entities, as ranges that do not overlap.
 
 use trestle_expr::KeySelection;
 use trestle_hook::FormerRange;
 
 use super::known::{beginning, beginning_with, common_beginning};
 
-/// Where former rows of one entity lie, or of several.
+/// A part with former rows of one entity, or of several.
 pub(super) struct Part {
     pub(super) selection: KeySelection,
     pub(super) order: Order,
 }
 
-/// How the order of former sort keys goes with that of present ones.
+/// How the order of former sort keys relates to that of present ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// The sort keys are the same.
     Same,
-    /// They differ in their beginnings: this one before, and that one now.
+    /// They differ in their beginnings: the former one, and the present one.
     Begins { before: String, now: String },
     /// Not known.
     Other,
@@ -46,7 +46,7 @@ impl Part {
     }
 }
 
-/// Ranges with all rows of the parts, no row in two of them.
+/// Ranges with all rows of the parts; no row is in two of them.
 pub(super) fn ranges(parts: Vec<Part>) -> Vec<FormerRange> {
     let mut apart: Vec<Part> = Vec::with_capacity(parts.len());
     for mut part in parts {

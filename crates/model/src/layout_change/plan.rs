@@ -1,4 +1,4 @@
-//! Two versions to what moves between them.
+//! From two versions to the moves between them.
 
 use super::pair::Pair;
 use super::{ChangeDirection, Hindrance, LayoutChange, apart, hindrance};
@@ -15,7 +15,7 @@ pub(super) struct MovedTable {
     pub(super) pairs: Vec<Pair>,
 }
 
-/// An entity in both versions, each with its table.
+/// An entity of both versions, each with its table.
 #[derive(Clone, Copy)]
 pub(super) struct Both<'m> {
     pub(super) former: &'m Entity,
@@ -25,7 +25,7 @@ pub(super) struct Both<'m> {
 }
 
 impl Both<'_> {
-    /// Whether the table's key is made in another way.
+    /// Whether the table's key is composed differently.
     pub(super) fn is_changed(&self) -> bool {
         let templates = self.former.table_key.iter().zip(&self.own.table_key);
         self.former.table_key.len() != self.own.table_key.len()
@@ -34,7 +34,7 @@ impl Both<'_> {
 }
 
 impl LayoutChange {
-    /// What moves between two versions, on the way out or back.
+    /// What moves between two versions, forwards or back.
     pub(super) fn plan(
         former: &std::sync::Arc<Model>,
         present: &std::sync::Arc<Model>,
@@ -106,7 +106,8 @@ fn both<'m>(former: &'m Model, present: &'m Model, way: ChangeDirection) -> Vec<
         .collect()
 }
 
-/// The entity of the older version whose rows an entity takes over: the one it names, or that of its own name.
+/// The entity of the older version whose rows an entity takes over: the one that it names, or the one with
+/// its name.
 fn counterpart<'m>(older: &'m Model, entity: &Entity) -> Option<&'m Entity> {
     let named = entity.migrate.from.as_ref();
     named

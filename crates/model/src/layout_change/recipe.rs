@@ -1,4 +1,4 @@
-//! What of a row decides what it becomes, looked up once for all rows of an entity.
+//! The attributes that determine what a row becomes, computed once for all rows of an entity.
 
 use std::collections::BTreeSet;
 
@@ -7,22 +7,22 @@ use crate::entity::Entity;
 use crate::model::Table;
 use crate::template::{KeyTemplate, Part};
 
-/// The attributes that decide what a row becomes. All positions are in `names`.
+/// The attributes that determine what a row becomes. All positions refer to `names`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recipe {
     /// Their names, in order.
     pub(super) names: Vec<String>,
-    /// Which of them the version before derived: they go.
+    /// Those that the previous version derived and that are removed.
     pub(super) derived: Vec<bool>,
     /// The attributes of the present version, in its order.
     pub(super) attributes: Vec<usize>,
     /// The attributes that identify a row.
     pub(super) identity: Vec<usize>,
-    /// The attribute that tells entities apart.
+    /// The attribute that distinguishes entities.
     pub(super) tag: Option<usize>,
-    /// What a row gets if it lacks it.
+    /// The values that a row gets where it lacks them.
     pub(super) given: Vec<usize>,
-    /// What may go from a row.
+    /// Attributes that may be removed from a row.
     pub(super) withdrawn: Vec<usize>,
     /// The table's key before.
     pub(super) former_key: Vec<Ingredients>,

@@ -1,4 +1,4 @@
-//! A former row as it will be. A pure function of the row: two calls give the same.
+//! A former row as it will be. A pure function of the row.
 
 use trestle_hook::Belongs;
 use trestle_item::{AttributeValue, Item, Map};
@@ -22,7 +22,7 @@ impl LayoutChange {
         };
         self.check_tag(table, moving, &row)?;
         let mut item = moving.content(row, &said)?;
-        // The row is its own predecessor: what it has is not given by a client, and is not new.
+        // The row is its own predecessor: its values were not given by a client, and are not new.
         let derived = self
             .present
             .derive_as(table, moving.own, Some(&item), &item, IndexKeys::Left, None)?;
@@ -37,7 +37,7 @@ impl LayoutChange {
         match (found.next(), found.next()) {
             (None, _) => Belongs::Here,
             (Some((moving, said)), None) => moving.told_place(&said).map_or(Belongs::Elsewhere, Belongs::At),
-            // The row says which of them it is.
+            // The row shows which of the entities it belongs to.
             (Some(_), Some(_)) => Belongs::Elsewhere,
         }
     }
@@ -91,7 +91,7 @@ impl LayoutChange {
         row.get(table.entity_attribute.as_ref()?)?.as_s()
     }
 
-    /// A row whose tag is not that of its key belongs to no entity: moved, it could not be read.
+    /// A row whose tag does not match its key belongs to no entity: after a move it could not be read.
     fn check_tag(&self, table: &Table, moving: MovedEntity<'_>, row: &Item) -> Result<(), Refusal> {
         let Some(attribute) = &table.entity_attribute else {
             return Ok(());
@@ -117,7 +117,7 @@ impl LayoutChange {
 }
 
 impl MovedEntity<'_> {
-    /// What a row is, apart from its keys, in the present version.
+    /// The row's content apart from its keys, in the present version.
     fn content(&self, row: Item, said: &Said) -> Result<Item, Refusal> {
         self.check_fixed(said)?;
         let mut item = self.without_keys(row, said)?;
@@ -130,14 +130,14 @@ impl MovedEntity<'_> {
         Ok(item)
     }
 
-    /// The row without what its version derived, and with what only its key said.
+    /// The row without attributes that its version derived, and with those that were only in its key.
     fn without_keys(&self, mut item: Item, said: &Said) -> Result<Item, Refusal> {
         for (name, value) in said.values.iter() {
             if !item.contains_key(name) {
                 item.insert(name.as_str(), value.clone());
             }
         }
-        // Where the attributes give another key, no read would look for the row at this one.
+        // If the attributes give another key, no read would look for the row at this one.
         for template in &self.former.table_key {
             let derived = template.render(&item);
             let derived = derived.map_err(|error| refused(self.former, template, error))?;
@@ -163,7 +163,7 @@ impl MovedEntity<'_> {
         }
     }
 
-    /// Rows that the version before could not tell apart cannot go back to it.
+    /// Rows that the previous version cannot distinguish cannot move back to it.
     pub(super) fn check_fixed(&self, said: &Said) -> Result<(), Refusal> {
         for (name, only) in self.pair.fixed.iter() {
             let folded = only.as_s().map(|only| AttributeValue::from(only.to_lowercase()));
@@ -183,19 +183,20 @@ impl MovedEntity<'_> {
         Ok(())
     }
 
-    /// The own place of a former key, if that key tells all of it: what is only assumed may be otherwise in the row.
+    /// The own place of a former key, if it follows from that key alone: assumed values may be different in
+    /// the row.
     fn told_place(&self, said: &Said) -> Option<Item> {
         self.check_fixed(said).ok()?;
         place(self.own, said, &Map::new()).ok()
     }
 
-    /// The own place of a former key, or what that key does not tell.
+    /// The own place of a former key, or what the key does not contain.
     pub(super) fn place_or_refuse(&self, said: &Said) -> Result<Item, Refusal> {
         self.check_fixed(said)?;
         self.own_place(said).map_err(|error| self.untold(said, error))
     }
 
-    /// Why the present key cannot be made of what a former one says.
+    /// Why the present key does not follow from a former one.
     pub(super) fn untold(&self, said: &Said, error: RenderError) -> Refusal {
         let entity = self.own.name.clone();
         match error {

@@ -1,4 +1,4 @@
-//! Where former rows lie that a read of own places might want.
+//! The parts with former rows that a read of own places may need.
 
 use trestle_expr::KeySelection;
 use trestle_hook::Sources;
@@ -13,7 +13,7 @@ use crate::entity::{Entity, Role};
 use crate::model::{Index, Table};
 use crate::template::{KeyTemplate, RenderError, Said};
 
-/// Where the wanted rows of one entity lie.
+/// The part with the needed rows of one entity.
 enum Source {
     Nowhere,
     Same,
@@ -80,7 +80,7 @@ impl MovedEntity<'_> {
         let hash = match self.former_hash(&said) {
             Ok(hash) => hash,
             Err(RenderError::Missing { .. }) => return Source::Anywhere,
-            // A value that could not stand in the former key was never there.
+            // A value that the former key could not contain was never there.
             Err(RenderError::Unfit { .. }) => return Source::Nowhere,
         };
         match self.sort_part(hash, &said, selection) {
@@ -98,7 +98,7 @@ impl MovedEntity<'_> {
         template.render_given(|slot| given(slot, said, &self.pair.fixed))
     }
 
-    /// The part of a former partition. The error says that there is none.
+    /// The part of a former partition. The error means that there is none.
     fn sort_part(
         &self,
         hash: Vec<AttributeValue>,
@@ -133,13 +133,13 @@ impl MovedEntity<'_> {
         Ok(Part { selection, order })
     }
 
-    /// How the former order of rows goes with the present one, where this much is known of all of them.
+    /// How the former order of rows relates to the present one, where this much is known of all rows.
     fn order(&self, said: &Said) -> Result<Order, RenderError> {
         let (Some(before), Some(now)) = (self.former.table_key.get(1), self.own.table_key.get(1)) else {
             return Ok(Order::Same);
         };
         let before = Filled::new(before, said, &self.pair.fixed)?;
-        // What is only assumed of former rows is not the same in all of them.
+        // Assumed values are not the same in all former rows.
         let now = Filled::new(now, said, &Map::new())?;
         if !before.goes_on_as(&now) {
             return Ok(Order::Other);
@@ -186,7 +186,7 @@ impl Indexed<'_> {
         }
     }
 
-    /// The former partition, where the present one says all that it was made of.
+    /// The former partition, if the present key contains everything in its key.
     fn in_global(&self, moving: MovedEntity<'_>, selection: &KeySelection) -> Source {
         let mut said = Said::default();
         for (key, value) in self.index.key.hash.iter().zip(&selection.hash) {
@@ -203,7 +203,7 @@ impl Indexed<'_> {
             match self.former_part(moving, &key.name, &said) {
                 Ok(value) => hash.push(value),
                 Err(RenderError::Missing { .. }) => return Source::Anywhere,
-                // A value that could not stand in the former key was never there.
+                // A value that the former key could not contain was never there.
                 Err(RenderError::Unfit { .. }) => return Source::Nowhere,
             }
         }
@@ -211,12 +211,12 @@ impl Indexed<'_> {
             hash,
             ..selection.clone()
         };
-        // Rows that are equal in the index are in the order of the table's keys, which is another one.
+        // Rows that are equal in the index are sorted by the table's keys, whose order differs.
         let order = Order::Other;
         Source::In(Part { selection, order })
     }
 
-    /// What an attribute of the index's key was before: made only of what the row had then, and of what is said now.
+    /// The former value of an attribute of the index's key, from what the row had then and what is known now.
     fn former_part(
         &self,
         moving: MovedEntity<'_>,
@@ -282,7 +282,7 @@ impl Indexed<'_> {
         }
     }
 
-    /// Whether nothing gives a row this attribute, or takes it, while it moves.
+    /// Whether a move neither adds nor removes this attribute.
     fn stays(&self, moving: MovedEntity<'_>, attribute: &str) -> bool {
         let before = moving.former.attribute(attribute);
         let always = before.is_some_and(|attribute| !attribute.optional);
@@ -305,7 +305,7 @@ fn derived<'m>(entity: &'m Entity, attribute: &str) -> Option<&'m KeyTemplate> {
 
 /// Whether rows of an entity can have an attribute.
 fn may_have(table: &Table, entity: &Entity, attribute: &str) -> bool {
-    // What keeps a value unique, and an entry, have what the model says, and nothing else.
+    // Rows that keep a value unique, and entries, have only the attributes that the model gives.
     let only_declared = entity.closed
         || matches!(
             entity.role,

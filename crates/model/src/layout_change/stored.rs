@@ -1,7 +1,8 @@
-//! The same as `renew.rs` for a row in its stored form: only the values that decide what it becomes are made, and the rest
-//! is taken over as it is. A read makes each row in a former place anew, so this is most of what such a read costs.
+//! The same as `renew.rs` for a row in its stored form: only the values that determine the result are
+//! decoded, and the rest is copied as bytes. A read renews each row in a former place, so this is most of the
+//! cost of such a read.
 //!
-//! *Invariant*: what is told here is what `renew.rs` tells. Whatever is unusual about a row is left to it.
+//! *Invariant*: results are the same as those of `renew.rs`, which handles all unusual rows.
 
 use trestle_hook::Renewal;
 use trestle_item::codec::{StoredValue, StoredView};
@@ -17,7 +18,7 @@ use crate::entity::Entity;
 use crate::model::Table;
 use crate::template::{Given, KeyTemplate, RenderError};
 
-/// What some attributes become, `None` if they go.
+/// The new values of some attributes, `None` if they are removed.
 type Changes<'m> = Vec<(&'m str, Option<AttributeValue>)>;
 
 impl LayoutChange {
@@ -39,7 +40,7 @@ impl LayoutChange {
         changes.map_or(Renewal::Untold, |changes| Renewal::Renewed(view.with(&changes)))
     }
 
-    /// Of several entities that have such keys, the one that the row says it is.
+    /// If several entities have such keys, the row shows to which it belongs.
     fn tagged<'r>(&'r self, moved: &'r MovedTable, view: &StoredView<'_>) -> Option<MovedEntity<'r>> {
         let attribute = self.former.table(&moved.name)?.entity_attribute.as_ref()?;
         let tag = view.get(attribute)?.text()?;
@@ -50,7 +51,7 @@ impl LayoutChange {
     }
 }
 
-/// Whether a row's key begins as those of an entity do.
+/// Whether a row's key has the beginning of an entity's keys.
 fn begins(entity: &Entity, view: &StoredView<'_>) -> bool {
     let mut templates = entity.table_key.iter();
     templates.all(|template| {
@@ -59,7 +60,7 @@ fn begins(entity: &Entity, view: &StoredView<'_>) -> bool {
     })
 }
 
-/// A row that looks as if it lay in the former place of an entity. Positions are those of the recipe.
+/// A row whose key seems to be a former key of an entity. Positions are those of the recipe.
 struct Row<'m, 'v> {
     moving: MovedEntity<'m>,
     /// The table in the present version.
@@ -68,7 +69,7 @@ struct Row<'m, 'v> {
     stored: Vec<Option<StoredValue<'v>>>,
 }
 
-/// The values that keys are made of, and those that the present version declares.
+/// The values in keys, and those that the present version declares.
 type Values<'v> = Vec<Option<Seen<'v>>>;
 
 /// A value; most are texts, which need not be copied.
@@ -86,7 +87,7 @@ impl<'v> Seen<'v> {
         }
     }
 
-    /// As the part of a key; a text is no part of one that is no text.
+    /// As the part of a key; a text is no part of a key that is not a text.
     fn given(&self, template: &KeyTemplate) -> Option<Given<'_>> {
         match self {
             Seen::Text(text) => (template.kind == ScalarType::S).then_some(Given::Text(text)),
@@ -116,7 +117,7 @@ impl<'m, 'v> Row<'m, 'v> {
         &self.moving.pair.recipe
     }
 
-    /// What becomes of it; `None` if that cannot be told here.
+    /// The resulting row; `None` if it cannot be determined here.
     fn changes(&self) -> Option<Changes<'m>> {
         let values = self.values()?;
         let is_told = self.is_usual() && self.is_at_former_place(&values) && self.is_whole(&values);
@@ -128,7 +129,7 @@ impl<'m, 'v> Row<'m, 'v> {
         let mut is_changed = recipe.derived.clone();
         for (template, made_of) in self.moving.own.table_key.iter().zip(&recipe.own_key) {
             let derived = self.rendered(template, made_of, &values).ok()?;
-            // One that is an attribute itself is there already.
+            // A key that is an attribute itself already exists.
             if self.kept(made_of.key).is_some_and(|given| !given.is(&derived)) {
                 return None;
             }
@@ -146,7 +147,7 @@ impl<'m, 'v> Row<'m, 'v> {
         Some(self.differing(becomes, &is_changed))
     }
 
-    /// What differs from what is stored.
+    /// The differences to the stored row.
     fn differing(&self, becomes: Vec<Option<AttributeValue>>, is_changed: &[bool]) -> Changes<'m> {
         let mut changes = Vec::with_capacity(4);
         let all = self.recipe().names.iter().zip(&self.stored);
@@ -162,7 +163,7 @@ impl<'m, 'v> Row<'m, 'v> {
         changes
     }
 
-    /// The values that keys are made of, and those that the present version declares.
+    /// The values in keys, and those that the present version declares.
     fn values(&self) -> Option<Values<'v>> {
         let recipe = self.recipe();
         let mut values = vec![None; recipe.names.len()];
@@ -180,7 +181,7 @@ impl<'m, 'v> Row<'m, 'v> {
         Some(values)
     }
 
-    /// A key of the present version, without what the version before derived.
+    /// A key of the present version, without attributes that the previous version derived.
     fn rendered(
         &self,
         template: &KeyTemplate,
@@ -194,7 +195,7 @@ impl<'m, 'v> Row<'m, 'v> {
         })
     }
 
-    /// Whether its attributes give the key that it has, in the version before.
+    /// Whether its attributes give its key, in the previous version.
     fn is_at_former_place(&self, values: &Values<'_>) -> bool {
         let mut templates = self.moving.former.table_key.iter().zip(&self.recipe().former_key);
         let has = |(template, made_of): (&KeyTemplate, &Ingredients)| {
@@ -206,7 +207,7 @@ impl<'m, 'v> Row<'m, 'v> {
         templates.all(has)
     }
 
-    /// Whether nothing but keys changes.
+    /// Whether only keys change.
     fn is_usual(&self) -> bool {
         let (pair, recipe) = (self.moving.pair, self.recipe());
         let is_there = |at: &usize| self.stored.get(*at).is_some_and(Option::is_some);
@@ -220,7 +221,7 @@ impl<'m, 'v> Row<'m, 'v> {
             })
     }
 
-    /// Whether it is a row of the present version, but for its keys.
+    /// Whether it is a row of the present version, apart from its keys.
     fn is_whole(&self, values: &Values<'_>) -> bool {
         let (own, recipe) = (self.moving.own, self.recipe());
         let mut attributes = own.attributes.iter().zip(&recipe.attributes);
@@ -250,7 +251,7 @@ impl<'m, 'v> Row<'m, 'v> {
         })
     }
 
-    /// A stored value, unless the version before derived it.
+    /// A stored value, unless the previous version derived it.
     fn kept(&self, at: usize) -> Option<StoredValue<'v>> {
         let is_derived = self.recipe().derived.get(at).is_none_or(|derived| *derived);
         self.stored.get(at).copied().flatten().filter(|_| !is_derived)

@@ -9,7 +9,7 @@ use crate::draft::Name;
 use crate::fields;
 use crate::problem::{Placed, Problems, suggestion};
 
-/// The attributes that can be read; the names of the others go to `unread`.
+/// The attributes that can be read; the names of the others are added to `unread`.
 pub(super) fn read(
     entity: &Section<'_>,
     unread: &mut Vec<String>,
@@ -198,7 +198,7 @@ fn checked(
     None
 }
 
-/// `{}` and `[]`: a map that entries can be set in, and a list that can be added to.
+/// `{}` and `[]`: a map in which entries can be set, and a list to which elements can be added.
 fn empty(value: &Value<'_>) -> Option<AttributeValue> {
     let value = value.get_ref();
     match (value.as_table(), value.as_array()) {

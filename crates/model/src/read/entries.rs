@@ -19,7 +19,7 @@ pub(super) fn read(name: Name, section: &Section<'_>, problems: &mut Problems<'_
     }
 }
 
-/// What an entry calls a part of a member: the name of a string, or one attribute with its type.
+/// The entry's name for a part of a member: the name of a string, or one attribute with its type.
 fn part(section: &Section<'_>, field: &str, problems: &mut Problems<'_>) -> Option<Placed<Attribute>> {
     let value = section.value(field)?;
     if text(value).is_some() {
@@ -48,7 +48,7 @@ fn part(section: &Section<'_>, field: &str, problems: &mut Problems<'_>) -> Opti
     }
 }
 
-/// A member is there or there is no entry, and an entry never changes its member.
+/// A member without an entry does not occur, and an entry never changes its member.
 fn check_plain(what: &str, attribute: &Attribute, value: &Value<'_>, problems: &mut Problems<'_>) {
     let said = [
         (attribute.optional, "optional"),

@@ -1,4 +1,4 @@
-//! One table of a TOML file, read field by field; what does not fit becomes a problem and is left out.
+//! One table of a TOML file, read field by field; values that do not fit become problems and are left out.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -8,10 +8,10 @@ use crate::draft::Name;
 use crate::fields::Field;
 use crate::problem::{Placed, Problems, suggestion};
 
-/// What the file itself is called in messages. Its sections are called by their names alone.
+/// The name of the file itself in messages. Its sections are called by their names alone.
 pub(crate) const THE_FILE: &str = "the file";
 
-/// A section of the file and what it is called in messages.
+/// A section of the file and its name in messages.
 pub(crate) struct Section<'t> {
     /// Such as "entity `layer`".
     pub(crate) what: String,
@@ -22,7 +22,7 @@ pub(crate) struct Section<'t> {
 pub(crate) type Value<'t> = Spanned<DeValue<'t>>;
 
 impl<'t> Section<'t> {
-    /// Opens a section and says which of its fields are unknown and which are missing.
+    /// Opens a section and reports unknown and missing fields.
     pub(crate) fn open(
         what: String,
         at: usize,
@@ -163,7 +163,7 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// As [`Section::entries`], with texts for values.
+    /// Like [`Section::entries`], with texts as values.
     pub(crate) fn text_map(&self, name: &str, problems: &mut Problems<'_>) -> Vec<(Name, Name)> {
         let mut pairs = Vec::new();
         for (key, value) in self.entries(name, problems) {
@@ -180,7 +180,7 @@ impl<'t> Section<'t> {
         pairs
     }
 
-    /// As [`Section::entries`], with scalars for values.
+    /// Like [`Section::entries`], with scalars as values.
     pub(crate) fn value_map(
         &self,
         name: &str,
@@ -268,7 +268,7 @@ pub(crate) fn integer(value: &Value<'_>) -> Option<i64> {
     i64::from_str_radix(number.as_str(), number.radix()).ok()
 }
 
-/// A text, a number or a truth value as an attribute would have it.
+/// A text, a number or a truth value as a value of an attribute.
 pub(crate) fn scalar(value: &Value<'_>) -> Option<Placed<AttributeValue>> {
     let found = match value.get_ref() {
         DeValue::String(text) => AttributeValue::S(text.as_ref().to_owned()),

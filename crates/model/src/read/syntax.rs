@@ -1,5 +1,5 @@
-//! What to say about a file that is not TOML. One slip makes the parser stumble over much of what follows, so only the
-//! first mistake is told, at the place where it was probably made.
+//! The problem of a file that is not TOML. After a mistake the parser misreads much of what follows, so only
+//! the first one is reported, at the place where it was probably made.
 
 use toml::de::{DeTable, Error};
 
@@ -22,7 +22,7 @@ pub(crate) fn parse<'t>(text: &'t str, problems: &mut Problems<'_>) -> Option<to
     None
 }
 
-/// A bracket that is open where a mistake is.
+/// A bracket that is open at the place of a mistake.
 struct Open {
     at: usize,
     bracket: char,
@@ -33,8 +33,8 @@ impl Open {
         format!("not TOML: the `{}` that begins here is not closed", self.bracket)
     }
 
-    /// Whether a mistake is where a line of its own begins. A mistake within a list that goes on over several lines is
-    /// indented, and is told where it is.
+    /// Whether a mistake is at the beginning of a line. A mistake within a list over several lines is
+    /// indented, and is reported at its own place.
     fn before_line_at(&self, text: &str, at: usize) -> bool {
         let (line, column) = line_and_column(text, at);
         column == 1 && line_and_column(text, self.at).0 < line
@@ -76,7 +76,7 @@ fn open_at(text: &str, end: usize) -> Option<Open> {
     open.pop()
 }
 
-/// How long the string is that a text begins with, its quotes included.
+/// The length of the string at the beginning of a text, including its quotes.
 fn string_length(text: &str, quote: char) -> usize {
     let three = [quote; 3].iter().collect::<String>();
     let end = if text.starts_with(&three) {

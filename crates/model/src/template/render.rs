@@ -1,4 +1,4 @@
-//! Attributes to a key.
+//! From attributes to a key.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use trestle_item::{AttributeValue, Item, ScalarType};
 
 use super::{KeyTemplate, Part, Slot};
 
-/// What is known of a field.
+/// The known value of a field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Given<'v> {
     /// Its value.
@@ -29,7 +29,7 @@ pub enum RenderError {
     Unfit {
         /// The attribute.
         attribute: String,
-        /// Why not, as the rest of a sentence about it.
+        /// Why not; completes a sentence about the attribute.
         reason: String,
     },
 }
@@ -40,7 +40,7 @@ impl KeyTemplate {
         self.render_from(|name| item.get(name))
     }
 
-    /// The key's value for attributes that are found like this.
+    /// The key's value for the attributes that the function returns.
     pub(crate) fn render_from<'v>(
         &self,
         attribute: impl Fn(&str) -> Option<&'v AttributeValue>,
@@ -48,7 +48,7 @@ impl KeyTemplate {
         self.render_given(|slot| attribute(&slot.attribute.name).map(Given::Value))
     }
 
-    /// The key's value for fields that are given like this.
+    /// The key's value for the fields that the function returns.
     pub(crate) fn render_given<'v>(
         &self,
         given: impl Fn(&Slot) -> Option<Given<'v>>,
@@ -56,7 +56,7 @@ impl KeyTemplate {
         self.render_parts(|_, slot| given(slot))
     }
 
-    /// The same; the positions of the parts are told, too.
+    /// The same, with the positions of the parts.
     pub(crate) fn render_parts<'v>(
         &self,
         given: impl Fn(usize, &Slot) -> Option<Given<'v>>,

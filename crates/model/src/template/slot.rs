@@ -1,4 +1,4 @@
-//! One placeholder of a template, knowing the attribute it stands for and the separator behind it.
+//! One placeholder of a template, with its attribute and the separator after it.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,8 @@ use crate::attribute::{Attribute, AttributeKind, plain, semver};
 use crate::chars::CharSet;
 use crate::language::Piece;
 
-/// Ends a range of keys: no text in a composite key may contain it. Unicode promises that it is no character.
+/// Ends a range of keys: no text in a composite key may contain it. Unicode guarantees that it is not a
+/// character.
 pub(crate) const RESERVED_END: char = '\u{10FFFF}';
 
 /// A placeholder with what is needed to write and read it.
@@ -19,10 +20,10 @@ pub(crate) struct Slot {
     pub(crate) width: Option<usize>,
     pub(crate) escape: bool,
     pub(crate) lower: bool,
-    /// The first character behind it, which its text may therefore not contain; none at the end of the template and
-    /// for texts of one length.
+    /// The first character after it, which its text therefore must not contain; none at the end of the
+    /// template and for texts of one length.
     pub(crate) ends_before: Option<char>,
-    /// Whether the template has other parts: then the value must be text, and may not be empty.
+    /// Whether the template has other parts: then the value must be a text, and not empty.
     pub(crate) composite: bool,
 }
 
@@ -32,7 +33,7 @@ impl Slot {
         self.width.is_none() && !self.escape && !self.lower
     }
 
-    /// The number of characters of every text it can be, if that is one number.
+    /// The length in characters of all its texts, if they have the same length.
     pub(crate) fn fixed_length(&self) -> Option<usize> {
         if self.escape {
             return None;
@@ -46,7 +47,7 @@ impl Slot {
         !self.escape && !self.lower && !unpadded
     }
 
-    /// The text of a value in the key; the error is the rest of a sentence about the attribute.
+    /// The text of a value in the key; the error completes a sentence about the attribute.
     pub(crate) fn text<'v>(&self, value: &'v AttributeValue) -> Result<Cow<'v, str>, String> {
         if let AttributeValue::S(text) = value {
             return self.text_of(text);
@@ -126,12 +127,12 @@ impl Slot {
             self.check_text(text).ok()?;
             return Some(value);
         }
-        // There may be several ways to write it, but only one that is written.
+        // A value can have several spellings, but only one is ever written.
         let written = self.text(&value).ok()?;
         (written == text).then_some(value)
     }
 
-    /// What a text in a key was after folding; `None` if no value has it.
+    /// The folded text that a text in a key stands for; `None` if no value has it.
     pub(crate) fn folded(&self, text: &str) -> Option<String> {
         let folded = if self.escape {
             unescaped(text)?
@@ -142,7 +143,7 @@ impl Slot {
         (written == text && folded.to_lowercase() == folded).then_some(folded)
     }
 
-    /// Whether it is the same text for the same values as another one, with the same text behind it.
+    /// Whether it renders the same text for the same values as another slot, with the same text after it.
     pub(crate) fn renders_as(&self, other: &Self) -> bool {
         let is_version = |slot: &Self| slot.attribute.kind == AttributeKind::Semver;
         self.attribute.name == other.attribute.name
@@ -150,7 +151,7 @@ impl Slot {
             && (self.width, self.escape, self.lower) == (other.width, other.escape, other.lower)
     }
 
-    /// Percent signs and hexadecimal digits, as in an address on the web.
+    /// Percent signs and hexadecimal digits, as in URLs.
     fn escaped(&self, text: &str) -> String {
         let mut escaped = String::with_capacity(text.len());
         for character in text.chars() {

@@ -19,7 +19,7 @@ pub(crate) struct Field {
 
 const WIDTH_MAX: usize = 38;
 
-/// Reads a template. The error is the rest of a sentence about it.
+/// Reads a template. The error completes a sentence about it.
 pub(crate) fn parse(text: &str) -> Result<Vec<RawPart>, String> {
     let mut parts = Vec::new();
     let mut literal = String::new();

@@ -1,4 +1,4 @@
-//! A key back to attributes.
+//! From a key back to attributes.
 
 use trestle_item::{AttributeValue, Item, ScalarType};
 
@@ -9,13 +9,13 @@ use super::{KeyTemplate, Part, Slot};
 pub(crate) struct Said {
     /// The attributes that can be read back.
     pub(crate) values: Item,
-    /// The texts of those that are folded to lower case.
+    /// The texts of the attributes that are folded to lower case.
     pub(crate) folded: Item,
 }
 
 impl KeyTemplate {
-    /// The attributes that a key was made of; `None` if it was not made by this template. A field folded to lower
-    /// case cannot be read back and is left out.
+    /// The attributes in a key; `None` if it does not match this template. A field folded to lower case
+    /// cannot be read back and is left out.
     #[must_use]
     pub fn parse(&self, key: &AttributeValue) -> Option<Item> {
         let mut said = Said::default();
@@ -23,7 +23,7 @@ impl KeyTemplate {
         Some(said.values)
     }
 
-    /// Whether a key begins as all keys of this template do. Cheaper than reading it.
+    /// Whether a key has the beginning of all keys of this template. Cheaper than reading it.
     pub(crate) fn begins(&self, key: &AttributeValue) -> bool {
         self.begins_with(key.as_s().map(str::as_bytes))
     }
@@ -36,7 +36,7 @@ impl KeyTemplate {
         }
     }
 
-    /// Adds what a key says; `None` if it was not made by this template, or says something else than is known.
+    /// Adds what a key says; `None` if it does not match this template, or contradicts what is known.
     pub(crate) fn read(&self, key: &AttributeValue, said: &mut Said) -> Option<()> {
         if let Some(slot) = self.whole()
             && self.kind != ScalarType::S
@@ -59,7 +59,8 @@ impl KeyTemplate {
         rest.is_empty().then_some(())
     }
 
-    /// Adds what every key says that begins with a text: the fields that end within it. `None` if no key begins so.
+    /// Adds what every key with this beginning says: the fields that end within it. `None` if no key has this
+    /// beginning.
     pub(crate) fn read_beginning(&self, text: &str, said: &mut Said) -> Option<()> {
         let mut rest = text;
         for part in &self.parts {
@@ -82,7 +83,8 @@ impl KeyTemplate {
     }
 }
 
-/// The slot's text at the start of what is left: so many characters, or up to its separator, or everything.
+/// The slot's text at the start of the rest: a fixed number of characters, or up to its separator, or
+/// everything.
 fn split<'k>(slot: &Slot, rest: &'k str) -> Option<(&'k str, &'k str)> {
     let end = match (slot.fixed_length(), slot.ends_before) {
         (Some(length), _) => rest

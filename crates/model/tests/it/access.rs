@@ -1,4 +1,4 @@
-//! Access patterns: what attributes say becomes what keys say.
+//! Access patterns: conditions on attributes become conditions on keys.
 
 use crate::rows::{model, row, with};
 use trestle_expr::{KeyCondition, KeyOp, KeyTerm};

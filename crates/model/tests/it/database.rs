@@ -1,5 +1,5 @@
-//! The smallest database that honours the contract of `Model::change`: it applies the row and its companions, and asks
-//! about each companion again.
+//! The smallest database that fulfils the contract of `Model::change`: it applies the row and its companions,
+//! and calls it again for each companion.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -237,7 +237,7 @@ impl Database {
         self.write(table, &key, Some(new), By::Touch)
     }
 
-    /// From here on, rows of an entity that are inserted get a version.
+    /// From here on, inserted rows of an entity get a version.
     pub(crate) fn set_version(&mut self, entity: &str, version: u64) {
         let versions = BTreeMap::from([(entity.to_owned(), version)]);
         self.model = self.model.with_versions_in_force(versions);
@@ -261,7 +261,7 @@ impl Database {
         rows.filter(move |((of, _), _)| of == table).map(|(_, row)| row)
     }
 
-    /// A refusal leaves nothing behind, as it does in the engine.
+    /// A refusal stores nothing, as in the engine.
     fn write(&mut self, table: &str, key: &Item, new: Option<Item>, by: By) -> Result<(), String> {
         let written = Written {
             table: table.to_owned(),
@@ -294,7 +294,7 @@ impl Database {
             .iter()
             .map(|write| self.place(&write.table, &write.key))
             .collect();
-        // The removal of a row that does not exist is no change.
+        // The removal of a missing row is not a change.
         let roots: Vec<(String, String)> = places
             .iter()
             .zip(writes.iter().zip(&old))
@@ -364,12 +364,12 @@ impl Database {
         Timestamp::from_millis(self.now_ms)
     }
 
-    /// What an audit finds that can be mended or is wrong, in the order of repairs.
+    /// The findings of an audit, in the order of repairs.
     pub(crate) fn audit(&self, options: AuditOptions) -> Vec<Finding> {
         self.findings(options).in_order()
     }
 
-    /// What an audit finds, with the rows in two parts.
+    /// The findings of an audit that reads the rows in two parts.
     pub(crate) fn findings(&self, options: AuditOptions) -> Findings {
         let audit = Audit::new(&self.model, self.now(), options);
         let (mut survey, mut second) = (audit.survey(), audit.survey());
@@ -393,7 +393,7 @@ impl Database {
         found
     }
 
-    /// What is wrong, in short: kind, entity, and what is there.
+    /// The finding in short: kind, entity, and the present state.
     pub(crate) fn wrong(&self) -> Vec<String> {
         let found = self.findings(AuditOptions::default()).kept;
         found
@@ -413,7 +413,7 @@ impl Database {
         }
     }
 
-    /// Mends what an audit finds until nothing is left that can be mended; the findings that are left.
+    /// Repairs the findings of an audit until nothing can be repaired; returns the findings that are left.
     pub(crate) fn repair(&mut self, options: &AuditOptions) -> Vec<Finding> {
         for _ in 0..8 {
             let found = self.audit(options.clone());

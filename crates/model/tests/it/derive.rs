@@ -287,7 +287,7 @@ fn klayers_rows_are_told_apart_by_the_shape_of_their_keys() {
             .unwrap();
         assert_eq!(recognised.name(), entity, "{pk} {sk}");
     }
-    // The layout before 2022 is none of the model's.
+    // The layout before 2022 does not belong to the model.
     assert!(
         model
             .recognise(

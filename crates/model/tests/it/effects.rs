@@ -1,4 +1,4 @@
-//! What follows from a write.
+//! The effects of a write.
 
 mod background;
 mod copy;

@@ -1,4 +1,4 @@
-//! Large values in model files: where they may stand.
+//! Large values in model files: where they are allowed.
 
 fn model(attributes: &str, more: &str) -> String {
     format!(

@@ -1,4 +1,4 @@
-//! The crate as others use it: files in; problems, keys, requests and words out.
+//! The crate as other crates use it: model files in; problems, keys, requests and descriptions out.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 

@@ -272,7 +272,7 @@ fn the_nine_queries_find_exactly_their_rows_in_order() {
             "{pattern} {parameters:?}"
         );
     }
-    // A search asked for with the id of a contact is nothing, not something else.
+    // A search requested with the id of a contact finds nothing.
     for pattern in ["search", "search_with_attempts"] {
         let found = asked(&model, pattern, &[("searchId", "89fa8f8")]);
         assert_eq!(found, Vec::<String>::new(), "{pattern}");

@@ -1,4 +1,4 @@
-//! Mistakes in a model file: each is found where it stands, named, and comes with a next step.
+//! Mistakes in a model file: each is reported at its place, with its name and advice.
 
 mod entries;
 

@@ -1,4 +1,4 @@
-//! What must hold of any model and any values. Small alphabets, so that whatever can collide does.
+//! Properties of any model and any values. Small alphabets, so that collisions occur.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -54,7 +54,7 @@ fn entity(name: &str, pk: &(String, Vec<(String, &str)>), sk: &(String, Vec<(Str
     )
 }
 
-/// Two entities. Often they share a template, so that only the other one can keep them apart.
+/// Two entities. Often they share a template, so that only the other one can distinguish them.
 fn model_text() -> impl Strategy<Value = String> {
     let other = |prefix| prop::option::of(template(prefix));
     (template("p"), template("s"), other("p"), other("s")).prop_map(|(pk1, sk1, pk2, sk2)| {
@@ -66,7 +66,7 @@ fn model_text() -> impl Strategy<Value = String> {
     })
 }
 
-/// Values for the fields `p0`, `p1`, `s0`, `s1` of whatever type the model gives them.
+/// Values for the fields `p0`, `p1`, `s0`, `s1`, whatever type the model gives them.
 fn values() -> impl Strategy<Value = Vec<(String, i64, bool)>> {
     prop::collection::vec(("[ab#:%0]{0,3}", -3_i64..120, any::<bool>()), 6)
 }
@@ -84,7 +84,7 @@ fn filled(entity: &Entity, values: &[(String, i64, bool)]) -> Item {
     item
 }
 
-/// The key of an identity, unless a value cannot stand in it.
+/// The key of an identity, unless the key cannot contain a value.
 fn key(entity: &Entity, identity: &Item) -> Option<Item> {
     let mut key = Item::new();
     for template in entity.table_key() {
@@ -123,7 +123,7 @@ proptest! {
                     let owner = (entity.name().to_owned(), identity);
                     let stored = owners.entry(format!("{key:?}")).or_insert_with(|| owner.clone());
                     prop_assert_eq!(&*stored, &owner, "{}", text);
-                    // Another entity that can read the key could have written it.
+                    // Another entity whose template matches the key could have written it.
                     let others = model.entities().iter().filter(|other| other.name() != entity.name());
                     for other in others {
                         prop_assert_eq!(other.identify(&key), None, "{}", text);
@@ -163,7 +163,7 @@ proptest! {
     }
 }
 
-/// The properties above would hold of a loader that refuses everything.
+/// The properties above would also hold of a loader that refuses everything.
 #[test]
 fn a_fair_share_of_random_models_is_sound() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();

@@ -1,5 +1,4 @@
-//! What a client is told about a bad write: the entity that it wrote, the attribute, the row that is in the way, and what
-//! to do.
+//! Errors for a bad write: they name the entity, the attribute, the conflicting row, and what to do.
 
 use crate::database::Database;
 

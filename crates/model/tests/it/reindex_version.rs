@@ -6,7 +6,7 @@ use trestle_model::load;
 
 use crate::database::Database;
 
-/// A record with an index on its version, one with everything that can follow from a row, and one that declares no version.
+/// A record with an index on its version, one with every effect, and one that declares no version.
 const MODEL: &str = r##"
 model = "m"
 [table.rows]
@@ -101,7 +101,7 @@ fn n(number: i64) -> Option<AttributeValue> {
     Some(number.into())
 }
 
-/// What differs between two states of a row.
+/// The differences between two states of a row.
 fn differing(before: &Item, after: &Item) -> Vec<String> {
     let names = before.keys().chain(after.keys());
     let mut names: Vec<String> = names
@@ -236,7 +236,7 @@ fn a_row_that_is_inserted_gets_the_version_in_force_and_may_give_no_other() {
         database.delete("rows", key).unwrap();
         database.put("rows", &format!("{row} rv:=7")).unwrap();
         assert_eq!(version(&database, key), n(7));
-        // Rows that are there are raised by the reindex, not by clients.
+        // Existing rows are raised by the reindex, not by clients.
         database.update("rows", PLAIN, "body=c", &[]).unwrap();
         assert_eq!(version(&database, PLAIN), None);
     }
@@ -294,7 +294,7 @@ fn a_row_that_is_not_whole_is_refused_and_stays_as_it_is() {
     }
 }
 
-/// A copy that is out of step, a tag that is missing: a touch mends nothing.
+/// A copy that is out of step, a missing tag: a touch repairs neither.
 #[test]
 fn a_touch_leaves_what_disagrees_as_it_is() {
     let mut database = database();

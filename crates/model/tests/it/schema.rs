@@ -1,4 +1,4 @@
-//! The JSON Schema: the one in `docs` is the one that is printed, and it knows every field of the models.
+//! The JSON Schema: the one in `docs` equals the printed one, and contains every field of the models.
 
 use crate::rows::system_text;
 use serde_json::Value;
@@ -46,7 +46,7 @@ fn the_schema_refuses_what_the_reader_refuses() {
     }
 }
 
-/// The part of JSON Schema that ours uses.
+/// The part of JSON Schema that this schema uses.
 fn faults(schema: &Value, value: &Value, at: &str) -> Vec<String> {
     if let Some(choices) = schema["anyOf"].as_array() {
         let fits = choices.iter().any(|choice| faults(choice, value, at).is_empty());
@@ -107,7 +107,7 @@ fn faults(schema: &Value, value: &Value, at: &str) -> Vec<String> {
                 match (schema["properties"].get(name), &schema["additionalProperties"]) {
                     (Some(inner), _) => faults(inner, member, &here),
                     (None, Value::Bool(false)) => vec![format!("{here} is unknown")],
-                    // A schema that says nothing of further members takes any.
+                    // A schema that does not mention further members accepts any.
                     (None, Value::Null) => Vec::new(),
                     (None, inner) => faults(inner, member, &here),
                 }

@@ -1,4 +1,4 @@
-//! Slips of the pen: a file that is not TOML has one problem, where it was made.
+//! Syntax mistakes: a file that is not TOML has one problem, at the place of the mistake.
 
 use trestle_model::load;
 

@@ -1,5 +1,5 @@
-//! The models of the five systems load, and each access pattern is explained as its file under `tests/explain` says.
-//! `UPDATE_EXPLAIN=1 cargo test -p trestle-model` writes the files anew.
+//! The models of the five systems load, and the explanation of each access pattern equals its file under
+//! `tests/explain`. `UPDATE_EXPLAIN=1 cargo test -p trestle-model` rewrites the files.
 
 use crate::rows::{system, system_text};
 use trestle_model::{Operation, Severity, load};

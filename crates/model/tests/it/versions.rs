@@ -1,4 +1,5 @@
-//! Semantic versions: they sort in keys and in `newest_by`, are asked for by ranges, and what could not sort is refused.
+//! Semantic versions: they sort in keys and in `newest_by`, can be queried by ranges, and texts that could
+//! not sort are refused.
 
 use proptest::prelude::*;
 use semver::Version;
@@ -27,7 +28,8 @@ newest_by = "version"
 
 const COMPARISONS: [&str; 4] = ["lt", "le", "gt", "ge"];
 
-/// The model with access patterns for each comparison: in the middle of a key, behind a text and as a whole key.
+/// The model with access patterns for each comparison: in the middle of a key, after a text and as the whole
+/// key.
 fn asked() -> String {
     let mut text = MODEL.to_owned();
     for comparison in COMPARISONS {
@@ -45,7 +47,7 @@ fn asked() -> String {
     text
 }
 
-/// The same without anything behind the version, and with something before it.
+/// The same with nothing after the version, and with something before it.
 fn asked_at_the_end() -> String {
     asked()
         .replace("sk = \"v#{version}#{locale}\"", "sk = \"v#{locale}#{version}\"")

@@ -1,4 +1,4 @@
-//! What loads with a warning, because it may surprise its author.
+//! Models that load with a warning, because they may surprise their authors.
 
 use trestle_model::{Severity, load};
 

@@ -1,4 +1,4 @@
-//! What all batch operations have in common.
+//! The common parts of all batch operations.
 
 use std::collections::HashSet;
 
@@ -19,14 +19,14 @@ pub(super) struct BatchResult<T> {
     pub(super) failed: Vec<Failed>,
 }
 
-/// An entry that worked and has nothing to say.
+/// An entry that succeeded without a result.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Done {
     id: String,
 }
 
-/// An entry that did not work.
+/// An entry that failed.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Failed {
@@ -63,7 +63,7 @@ impl BatchResult<Done> {
     }
 }
 
-/// Refuses a batch that is empty or too long, or whose entries' ids are not fit to tell them apart.
+/// Refuses a batch that is empty or too long, or whose entries' ids are invalid or not unique.
 pub(super) fn check<'a>(
     entry: &str,
     ids: impl ExactSizeIterator<Item = Option<&'a String>>,

@@ -18,7 +18,7 @@ const VISIBILITY_S_MAX: i64 = 43_200;
 const DELAY_S_MAX: i64 = 900;
 const TRACE: &str = "AWSTraceHeader";
 
-/// A message alone, which has a queue, or as an entry of a batch, which has an id.
+/// A single message, which has a queue, or an entry of a batch, which has an id.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct SendMessage {
@@ -32,7 +32,7 @@ pub(super) struct SendMessage {
     message_group_id: Option<String>,
 }
 
-/// The answer to either, with the sums by which a sender checks what arrived.
+/// The answer to either, with the sums by which a sender checks that it arrived intact.
 #[skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
@@ -57,7 +57,7 @@ impl Sent {
         }
     }
 
-    /// What will be answered, once the message has an id.
+    /// The answer, once the message has an id.
     fn expected(id: Option<String>, message: &NewMessage) -> Self {
         Self {
             id,
@@ -158,7 +158,7 @@ impl Door<'_> {
         Ok(result)
     }
 
-    /// A message whose sender says nothing about its trace belongs to that of the request.
+    /// A message without a trace of its own gets that of the request.
     fn trace(&self, message: &mut NewMessage) {
         let header = &mut message.trace_header;
         *header = header
@@ -231,7 +231,7 @@ impl HandleEntry {
 }
 
 impl SendMessage {
-    /// What the queue understands; its own checks follow there.
+    /// The message for the queue, which makes its own checks.
     fn meant(self) -> Result<NewMessage, QueueError> {
         let delay = match self.delay_seconds {
             None => None,
@@ -254,7 +254,7 @@ impl SendMessage {
     }
 }
 
-/// X-Ray's header is the one attribute of the system's that a sender can set.
+/// X-Ray's header is the only system attribute that a sender can set.
 fn trace_header(attributes: BTreeMap<String, MessageAttribute>) -> Result<Option<String>, QueueError> {
     let mut header = None;
     for (name, attribute) in attributes {

@@ -58,7 +58,7 @@ pub(super) struct CancelMessageMoveTaskResult {
     approximate_number_of_messages_moved: u64,
 }
 
-/// What a handle says.
+/// The content of a handle.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HandleText {

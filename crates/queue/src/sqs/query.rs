@@ -1,6 +1,7 @@
 //! SQS's older protocol: parameters as a form or in a URL, answers in XML. SDKs from before 2024 speak it.
 //!
-//! A request becomes the JSON of the newer protocol, and its answer XML: there is one way to carry an operation out.
+//! A request is translated to the JSON of the newer protocol, and its answer to XML, so that operations have
+//! one implementation.
 
 mod form;
 mod xml;
@@ -14,7 +15,7 @@ use super::no_such_operation;
 /// A request in the newer protocol.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryRequest {
-    /// What is asked for.
+    /// The action.
     pub operation: QueueOperation,
     /// Its parameters, as JSON.
     pub body: Vec<u8>,
@@ -31,7 +32,7 @@ pub fn read(parameters: Vec<(String, String)>, path: &str) -> Result<QueryReques
     };
     let operation: QueueOperation = action.parse()?;
     let queue = Some(path.trim_matches('/')).filter(|path| !path.is_empty());
-    // Those are not about one queue.
+    // Those operations do not concern a single queue.
     let is_general = matches!(
         operation,
         QueueOperation::CreateQueue | QueueOperation::ListQueues
@@ -44,7 +45,7 @@ pub fn read(parameters: Vec<(String, String)>, path: &str) -> Result<QueryReques
     if let Some(queue) = queue {
         body.entry("QueueUrl").or_insert_with(|| Value::from(queue));
     }
-    // The older name wins here; in the newer protocol both count.
+    // The older name takes precedence here; in the newer protocol both count.
     if body.contains_key("AttributeNames") {
         body.remove("MessageSystemAttributeNames");
     }
@@ -76,7 +77,7 @@ pub fn error(error: &QueueError, request_id: &str) -> String {
     )
 }
 
-/// The error of a request that never became an operation, as XML.
+/// The error for a request that never became an operation, as XML.
 #[must_use]
 pub fn refusal(code: &str, message: &str, request_id: &str) -> String {
     xml::error(false, code, message, request_id)
@@ -108,7 +109,7 @@ mod tests {
             ),
             json!({"QueueName": "q", "Attributes": {"DelaySeconds": "5"}, "Tags": {"a": "b"}})
         );
-        // In the order of their numbers, which may have gaps; without a number there is one.
+        // In the order of their numbers, which may have gaps; an element without a number stands alone.
         assert_eq!(
             body(
                 "Action=ReceiveMessage&AttributeName.10=b&AttributeName.2=a&MaxNumberOfMessages=3",
@@ -127,7 +128,7 @@ mod tests {
             ),
             json!({"QueueUrl": "q", "Attributes": {"DelaySeconds": "5"}})
         );
-        // SDKs name an empty list or map as the shape does.
+        // SDKs give an empty list or map the name of its shape.
         assert_eq!(
             body(
                 "Action=ReceiveMessage&QueueUrl=q&AttributeNames=&MessageAttributeNames=",

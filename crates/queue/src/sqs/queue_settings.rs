@@ -1,4 +1,4 @@
-//! `CreateQueue`, `ListQueues` and whatever else is about queues and not about messages.
+//! `CreateQueue`, `ListQueues` and other operations on queues rather than messages.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ pub(super) struct ListDeadLetterSourceQueues {
     max_results: Option<i64>,
 }
 
-/// As [`QueueUrls`], but SQS writes this one small and always.
+/// Like [`QueueUrls`], but SQS writes this name in lower case, and always.
 #[skip_serializing_none]
 #[derive(Debug, Serialize)]
 pub(super) struct SourceUrls {
@@ -260,11 +260,11 @@ impl Door<'_> {
     }
 }
 
-/// Which part of a list is asked for.
+/// The requested part of a list.
 struct Page {
     after: Option<String>,
     limit: usize,
-    /// Only who asks for pages is told where the next one begins.
+    /// The next page is given only to callers that ask for pages.
     paged: bool,
 }
 

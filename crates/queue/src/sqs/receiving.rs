@@ -29,7 +29,7 @@ const SYSTEM_ATTRIBUTES: &[&str] = &[
 #[serde(rename_all = "PascalCase")]
 pub(super) struct ReceiveMessage {
     queue_url: Option<String>,
-    /// The older name of the next.
+    /// The older name of the next field.
     attribute_names: Option<Vec<String>>,
     message_system_attribute_names: Option<Vec<String>>,
     message_attribute_names: Option<Vec<String>>,
@@ -78,7 +78,7 @@ struct SystemAttributes {
     dead_letter_queue_source_arn: Option<String>,
 }
 
-/// Which attributes a receiver asked for.
+/// The attributes that a receiver requested.
 struct Asked {
     system: Vec<String>,
     own: Vec<String>,

@@ -10,7 +10,8 @@ use crate::worker::{counts, fixture, until};
 
 type Batches = Arc<Mutex<Vec<Vec<u32>>>>;
 
-/// A worker that waits for a permit before each batch. It refuses batches with a 7, and panics at an 8.
+/// A worker that waits for a permit before each batch. It refuses batches that contain a 7, and panics at an
+/// 8.
 fn batched(fixture: &Fixture, most: usize) -> (Worker, Batches, Arc<Semaphore>) {
     let (batches, permits) = (Batches::default(), Arc::new(Semaphore::new(0)));
     let settings = WorkerSettings::default().at_once(most);
@@ -49,7 +50,7 @@ async fn messages_that_wait_are_handled_together() {
     let fixture = fixture().await;
     let (worker, batches, permits) = batched(&fixture, 50);
     send(&fixture, 100..140).await;
-    // The first batch is under way; the others gather behind it.
+    // The first batch is being handled; the others collect meanwhile.
     until(|| async { counts(&fixture, "work").await.1 == 40 }).await;
     permits.add_permits(100);
     until(|| async { counts(&fixture, "work").await == (0, 0, 0) }).await;
@@ -79,7 +80,7 @@ async fn one_bad_message_fails_alone() {
         send(&fixture, [1, 2, bad, 3, 4]).await;
         until(|| async { counts(&fixture, "work").await.1 == 5 }).await;
         permits.add_permits(100);
-        // All but one are done, and that one comes again later.
+        // All but one are done, and that one is received again later.
         until(|| async { counts(&fixture, "work").await == (0, 1, 0) }).await;
         let handled = sorted(&batches);
         assert!((1..=4).all(|number| handled.contains(&number)), "{handled:?}");

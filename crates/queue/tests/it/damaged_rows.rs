@@ -1,4 +1,5 @@
-//! Rows that are not as the queues wrote them: the queue says which, and no message is lost or received twice.
+//! Rows that the queues did not write like this: the queue reports which, and no message is lost or received
+//! twice.
 
 use trestle_api::{PutItem, Scan};
 use trestle_item::{AttributeValue, Item};
@@ -59,7 +60,7 @@ async fn a_damaged_row_is_named_and_once_mended_every_message_is_there_once() {
     fixture.advance(2);
     let first = fixture.receive("work", 1).await;
     assert_eq!(first[0].body, "one");
-    // The reception is noted after the message was handed out.
+    // The reception is stored after the message was delivered.
     let is_state = |row: &Item| text(row, "sk").ends_with('+');
     while !rows(&fixture).iter().any(is_state) {
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
@@ -79,7 +80,7 @@ async fn a_damaged_row_is_named_and_once_mended_every_message_is_there_once() {
                 damages.push((name, None));
             }
         }
-        // The content of a message in flight is read when it is handed out again.
+        // The content of a message in flight is read when it is delivered again.
         let is_in_flight = row.get("body") == Some(&AttributeValue::from("one"));
         damages.retain(|(name, _)| !(is_in_flight && ["id", "body", "group"].contains(name)));
         for (attribute, value) in damages {

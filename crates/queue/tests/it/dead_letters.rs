@@ -1,4 +1,4 @@
-//! Messages that were received too often, and the way back.
+//! Messages that were received too often, and how they are moved back.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ async fn jobs_are_sent_as_json_and_those_given_up_are_looked_at_without_being_ta
     assert_eq!(missing.code(), ErrorCode::QueueDoesNotExist);
 }
 
-/// Receives everything until it is dead.
+/// Receives everything until all messages are dead letters.
 async fn fail(fixture: &Fixture, times: u32) {
     for _ in 0..times {
         while !fixture.receive("work", 10).await.is_empty() {}
@@ -53,7 +53,7 @@ async fn a_message_received_too_often_moves_with_its_id_and_its_age() {
     let dead = fixture.receive("dead", 10).await;
     assert_eq!(dead.len(), 2);
     assert_eq!((&dead[0].id, dead[0].body.as_str()), (&id, "poison"));
-    // The count goes on.
+    // The count continues.
     assert_eq!((dead[0].sent, dead[0].receives), (START, 3));
     assert!(dead[1].body == large);
     let source = "arn:aws:sqs:us-east-1:000000000000:work";
@@ -123,7 +123,7 @@ async fn without_its_dead_letter_queue_a_message_stays() {
     }
 }
 
-/// Waits until a task has ended: its messages are moved by a task of the runtime.
+/// Waits until a task has ended; it runs as a task of the runtime.
 async fn ended(fixture: &Fixture, source: &str) -> MoveTask {
     loop {
         let task = fixture.queues.moves(source).await.unwrap().remove(0);
@@ -210,7 +210,7 @@ async fn a_move_that_makes_no_sense_is_refused_and_one_that_cannot_end_says_why(
             .message()
             .contains("cannot be the same")
     );
-    // Sent here by hand, it came from nowhere.
+    // It was sent directly to this queue, so it has no source.
     fixture.queues.send("dead", "stray").await.unwrap();
     fixture.queues.start_move("dead", None, None).await.unwrap();
     let task = ended(&fixture, "dead").await;

@@ -1,4 +1,4 @@
-//! Messages as part of a client's transaction: there exactly when it succeeds.
+//! Messages as part of a client's transaction: sent exactly when it succeeds.
 
 use trestle_api::{CreateTable, Put, TransactWriteItem, TransactWriteItems};
 use trestle_item::{Item, Map};
@@ -6,7 +6,7 @@ use trestle_queue::NewMessage;
 
 use crate::support::Fixture;
 
-/// A checkpoint that moves from one number to the next, or refuses.
+/// A checkpoint that advances from one number to the next, or refuses.
 fn checkpoint(from: i64) -> TransactWriteItem {
     let mut item = Item::new();
     item.insert("pk", "checkpoint");
@@ -36,7 +36,7 @@ async fn with_checkpoints() -> Fixture {
     fixture
 }
 
-/// Hands a change over as a router does; whether the checkpoint had not been passed yet.
+/// Delivers a change as a router does; returns whether the checkpoint had not been passed yet.
 async fn hand_over(fixture: &Fixture, at: i64, body: &str) -> bool {
     let mut enlisted = fixture
         .queues
@@ -60,7 +60,7 @@ async fn hand_over(fixture: &Fixture, at: i64, body: &str) -> bool {
 async fn redelivered_changes_are_in_the_queue_exactly_once() {
     let mut fixture = with_checkpoints().await;
     for at in 0..20 {
-        // A router that crashed after the commit does not know, and tries again.
+        // A router that crashed after the commit does not know the outcome, and tries again.
         assert!(hand_over(&fixture, at, &format!("change {at}")).await);
         assert!(!hand_over(&fixture, at, &format!("change {at}")).await);
         if at % 7 == 0 {

@@ -66,7 +66,7 @@ async fn a_group_is_received_in_order_and_waits_for_its_first_message_only() {
         .unwrap();
     assert_eq!(fixture.bodies(QUEUE).await, ["a-3", "a-4"]);
     fixture.advance(30);
-    // Those that were due first come first.
+    // Messages that were due earlier are received first.
     assert_eq!(fixture.bodies(QUEUE).await, ["b-1", "b-2", "a-3", "a-4", "c-1"]);
 }
 
@@ -159,7 +159,7 @@ async fn a_duplicate_is_not_sent_for_five_minutes_also_after_a_restart() {
         .await
         .unwrap();
     assert_ne!(other, id);
-    // The queue, the message and what is remembered of it; the first one is forgotten.
+    // The queue, the message and the remembered duplicate; the first one has been forgotten.
     assert_eq!(fixture.rows(), 3);
     assert_eq!(fixture.bodies(QUEUE).await, ["second"]);
 }
@@ -188,7 +188,7 @@ async fn duplicates_in_a_batch_and_at_the_same_time_are_sent_once() {
     let sends = (0..5).map(|_| fixture.queues.send_batch(QUEUE, batch.clone()));
     let mut answers = Vec::new();
     let mut running: Vec<_> = sends.map(Box::pin).collect();
-    // Each is begun before the first has ended.
+    // Each starts before the first has ended.
     for send in &mut running {
         assert!(
             std::future::poll_fn(|context| std::task::Poll::Ready(send.as_mut().poll(context)))
@@ -206,7 +206,7 @@ async fn duplicates_in_a_batch_and_at_the_same_time_are_sent_once() {
     assert_eq!(fixture.bodies(QUEUE).await, ["x", "y"]);
 }
 
-/// A database that takes no transactions while it is broken.
+/// A database that refuses transactions while it is broken.
 struct Broken {
     engine: Engine,
     is_broken: AtomicBool,
@@ -351,7 +351,7 @@ async fn dead_letters_and_their_way_back_keep_the_order() {
     let got = fixture.receive(QUEUE, 2).await;
     assert_eq!(bodies(&got), ["a-1", "a-2"]);
     fixture.advance(30);
-    // What is behind dead messages of its group is there as soon as these have moved.
+    // Messages after dead ones of their group are available as soon as those have been moved.
     assert_eq!(fixture.bodies(QUEUE).await, ["b-1"]);
     assert_eq!(fixture.bodies(QUEUE).await, ["a-3"]);
     fixture.advance(30);

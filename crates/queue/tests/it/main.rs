@@ -1,5 +1,5 @@
-//! Queues on the embedded engine and a clock that only the test moves: random work against a naive oracle, waiting,
-//! restarts, dead letters, and messages as part of another transaction.
+//! Queues on the embedded engine and a clock that only the test advances: random operations compared with a
+//! naive oracle, waiting, restarts, dead letters, and messages as part of another transaction.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

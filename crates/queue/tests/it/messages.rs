@@ -1,4 +1,4 @@
-//! Sending, receiving, deleting, and when a message is seen.
+//! Sending, receiving, deleting, and when a message is visible.
 
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ async fn visibility_can_be_shortened_extended_and_ended() {
     change(0).await.unwrap();
     let again = fixture.receive("work", 1).await.pop().unwrap();
     assert_eq!(again.receives, 2);
-    // An earlier handle is as good, and so is any handle once the timeout has passed.
+    // An earlier handle is equally valid, and so is any handle after the timeout.
     change(1).await.unwrap();
     fixture.advance(1);
     change(5).await.unwrap();
@@ -132,7 +132,7 @@ async fn delays_are_the_queues_the_messages_or_ours_for_months() {
     fixture.advance(5);
     assert_eq!(fixture.bodies("work").await, ["5 s"]);
     fixture.advance(2_591_995);
-    // The retention of four days has not eaten it up: it begins when the message can be seen.
+    // The retention of four days is not shortened: it begins when the message becomes visible.
     assert_eq!(fixture.bodies("work").await, ["a month"]);
 }
 

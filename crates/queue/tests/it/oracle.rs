@@ -1,5 +1,5 @@
-//! Random work on a queue and its dead-letter queue, compared step by step with a list that is searched from end to end: one driver, and
-//! what a standard and a FIFO queue should do as an [`Oracle`] each.
+//! Random operations on a queue and its dead-letter queue, compared step by step with a list that is searched
+//! linearly: one driver, and an [`Oracle`] each for a standard and a FIFO queue.
 
 mod fifo;
 mod list;
@@ -15,14 +15,15 @@ use trestle_queue::{Counts, ErrorCode, NewMessage, Receive};
 use crate::support::{Fixture, START, redrive};
 use list::Reception;
 
-/// What a queue should do. Queue 0 is the one that is sent to, queue 1 its dead-letter queue.
+/// The expected behaviour of a queue. Queue 0 is the one that messages are sent to, queue 1 its dead-letter
+/// queue.
 trait Oracle: Default {
     const QUEUES: [&'static str; 2];
     /// Attributes of both queues.
     const ATTRIBUTES: &'static [(&'static str, &'static str)];
     const RECEIVES_MAX: u32;
 
-    /// Sends a message; the body of the one that was sent, now or before.
+    /// Sends a message; returns the body of the message that was sent, now or before.
     fn send(&mut self, message: &NewMessage, now: Timestamp) -> String;
     fn receive(&mut self, queue: usize, max: usize, visibility: Duration, now: Timestamp) -> Vec<Reception>;
     fn delete(&mut self, held: &Held, now: Timestamp) -> Result<(), ErrorCode>;
@@ -54,7 +55,7 @@ enum Step {
     Restart,
 }
 
-/// A step; `messages` are what is sent, `seconds` how far the clock is moved.
+/// A step; `messages` are sent, and the clock is advanced by `seconds`.
 fn step(
     messages: impl Strategy<Value = Vec<NewMessage>>,
     seconds: impl Strategy<Value = u64>,
@@ -72,7 +73,7 @@ fn step(
     ]
 }
 
-/// A handle that was given out: its queue, its text, and what the oracle says it is.
+/// A received handle: its queue, its text, and the oracle's value for it.
 struct Held {
     queue: usize,
     text: String,
@@ -89,7 +90,7 @@ struct Run<O> {
     now: Timestamp,
 }
 
-/// Takes the steps, with a look at the counts after each.
+/// Executes the steps, and compares the counts after each.
 fn run<O: Oracle>(fixture: Fixture, steps: Vec<Step>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -135,7 +136,7 @@ impl<O: Oracle> Run<O> {
                 self.now = self.now.plus(Duration::from_secs(seconds));
             }
             Step::Restart => {
-                // A write that is waited for: those before it are done then.
+                // A write that is waited for: earlier ones are finished then.
                 let tags = [("restarted".to_owned(), self.sent.to_string())].into();
                 self.fixture.queues.tag(O::QUEUES[0], &tags).await.unwrap();
                 self.fixture.forget();

@@ -1,4 +1,4 @@
-//! Making, changing, listing, purging and deleting queues.
+//! Creating, changing, listing, purging and deleting queues.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -197,7 +197,7 @@ async fn the_table_behind_the_queues_is_not_listed() {
     let fixture = Fixture::with_queue(&[]).await;
     let listed = fixture.engine.run(ListTables::default()).unwrap();
     assert!(listed.table_names.is_empty());
-    // It is there all the same.
+    // It exists nevertheless.
     let mut item = Item::new();
     item.insert("pk", "x");
     item.insert("sk", "x");

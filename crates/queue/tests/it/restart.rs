@@ -1,4 +1,4 @@
-//! What is there after the database was closed and opened again.
+//! The state after the database was closed and opened again.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use trestle_store::{FjallStore, Settings};
 
 use crate::support::{Fixture, redrive};
 
-/// Runs work on the database in a directory, in a runtime of its own: whatever it left running ends with it, as in a
-/// program that stops.
+/// Runs work on the database in a directory, in a separate runtime: tasks still running end with it, as when
+/// a program stops.
 fn run<T>(directory: &Path, work: impl AsyncFnOnce(Fixture) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -42,7 +42,7 @@ fn nothing_is_lost_nothing_deleted_comes_back_and_flights_land() {
         let counts = fixture.queues.counts("work").await.unwrap();
         assert_eq!((counts.visible, counts.in_flight), (3, 3));
         assert_eq!(fixture.bodies("work").await, ["6", "7", "8"]);
-        // A handle from before still works.
+        // A handle from before the restart is still valid.
         fixture.queues.delete("work", &handle).await.unwrap();
         fixture.advance(30);
         let again = fixture.receive("work", 10).await;

@@ -49,7 +49,7 @@ impl Fixture {
         }
     }
 
-    /// On a database that begins to work on a request only after others had their turn, as one behind a network does.
+    /// On a database that starts a request only after other tasks had their turn, like one behind a network.
     pub(crate) fn on_slow_database() -> Self {
         let mut fixture = Self::new();
         let slow = Arc::new(Slow(fixture.engine.clone()));
@@ -71,7 +71,7 @@ impl Fixture {
             .unwrap();
     }
 
-    /// The same database with new queues, which have read nothing of it yet.
+    /// The same database with new queues, which have not loaded anything yet.
     pub(crate) fn forget(&mut self) {
         self.queues = Queues::new(
             Arc::new(self.engine.clone()),
@@ -120,7 +120,7 @@ pub(crate) fn redrive(target: &str, receives_max: u32) -> String {
     format!(r#"{{"deadLetterTargetArn":"{arn}","maxReceiveCount":{receives_max}}}"#)
 }
 
-/// A database that never gets to the rows of a batch while it is busy.
+/// A database that never processes the rows of a batch while it is busy.
 pub(crate) struct Busy {
     engine: Engine,
     is_busy: AtomicBool,

@@ -1,4 +1,4 @@
-//! Long polling: a waiting receiver gets a message as soon as there is one, on any clock.
+//! Long polling: a waiting receiver gets a message as soon as there is one, with any clock.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn poll(fixture: &Fixture, seconds: u64) -> JoinHandle<Vec<Message>> {
     })
 }
 
-/// Lets the other tasks run until they wait.
+/// Runs the other tasks until they wait.
 async fn advance() {
     for _ in 0..20 {
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! SQS's JSON, as a client sends it.
+//! SQS's JSON, as clients send it.
 
 use serde_json::{Value, json};
 use trestle_queue::sqs::{self, Caller};
@@ -63,7 +63,7 @@ async fn the_header_of_a_trace_becomes_the_attribute_of_its_messages() {
         )
         .await
         .unwrap();
-    // Without a failure there is no list of failures.
+    // Without failures there is no list of failures.
     assert_eq!(
         (sent["Successful"].as_array().unwrap().len(), sent.get("Failed")),
         (2, None)

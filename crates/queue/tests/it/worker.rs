@@ -1,4 +1,4 @@
-//! Workers: what becomes of a message when its handler succeeds, fails, takes long or panics.
+//! Workers: the outcome of a message when its handler succeeds, fails, takes long or panics.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ struct Task {
     n: u32,
 }
 
-/// With a queue `work` that gives a message up after three receptions.
+/// With a queue `work` whose messages become dead letters after three receptions.
 pub(crate) async fn fixture() -> Fixture {
     let fixture = Fixture::new();
     let dead = fixture.queues.create_with_dead_letters("work", 3).await.unwrap();
@@ -26,7 +26,7 @@ pub(crate) async fn fixture() -> Fixture {
     fixture
 }
 
-/// A worker that reports each job, then answers as told.
+/// A worker that reports each job, then returns the given result.
 fn reporting(fixture: &Fixture, answer: Result<(), &'static str>) -> (Worker, UnboundedReceiver<Job<Task>>) {
     let (report, reports) = unbounded_channel();
     let handler = move |job: Job<Task>| {
@@ -45,7 +45,7 @@ pub(crate) async fn counts(fixture: &Fixture, queue: &str) -> (usize, usize, usi
     (counts.visible, counts.in_flight, counts.delayed)
 }
 
-/// When messages in flight are due, as their rows say.
+/// The due times of messages in flight, from their rows.
 fn due_rows(fixture: &Fixture) -> Vec<u64> {
     let scan = Scan {
         table_name: "_trestle.queues".to_owned(),
@@ -58,7 +58,7 @@ fn due_rows(fixture: &Fixture) -> Vec<u64> {
     due.collect()
 }
 
-/// Lets other tasks run until something holds.
+/// Runs other tasks until a condition holds.
 pub(crate) async fn until<F: Future<Output = bool>>(holds: impl Fn() -> F) {
     let patience = async {
         while !holds().await {
@@ -91,7 +91,7 @@ async fn a_failed_message_comes_again_later_each_time_and_ends_as_a_dead_letter_
         assert_eq!(jobs.recv().await.unwrap().receives, receives);
         let waits = async || counts(&fixture, "work").await == (0, 1, 0);
         until(waits).await;
-        // No worker gets it before its time.
+        // No worker receives it too early.
         fixture.clock.advance(Duration::from_millis(wait * 1000 - 1));
         assert!(jobs.try_recv().is_err());
         fixture.clock.advance(Duration::from_millis(1));
@@ -156,7 +156,7 @@ async fn work_that_takes_long_keeps_its_message_and_is_waited_for() {
     let worker = fixture.queues.work("work", WorkerSettings::default(), handler);
     fixture.queues.send("work", r#"{"n":1}"#).await.unwrap();
     begun.acquire().await.unwrap().forget();
-    // Each sign of life gives it another 30 seconds.
+    // Each extension gives it another 30 seconds.
     for _ in 0..8 {
         fixture.advance(15);
         let renewed = fixture.clock.now().plus(Duration::from_secs(30));

@@ -1,4 +1,4 @@
-//! Reindexes that are worked on in the background, and go on after a crash.
+//! Reindexes that run in the background, and continue after a crash.
 
 use std::sync::Arc;
 use std::time::Duration;

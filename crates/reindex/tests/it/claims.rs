@@ -1,4 +1,4 @@
-//! What it costs to find work, and how long workers wait for it.
+//! The cost of finding work, and how long workers wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use trestle_reindex::{ReindexScope, ReindexState, Reindexer, StartReindex};
 
 use crate::support::{World, to_version};
 
-/// Long enough for a machine that has much to do. What hangs without it fails.
+/// Long enough for a busy machine. Without the timeout, a failure would hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn still() -> (Arc<VirtualClock>, World) {
@@ -24,7 +24,7 @@ async fn worked(reindexer: &Reindexer) -> ReindexState {
     worked.expect("a worker waits for time to pass").unwrap().state
 }
 
-/// The clock stands still: whatever waits for a time to come waits for ever.
+/// The clock stands still: anything that waits for a later time waits forever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_worker_waits_after_the_last_work_item() {
     for round in 0..20 {
@@ -105,7 +105,7 @@ async fn a_claim_costs_the_same_however_many_work_items_there_are() {
     looks.rows.store(0, Ordering::SeqCst);
     assert_eq!(worked(&reindexer).await, ReindexState::Done);
     assert_eq!(world.at_version(7), items);
-    // Each row once for itself, and each work item in few passes: to find it free, to find it done.
+    // Each row is read once, and each work item in few passes: to find it free, and to find it done.
     let looked_at = looks.rows.load(Ordering::SeqCst);
     assert!(
         looked_at < 6 * items as u64,
@@ -141,7 +141,7 @@ async fn leases_of_an_earlier_opening_do_not_hold() {
     assert_eq!(world.at_version(7), 100);
 }
 
-/// A database that never answers what is asked about rows of the table.
+/// A database that never answers reads of the table's rows.
 struct Stuck(Engine);
 
 impl Database for Stuck {

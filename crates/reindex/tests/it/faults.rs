@@ -1,4 +1,4 @@
-//! Rows that fail, and a database that throttles: only they are tried again.
+//! Rows that fail, and a database that throttles: only these are retried.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ struct Faulty {
     engine: Engine,
     /// Updates of the row with this key fail so often.
     bad: Mutex<HashMap<String, (u32, ErrorKind)>>,
-    /// Of so many requests, one is throttled.
+    /// One of so many requests is throttled.
     throttled: Option<u64>,
     updates: Mutex<HashMap<String, u32>>,
     requests: std::sync::atomic::AtomicU64,
@@ -203,7 +203,7 @@ async fn a_database_that_throttles_slows_the_work_and_loses_no_row() {
     };
     let reindexer = world.reindexer_over(Arc::new(faulty));
     let mut asked = to_version("one", 7);
-    // A third of all calls fail, so that some rows fail often in a row.
+    // A third of all calls fail, so that some rows fail several times in succession.
     asked.attempts = 40;
     reindexer.start(asked).await.unwrap();
     reindexer.work("one").await.unwrap();
@@ -234,7 +234,7 @@ async fn a_version_attribute_that_is_no_number_is_named_and_not_overwritten() {
     assert_eq!(reindexer.status("one").await.unwrap().dead_letters, 0);
 }
 
-/// A database from which nothing comes back any more once a dead letter is stored: its process was killed at that moment.
+/// A database that stops answering once a dead letter is stored, as if its process had been killed then.
 struct CutOff {
     faulty: Faulty,
     is_cut: std::sync::atomic::AtomicBool,
@@ -256,7 +256,8 @@ impl Database for CutOff {
     }
 }
 
-/// Starts to work on 20 rows, and is killed when it has given up a row that is good afterwards. What the next process is.
+/// Starts to process 20 rows, and is killed after making a dead letter of a row that is good afterwards.
+/// Returns the next process.
 async fn killed_at_a_dead_letter(world: &World, asked: StartReindex) -> Reindexer {
     world.fill(20);
     let faulty = Faulty::new(world);

@@ -1,4 +1,4 @@
-//! What a destination does not have is named.
+//! Rows that a destination lacks are reported.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -126,7 +126,7 @@ async fn ids_that_a_list_or_a_table_does_not_have_are_named() {
     assert_eq!(gaps(&reindexer, &against).await, [id(1), id(3)]);
 }
 
-/// A target that refuses one row and can be away.
+/// A target that refuses one row and can be unavailable.
 #[derive(Default)]
 struct Picky {
     taken: Mutex<Vec<String>>,

@@ -1,4 +1,4 @@
-//! A partition that is much larger than others is cut, and several workers read it.
+//! A partition that is much larger than others is divided, and several workers read it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ fn fill(world: &World) {
     world.fill(SMALL);
 }
 
-/// Counts how often each row is read, and lets the first two pages of parts of a partition wait for each other.
+/// Counts how often each row is read, and makes the first two pages of parts of a partition wait for each
+/// other.
 struct Meeting {
     engine: Engine,
     read: Mutex<BTreeMap<(String, String), usize>>,
@@ -59,7 +60,7 @@ impl Database for Meeting {
     fn execute(&self, request: Request) -> ResponseFuture<'_> {
         Box::pin(async move {
             let is_page = match &request {
-                // A look at the last row is no page.
+                // Reading the last row is not a page.
                 Request::Query(query) => query.table_name == TABLE && query.limit != Some(1),
                 Request::Scan(scan) => scan.table_name == TABLE,
                 _ => false,
@@ -95,7 +96,7 @@ async fn two_workers_read_a_large_partition_at_the_same_time_and_each_row_is_rea
     };
     reindexer.start(asked).await.unwrap();
     let before = reindexer.status("one").await.unwrap().work_items;
-    // If one worker read it alone, it would wait for the other for ever.
+    // If one worker read it alone, it would wait for the other forever.
     let worked = tokio::time::timeout(Duration::from_secs(60), reindexer.work("one")).await;
     assert_eq!(worked.unwrap().unwrap().state, ReindexState::Done);
     let read = meeting.read.lock().clone();

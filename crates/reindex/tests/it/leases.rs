@@ -33,7 +33,7 @@ async fn processes_that_work_at_the_same_time_do_each_row_once() {
     assert!(world.records().values().all(|count| *count == 1));
 }
 
-/// A database that answers only so many requests, and then no more: as a process sees it that is killed.
+/// A database that answers only so many requests and then no more, as seen by a killed process.
 pub(crate) struct Dying {
     engine: Engine,
     answers: std::sync::atomic::AtomicI64,
@@ -49,7 +49,7 @@ impl Dying {
         }
     }
 
-    /// What a process does one step after the other, until it is dead. A time-out would leave a step that is on its way.
+    /// The steps of a process in order, until it is killed. A timeout would leave a step unfinished.
     pub(crate) async fn until_dead<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -72,7 +72,7 @@ impl Database for Dying {
 
 #[tokio::test]
 async fn what_a_killed_process_had_is_taken_over_after_its_lease_and_costs_a_page_at_most() {
-    // Killed after ever more requests, so that each kind of step is one of the last.
+    // Killed after more and more requests, so that each kind of step is the last one once.
     for answers in (0..120).step_by(7) {
         let clock = Arc::new(VirtualClock::starting_at(Timestamp::from_secs(1_800_000_000)));
         let world = World::with_clock(clock.clone());
@@ -96,7 +96,7 @@ async fn what_a_killed_process_had_is_taken_over_after_its_lease_and_costs_a_pag
         assert!(world.records().values().all(|count| *count == 1));
         let counts = reindexer.status("one").await.unwrap().counts;
         assert_eq!(counts.read, 100, "each page is counted once");
-        // Rows of the page that was under way are found at the version.
+        // Rows of the page in progress are found at the version.
         assert!(counts.unchanged <= 20, "{counts:?}");
     }
 }
@@ -112,7 +112,7 @@ async fn a_worker_that_was_taken_over_cannot_check_in() {
     };
     let reindexer = world.reindexer();
     reindexer.start(asked).await.unwrap();
-    // It stands still in the middle of its page: it does not renew its lease either.
+    // It stops in the middle of its page, and does not renew its lease either.
     let frozen = Arc::new(Frozen::new(world.engine.clone()));
     let slow = world.reindexer_at(frozen.clone());
     let slow = tokio::spawn(async move { slow.work("one").await });
@@ -126,7 +126,8 @@ async fn a_worker_that_was_taken_over_cannot_check_in() {
     assert_eq!(before.counts.read, 10);
 }
 
-/// A database that answers nothing from the first update of a row of the table on, until it is told to go on.
+/// A database that stops answering at the first update of a row of the table, until it is allowed to
+/// continue.
 struct Frozen {
     engine: Engine,
     reached: tokio::sync::Notify,

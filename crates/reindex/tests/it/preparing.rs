@@ -1,4 +1,4 @@
-//! A start that was ended on its way is finished by the process that works on the reindex.
+//! A start that was interrupted is finished by the process that works on the reindex.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,7 +61,7 @@ async fn a_start_by_ids_that_is_killed_never_ends_with_less_than_all_ids() {
             Err(error) => {
                 assert!(error.to_string().contains("cut off"), "{error}");
                 assert_eq!(world.at_version(7), 0);
-                // Nothing of it is left: neither its name nor its table is taken.
+                // Nothing of it is left: neither its name nor its table is in use.
                 assert_eq!(reindexer.list().await.unwrap(), []);
                 let fewer = StartReindex {
                     scope: ReindexScope::Ids(vec!["w00003".to_owned()]),
@@ -77,7 +77,8 @@ async fn a_start_by_ids_that_is_killed_never_ends_with_less_than_all_ids() {
     assert!(cut_off > 0);
 }
 
-/// Starts that were ended after some answers, and what the next process makes of them when it opens the database.
+/// Starts that were interrupted after some answers, and what the next process does with them when it opens
+/// the database.
 async fn resumed_after(scope: ReindexScope) -> u32 {
     let mut prepared = 0;
     for answers in 0..24 {

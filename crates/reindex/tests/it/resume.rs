@@ -1,4 +1,4 @@
-//! Pause, resume, cancel, and rows once more.
+//! Pause, resume, cancel, and processing rows again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -115,7 +115,7 @@ async fn rows_at_the_version_are_refused_where_no_stream_record_would_come_of_th
         0,
         "none is sent again"
     );
-    // Its table is free for the way out.
+    // Its table is free for another reindex.
     reindexer.start(to_version("two", 8)).await.unwrap();
 }
 
@@ -177,7 +177,7 @@ async fn a_write_budget_is_kept_by_the_clock() {
     let working = tokio::spawn(async move { reindexer.work("one").await });
     let mut passed = 0_u64;
     while !working.is_finished() {
-        // As many rows as the budget allows, and those of a tenth of a second.
+        // As many rows as the budget allows, plus those of a tenth of a second.
         let done = world.at_version(7) as u64;
         assert!(done <= 10 + passed / 10, "{done} rows after {passed} ms");
         for _ in 0..20 {

@@ -70,7 +70,7 @@ fn touched(world: &World) -> Vec<String> {
     keys
 }
 
-/// The gaps that the reindex itself knows of, which are the same a page at a time.
+/// The gaps that the reindex itself knows of; paging gives the same ones.
 async fn gaps(reindexer: &Reindexer) -> Vec<String> {
     let mut found = Vec::new();
     let mut tell = |id: &str| {
@@ -365,7 +365,7 @@ async fn any_number_of_ids_can_be_asked_for() {
     let world = World::new();
     world.fill(10);
     let reindexer = world.reindexer();
-    // More than a row of the state table holds.
+    // More than a row of the state table can hold.
     let ids =
         (0..20_000).map(|number| format!(r#"{{"pk": "w{:05}", "sk": "{number}-no-such-row"}}"#, number % 10));
     let ids = ids.chain([r#"{"pk": "w00003", "sk": "a"}"#.to_owned()]);

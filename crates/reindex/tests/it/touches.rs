@@ -51,7 +51,7 @@ async fn an_update_touches_only_rows_with_the_expected_values() {
         ..TouchRows::default()
     });
     let failed = || Touched::Refused(Error::condition_failed(None));
-    // Of a row that is not there, an endpoint says no more than that the condition failed.
+    // If a row does not exist, an endpoint only reports that the condition failed.
     assert_eq!(
         touched.await.unwrap().rows,
         [Touched::Raised, failed(), Touched::AlreadyThere, failed()]

@@ -1,4 +1,5 @@
-//! What bounds the latency of live traffic: beside it a reindex takes small steps, one at a time, and no longer afterwards.
+//! What limits the effect on live traffic's latency: while others write, a reindex takes small steps, one at
+//! a time, and returns to normal afterwards.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -11,15 +12,15 @@ use trestle_reindex::{EndpointHost, LiveTraffic, ReindexSetup, Reindexer, StartR
 
 use crate::support::{TouchByEngine, World, to_version};
 
-/// The rows of a step beside live traffic, and the most of any step.
+/// The largest steps with and without live traffic.
 const SMALL: usize = 16;
 const LARGE: usize = 128;
 
-/// Touches rows, and notes the steps in which it is done.
+/// Touches rows, and records its steps.
 struct Steps {
     engine: TouchByEngine,
     sizes: Mutex<Vec<usize>>,
-    /// Writes of others so far. They come during the steps with these numbers.
+    /// Writes of others so far. They happen during the steps with these numbers.
     writes: Arc<AtomicU64>,
     busy: RangeInclusive<usize>,
     /// How long a row takes, and how long during those steps.
@@ -74,7 +75,7 @@ impl LiveTraffic for Counted {
     }
 }
 
-/// Others that have always written since the last look.
+/// Live traffic that has always written since the last check.
 #[derive(Default)]
 struct Incessant(AtomicU64);
 

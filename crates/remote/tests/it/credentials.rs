@@ -1,4 +1,4 @@
-//! Credentials that are found, refused and replaced while requests are made.
+//! Credentials that are found, refused and replaced during requests.
 
 use crate::own_server::Own;
 use crate::scripted::{Act, Scripted};
@@ -15,7 +15,7 @@ const UNSIGNED: Act = Act::Answer(
     r#"{"__type":"com.amazon.coral.service#MissingAuthenticationTokenException","message":"Request is missing Authentication Token"}"#,
 );
 
-/// Settings of a process whose home has this file of credentials.
+/// Settings of a process with this file of credentials in its home directory.
 fn with_file(endpoint: &str, home: &Path, also: &[(&str, &str)]) -> Settings {
     Settings::from_variables(endpoint, |name| match name {
         "AWS_SHARED_CREDENTIALS_FILE" => Some(home.join("credentials").display().to_string()),
@@ -66,7 +66,7 @@ async fn if_the_new_ones_are_refused_too_the_caller_is_told() {
         ..settings
     };
     let remote = Remote::new(settings).unwrap();
-    // Nothing else is there: the same key is not tried again.
+    // There are no others: the same key is not tried again.
     let error = remote.update_item(update()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ExpiredToken);
     assert!(

@@ -1,4 +1,4 @@
-//! Endpoints that are not there, break, or say nothing.
+//! Endpoints that are missing, break connections, or do not answer.
 
 use crate::scripted::{Act, Scripted};
 use std::time::Duration;
@@ -71,7 +71,7 @@ async fn an_update_whose_answer_is_lost_is_not_sent_again() {
     }
 }
 
-/// On a connection that worked before, the same holds: what was sent on it may have arrived.
+/// The same holds for a connection that worked before: what was sent on it may have arrived.
 #[tokio::test]
 async fn a_kept_connection_that_dies_does_not_repeat_an_update() {
     let server = Scripted::start(&[Act::Answer(200, "{}"), Act::HangUp]).await;
@@ -176,7 +176,7 @@ async fn what_speaks_another_protocol_is_said_to() {
     assert_eq!(server.bodies().len(), 1);
 }
 
-/// A proxy's page, say.
+/// For example a proxy's page.
 #[tokio::test]
 async fn an_answer_of_somebody_else_is_an_error() {
     let server = Scripted::start(&[Act::Answer(404, "<html>nothing here</html>")]).await;
@@ -193,7 +193,7 @@ async fn an_answer_of_somebody_else_is_an_error() {
     );
 }
 
-/// A connection belongs to the runtime that opened it, which may be asleep when another one asks.
+/// A connection belongs to the runtime that opened it, which may be idle when another one sends.
 #[test]
 fn several_runtimes_share_an_endpoint_and_no_connection() {
     let serving = tokio::runtime::Runtime::new().unwrap();
@@ -211,7 +211,8 @@ fn several_runtimes_share_an_endpoint_and_no_connection() {
     assert_eq!((server.bodies().len(), server.connections()), (3, 2));
 }
 
-/// What each client may repeat is bounded, so that an endpoint with too much to do does not get four times as much.
+/// Each client's retries are limited, so that an overloaded endpoint does not get four times as many
+/// requests.
 #[tokio::test]
 async fn an_endpoint_that_throttles_everyone_is_not_asked_four_times_by_everyone() {
     let server = Scripted::start(&[THROTTLED; 1000]).await;

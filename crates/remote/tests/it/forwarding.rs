@@ -1,4 +1,4 @@
-//! Reads whose bytes are sent on as they came.
+//! Reads whose bytes are forwarded unchanged.
 
 use crate::own_server::{Own, table};
 use crate::scripted::{Act, Scripted};
@@ -12,7 +12,7 @@ use trestle_item::Item;
 use trestle_remote::Remote;
 use trestle_server::{Hooks, Server, Settings};
 
-/// With a space that no serializer of ours writes.
+/// With a space that Trestle's serializer does not write.
 const GET: &str = r#"{"TableName": "things","Key":{"pk":{"S":"a"},"sk":{"S":"1"}}}"#;
 const FOUND: &str = r#"{"Item": {"pk":{"S":"a"}}}"#;
 const REFUSED: Act = Act::Answer(
@@ -77,7 +77,7 @@ async fn what_writes_or_is_counted_is_never_sent_as_it_came() {
     assert_eq!(server.bodies(), [""; 0]);
 }
 
-/// The body of the answer of a server before an endpoint.
+/// The body of the answer of a server in front of an endpoint.
 async fn answer_before(endpoint: &Scripted, body: &str) -> String {
     let settings = Settings {
         port: 0,

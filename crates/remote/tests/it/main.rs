@@ -1,4 +1,4 @@
-//! `Remote` against a server of our own, and against servers that misbehave.
+//! `Remote` against a Trestle server in the process, and against servers that misbehave.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 

@@ -1,4 +1,4 @@
-//! Every operation, over TLS and signed: what arrives is what the engine says.
+//! Every operation, over TLS and signed: the result is the engine's.
 
 use crate::own_server::{Own, ada, in_memory, table};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn request(operation: &str, body: &Value) -> Request {
     Request::deserialize(operation.parse().unwrap(), body).unwrap()
 }
 
-/// Operations whose answers two databases give alike, in an order in which each has something to do.
+/// Operations with the same answers from two databases, in an order in which each has an effect.
 fn alike() -> Vec<(&'static str, Value)> {
     let key = |pk: &str, sk: &str| json!({"pk": {"S": pk}, "sk": {"S": sk}});
     let item =
@@ -129,7 +129,7 @@ async fn every_operation_says_over_the_network_what_the_engine_says() {
         seen.insert(operation);
     }
 
-    // What has a time or a name of its own is compared with the server's engine.
+    // Results with times or names of their own are compared with the server's engine.
     seen.extend(["ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"]);
     let same = async |operation: &str, body: Value| -> Response {
         let said = remote.execute(request(operation, &body)).await;

@@ -1,4 +1,4 @@
-//! A server of our own in this process.
+//! A Trestle server in this process.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use trestle_remote::{AccessKey, Remote, Settings};
 use trestle_server::{Hooks, KeyGrant, Server, TlsFiles};
 use trestle_store::MemoryStore;
 
-/// Ends when it is dropped.
+/// The server ends when it is dropped.
 pub(crate) struct Own {
     pub(crate) engine: Engine,
     /// `http://127.0.0.1:…`, or `https://localhost:…`.

@@ -85,7 +85,7 @@ async fn an_https_endpoint_is_reached_through_the_proxy_and_proves_its_own_name(
         "{heads:?}"
     );
 
-    // The proxy is not believed: a server with another name's certificate is not talked to.
+    // The proxy is not trusted: a server with another name's certificate is refused.
     let other = tempfile::tempdir().unwrap();
     let impostor = Own::secured(other.path()).await;
     let address = impostor.endpoint.trim_start_matches("https://").to_owned();

@@ -1,4 +1,4 @@
-//! The router over a remote database: it reads streams through HTTP, and keeps its places elsewhere.
+//! The router over a remote database: it reads streams over HTTP, and stores its checkpoints elsewhere.
 
 use crate::own_server::{Own, in_memory, table};
 use serde_json::json;
@@ -18,7 +18,7 @@ use trestle_item::{AttributeValue, Item};
 
 const KEYS: i64 = 7;
 
-/// What arrived: for each key, the numbers in their order.
+/// The received numbers of each key, in order.
 #[derive(Default)]
 struct Seen {
     numbers: Mutex<BTreeMap<String, Vec<i64>>>,
@@ -53,7 +53,7 @@ impl Seen {
     }
 }
 
-/// A router that dies with its threads.
+/// A router that is killed together with its threads.
 fn life(own: &Own, state: &Engine, seen: &Arc<Seen>) -> (Runtime, Router) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -113,7 +113,7 @@ async fn routes_over_http_deliver_in_order_and_go_on_from_their_place() {
     write(&own, 0..100).await;
     seen.until(100).await;
     write(&own, 100..200).await;
-    // It dies in the middle of its work.
+    // It is killed in the middle of its work.
     runtime.shutdown_background();
     drop(router);
     write(&own, 200..300).await;
@@ -127,7 +127,8 @@ async fn routes_over_http_deliver_in_order_and_go_on_from_their_place() {
     runtime.shutdown_background();
 
     for (key, numbers) in &*seen.numbers.lock().unwrap() {
-        // What was under way when it died may come twice; nothing is lost, and nothing overtakes.
+        // Changes under way when it was killed may be delivered twice; none is lost, and none overtakes
+        // another.
         let mut first = Vec::new();
         for number in numbers {
             if !first.contains(number) {
@@ -136,7 +137,7 @@ async fn routes_over_http_deliver_in_order_and_go_on_from_their_place() {
         }
         assert!(first.is_sorted(), "{key}: {numbers:?}");
     }
-    // A life after a clean end has nothing to do.
+    // After a clean end, the next start has nothing to do.
     let before = seen.numbers.lock().unwrap().clone();
     let (runtime, router) = life(&own, &state, &seen);
     router.apply(vec![route()]).await.unwrap();

@@ -1,4 +1,4 @@
-//! A server that does what a script says with each request, and counts.
+//! A server that follows a script for each request, and counts.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -13,13 +13,13 @@ use trestle_remote::{Remote, Settings};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Act {
     Answer(u16, &'static str),
-    /// Answers with a checksum of something else.
+    /// Answers with the checksum of another body.
     AnswerOther(&'static str),
     /// Ends the connection without an answer.
     HangUp,
-    /// Ends the connection within the answer.
+    /// Ends the connection in the middle of the answer.
     HangUpWithin,
-    /// Says nothing and keeps the connection.
+    /// Sends nothing and keeps the connection open.
     Silence,
     /// Answers in another protocol.
     Babble,
@@ -28,12 +28,12 @@ pub(crate) enum Act {
 struct Notes {
     script: Mutex<VecDeque<Act>>,
     bodies: Mutex<Vec<String>>,
-    /// The access keys that signed.
+    /// The access keys of the signatures.
     signers: Mutex<Vec<String>>,
     connections: AtomicUsize,
 }
 
-/// Ends when it is dropped.
+/// The server ends when it is dropped.
 pub(crate) struct Scripted {
     pub(crate) address: SocketAddr,
     notes: Arc<Notes>,
@@ -41,7 +41,7 @@ pub(crate) struct Scripted {
 }
 
 impl Scripted {
-    /// After the script, each request is answered with `{}`.
+    /// After the end of the script, each request is answered with `{}`.
     pub(crate) async fn start(script: &[Act]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -68,12 +68,12 @@ impl Scripted {
         Remote::new(self.settings()).unwrap()
     }
 
-    /// What was asked so far.
+    /// The requests so far.
     pub(crate) fn bodies(&self) -> Vec<String> {
         self.notes.bodies.lock().unwrap().clone()
     }
 
-    /// The access key of each request, or nothing.
+    /// The access key of each request, if any.
     pub(crate) fn signers(&self) -> Vec<String> {
         self.notes.signers.lock().unwrap().clone()
     }
@@ -122,7 +122,7 @@ fn answer(status: u16, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status} Said\r\n{headers}content-length: {length}\r\n\r\n{body}")
 }
 
-/// The access key and the body of the next request; none at the end of the connection.
+/// The access key and the body of the next request; `None` at the end of the connection.
 async fn request(stream: &mut BufStream<TcpStream>) -> Option<(String, String)> {
     let mut length = 0;
     let mut signer = String::new();

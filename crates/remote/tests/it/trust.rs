@@ -1,4 +1,4 @@
-//! TLS and signatures: who is believed, and what the others are told.
+//! TLS and signatures: which servers are trusted, and the errors for others.
 
 use crate::own_server::{Own, ada};
 use trestle_api::{DatabaseExt, ErrorKind, ListTables};

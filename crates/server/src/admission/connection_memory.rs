@@ -1,4 +1,4 @@
-//! What one connection holds: answers that its client has not read.
+//! The memory of one connection: answers that its client has not read.
 
 use super::{Admission, FREE_BYTES, HeldMemory, LeasedBytes, pace};
 use bytes::Bytes;
@@ -9,26 +9,26 @@ use tokio::sync::Notify;
 /// A connection with more unsent bytes than this gets no further request executed.
 const UNSENT_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// A connection with fewer unsent bytes than this is not watched: the limit on idle time ends it.
+/// A connection with fewer unsent bytes is not watched: the limit on idle time closes it.
 const WATCHED_BYTES: usize = 64 * 1024;
 
-/// An answer of so many bytes is large.
+/// An answer of this size is large.
 pub(crate) const LARGE_ANSWER_BYTES: usize = 64 * 1024;
 
 /// The memory of one connection.
 pub(crate) struct ConnectionMemory {
     admission: Arc<Admission>,
-    /// Bytes of answers that were handed over and are not all written.
+    /// Bytes of answers that were passed to the connection and are not all written.
     unsent: AtomicUsize,
     /// Bytes of large bodies that are arriving or are executed.
     bodies: AtomicUsize,
-    /// Bytes written to the connection since it began.
+    /// Bytes written to the connection so far.
     written: AtomicU64,
     /// Whether the last answer was large.
     large_answers: AtomicBool,
-    /// Rung when unsent bytes become fewer.
+    /// Notified when unsent bytes decrease.
     fewer: Notify,
-    /// Rung when there are enough unsent bytes to watch.
+    /// Notified when there are enough unsent bytes to watch.
     watched: Notify,
 }
 
@@ -55,7 +55,7 @@ impl ConnectionMemory {
         &self.admission.held
     }
 
-    /// Whether so many bytes more would be a connection's fair share of all large bodies.
+    /// Whether so many more bytes are within a connection's fair share of all large bodies.
     pub(super) fn may_send(&self, more: usize) -> bool {
         self.bodies.load(Ordering::Relaxed) + more <= self.held().fair_share()
     }
@@ -118,7 +118,7 @@ impl ConnectionMemory {
         LeasedBytes::wrap(answer, lease)
     }
 
-    /// Returns when the client has stopped to read what it asked for.
+    /// Returns when the client has stopped reading its answers.
     pub(crate) async fn stops_reading(&self) {
         loop {
             self.watched.notified().await;

@@ -1,4 +1,4 @@
-//! A connection's bytes, counted as they are written: an answer that leaves slowly is told from one that does not leave.
+//! A connection's bytes, counted as they are written, to distinguish a slow reader from one that has stopped.
 
 use super::ConnectionMemory;
 use std::io::{self, IoSlice};

@@ -1,4 +1,4 @@
-//! Memory that clients hold: bodies that arrive, small requests, answers that are not read yet.
+//! Memory that clients hold: arriving bodies, small requests, unread answers.
 
 use super::Throttled;
 use super::waiting::{MemoryWait, Waiters};
@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How much of the memory may be taken before a use of it has to wait. Whatever large bodies and answers take, a part is
-/// left for small requests.
+/// How much of the memory may be in use before a further use has to wait. A part is always left for small
+/// requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
     /// A large body that is arriving.
@@ -30,12 +30,12 @@ impl Share {
     }
 }
 
-/// The memory that clients hold, and the requests that wait for some of it.
+/// The memory that clients hold, and the requests that wait for it.
 pub(crate) struct HeldMemory {
     bytes_max: usize,
     bytes: AtomicUsize,
     waiters: Waiters,
-    /// Bodies that wait for one another would wait for ever; the one that has this goes first.
+    /// Bodies that wait for one another would wait forever; the holder of this right goes first.
     first: Arc<Semaphore>,
 }
 
@@ -56,12 +56,12 @@ impl HeldMemory {
         self.bytes_max
     }
 
-    /// What the large bodies of one connection may take while others want to send, too.
+    /// How much the large bodies of one connection may take while others want to send, too.
     pub(super) fn fair_share(&self) -> usize {
         self.bytes_max / 4
     }
 
-    /// Bytes that are held now.
+    /// Bytes held now.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -80,7 +80,7 @@ impl HeldMemory {
             .is_ok()
     }
 
-    /// Takes bytes that are there already, such as those of an answer: [`HeldMemory::room_for`] came before.
+    /// Takes bytes that already exist, such as those of an answer, after [`HeldMemory::room_for`].
     pub(super) fn take_anyway(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -90,7 +90,7 @@ impl HeldMemory {
         self.waiters.wake_one();
     }
 
-    /// Takes so many bytes of a share, as soon as it has them.
+    /// Takes so many bytes of a share as soon as it has them.
     pub(super) async fn take(&self, bytes: usize, share: Share) -> Result<(), Throttled> {
         if self.try_take(bytes, share) {
             return Ok(());
@@ -119,7 +119,8 @@ impl HeldMemory {
         self.bytes() <= share.of(self.bytes_max)
     }
 
-    /// Returns when a share has room. Nothing is taken: how large an answer is shows only afterwards.
+    /// Returns when a share has room. Nothing is taken, because the size of an answer is known only
+    /// afterwards.
     pub(crate) async fn room_for(&self, share: Share) -> Result<(), Throttled> {
         if self.has_room(share) {
             return Ok(());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub(crate) struct Lease {
     connection: Arc<ConnectionMemory>,
     bytes: usize,
-    /// Those of them that are of a large body.
+    /// Those of them that belong to a large body.
     body_bytes: usize,
     first: Option<First>,
 }
@@ -45,7 +45,8 @@ impl Lease {
         Ok(())
     }
 
-    /// Grows with a large body if nothing has to be waited for. A connection with many of them leaves memory to others.
+    /// Grows with a large body if that is possible without waiting. A connection with many large bodies
+    /// leaves memory to others.
     pub(crate) fn try_grow_with_body(&mut self, bytes: usize) -> bool {
         let more = bytes.saturating_sub(self.bytes);
         let held = self.connection.held();
@@ -59,7 +60,7 @@ impl Lease {
         grown
     }
 
-    /// The body has arrived: it holds up no other any more.
+    /// The body has arrived and delays no other any more.
     pub(crate) fn arrived(&mut self) {
         self.first = None;
     }
@@ -81,7 +82,7 @@ impl Drop for Lease {
     }
 }
 
-/// Bytes that give their lease back when the last reference to them is dropped.
+/// Bytes that return their lease when the last reference to them is dropped.
 pub(crate) struct LeasedBytes<L> {
     bytes: Bytes,
     _lease: L,
@@ -106,7 +107,7 @@ mod tests {
     use crate::settings::Limits;
     use std::time::Duration;
 
-    /// What clients may hold is 800 bytes, and a connection's share of bodies 200.
+    /// Clients may hold 800 bytes here, and a connection's share of bodies is 200.
     fn connections() -> (Arc<ConnectionMemory>, Arc<ConnectionMemory>) {
         let limits = Limits {
             memory_bytes_max: 1_600,

@@ -1,27 +1,28 @@
-//! How slow a client may be while it holds memory. While other requests wait for memory, less slowness is put up with.
+//! How slow a client may be while it holds memory. The limits are stricter while other requests wait for
+//! memory.
 
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How often a body that arrives slowly is looked at.
+/// How often the progress of a slow body is checked.
 pub(crate) const BODY_PERIOD: Duration = Duration::from_millis(500);
-/// What must arrive of a large body in a period while others wait.
+/// How much of a large body must arrive in a period while others wait.
 const BODY_PERIOD_BYTES: usize = 32 * 1024;
-/// How long nothing may arrive of a small body while others wait.
+/// How long a small body may make no progress while others wait.
 const SMALL_BODY_STALL: Duration = Duration::from_secs(5);
-/// How long nothing may arrive of any body.
+/// How long any body may make no progress.
 const STALL: Duration = Duration::from_secs(20);
 
-/// How often a connection with unread answers is looked at.
+/// How often a connection with unread answers is checked.
 pub(super) const READER_PERIOD: Duration = Duration::from_secs(1);
-/// What a client reads in a period unless it is slow.
+/// How much a client must read in a period not to count as slow.
 const READER_PERIOD_BYTES: u64 = 16 * 1024;
-/// Slow periods in a row after which a client counts as one that does not read.
+/// Successive slow periods after which a client counts as not reading.
 const SLOW_PERIODS_MAX: u32 = 30;
 /// The same while others wait.
 const SLOW_PERIODS_MAX_WHEN_SHORT: u32 = 1;
 
-/// How a body arrives.
+/// The arrival of a body.
 pub(crate) struct BodyPace {
     last_arrival: Instant,
     period_began: Instant,
@@ -43,7 +44,7 @@ impl BodyPace {
         self.period_bytes += bytes;
     }
 
-    /// Whether the client is to be given up. `others_wait` for the memory it holds.
+    /// Whether to disconnect the client. `others_wait` for the memory that it holds.
     pub(crate) fn is_too_slow(&mut self, now: Instant, is_large: bool, others_wait: bool) -> bool {
         let stalled = now - self.last_arrival;
         let too_little = self.ends_period(now) && is_large;
@@ -65,7 +66,7 @@ impl BodyPace {
     }
 }
 
-/// The slow periods in a row, after one in which so many bytes were read.
+/// The number of successive slow periods, after a period in which so many bytes were read.
 pub(super) fn slow_periods(before: u32, bytes: u64) -> u32 {
     if bytes < READER_PERIOD_BYTES {
         before + 1

@@ -1,4 +1,4 @@
-//! The moment at which a request is executed: there is memory for it, and its client reads what it asked for before.
+//! When a request is executed: there is memory for it, and its client reads its earlier answers.
 
 use super::work::{Processor, WorkPermit, cost, is_apart};
 use super::{Admission, ConnectionMemory, Share, Throttled};
@@ -9,27 +9,28 @@ use trestle_api::{Error, OperationName};
 pub(crate) struct ExecutionTurn {
     /// Memory, if the request is large.
     pub(crate) work: Option<WorkPermit>,
-    /// Present if the request takes long and is executed on a thread of its own.
+    /// Present if the request takes long and is executed on a separate thread.
     pub(crate) processor: Option<Processor>,
 }
 
-/// Why a request does not get its turn.
+/// Why a request is not executed.
 pub(crate) enum NoTurn {
     Throttled,
     Failed(Error),
 }
 
-/// What executing a request may cost.
+/// The cost of executing a request.
 #[derive(Clone, Copy)]
 pub(crate) struct Effort {
-    /// What must have room for the answer.
+    /// The share that must have room for the answer.
     share: Share,
     /// Whether it takes long even if its body is small.
     is_long: bool,
 }
 
 impl Effort {
-    /// Of an operation on tables. A client whose last answer was large will get another such.
+    /// The cost of an operation on tables. A client whose last answer was large is expected to get another
+    /// large one.
     pub(crate) fn of(operation: OperationName, connection: &ConnectionMemory) -> Self {
         let share = answer_share(operation);
         let is_scan = operation == OperationName::Scan;
@@ -39,7 +40,7 @@ impl Effort {
         }
     }
 
-    /// Of an operation with a small answer.
+    /// The cost of an operation with a small answer.
     pub(crate) fn small() -> Self {
         Effort {
             share: Share::Small,
@@ -53,7 +54,7 @@ impl Effort {
     }
 }
 
-/// What must have room before an operation is executed.
+/// The share that must have room before an operation is executed.
 fn answer_share(operation: OperationName) -> Share {
     match operation {
         OperationName::Query
@@ -69,8 +70,8 @@ fn answer_share(operation: OperationName) -> Share {
 }
 
 impl Admission {
-    /// Returns when a request may be executed. Everything holds at the same moment: what is waited for last would otherwise
-    /// let many requests pass what they waited for first.
+    /// Returns when a request may be executed. All conditions hold at the same moment: otherwise many
+    /// requests could meet the first condition and then lose it while they wait for the last one.
     pub(crate) async fn turn(
         &self,
         connection: &ConnectionMemory,
@@ -112,7 +113,7 @@ impl Admission {
         }
     }
 
-    /// What executing a large request takes; `None` for a small one, whose body counts for it.
+    /// The memory to execute a large request; `None` for a small one, whose body counts for it.
     async fn work_bytes(&self, body: &Bytes) -> Result<Option<usize>, Error> {
         if body.len() <= super::SMALL_BODY_BYTES {
             return Ok(None);

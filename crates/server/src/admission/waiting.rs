@@ -6,10 +6,11 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-/// A waiter looks again after so long even if it was not woken: memory may be free that the one who was woken cannot use.
+/// A waiter checks again after this time even if it was not woken: there may be free memory that the woken
+/// waiter cannot use.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// Requests that wait for memory, and how long they may.
+/// Requests that wait for memory, and how long they may wait.
 pub(super) struct Waiters {
     count: AtomicUsize,
     wake: Notify,
@@ -51,7 +52,7 @@ impl Waiters {
 }
 
 impl MemoryWait<'_> {
-    /// Returns when it is time to look whether there is memory now; an error when the time is over.
+    /// Returns when it is time to check for memory; an error when the time is over.
     pub(super) async fn turn(&mut self) -> Result<(), Throttled> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -63,7 +64,7 @@ impl MemoryWait<'_> {
     }
 }
 
-/// One who leaves lets the next look: there may be enough for both.
+/// A waiter that leaves wakes the next one: there may be enough memory for both.
 impl Drop for MemoryWait<'_> {
     fn drop(&mut self) {
         self.waiters.count.fetch_sub(1, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! Memory and processors for large requests while they are decoded and executed.
 //!
-//! Decoding 16 MB takes tens of milliseconds, in which no other connection of the same thread would be served. It happens on
-//! threads of its own, on no more of them at a time than there are processors.
+//! Decoding 16 MB takes tens of milliseconds, in which no other connection of the same thread would be
+//! served. It runs on separate threads, at most one per processor at a time.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use trestle_api::Error;
 use trestle_wire::JsonSize;
 
-/// Bodies of more bytes than this are decoded on a thread of their own.
+/// Larger bodies are decoded on a separate thread.
 const APART_BYTES: usize = 256 * 1024;
 
 /// Memory is counted in these units, so that a semaphore can count it.
 const UNIT_BYTES: usize = 1024;
 
-/// The most large requests that are executed at a time, each on a thread that waits for the commit.
+/// The most large requests that run at a time, each on a thread that waits for the commit.
 const REQUESTS_MAX: usize = 64;
 
-/// What decoding makes of a body, in bytes, measured in the worst cases: an object of JSON becomes a value, an entry or a
-/// map of one entry; an element is at least a value.
+/// The memory of a decoded body in bytes, measured in the worst cases: a JSON object becomes a value, an
+/// entry or a map of one entry; an element is at least a value.
 const OBJECT_BYTES: usize = 100;
 const ELEMENT_BYTES: usize = 32;
 
@@ -33,7 +33,7 @@ pub(crate) struct WorkMemory {
 /// Memory for one large request, until it is dropped.
 pub(crate) struct WorkPermit(#[expect(dead_code, reason = "held until it is dropped")] OwnedSemaphorePermit);
 
-/// A processor to compute on, until it is dropped.
+/// A processor for a computation, until it is dropped.
 pub(crate) struct Processor(#[expect(dead_code, reason = "held until it is dropped")] OwnedSemaphorePermit);
 
 impl WorkMemory {
@@ -51,13 +51,13 @@ impl WorkMemory {
         self.units_max * UNIT_BYTES
     }
 
-    /// Bytes that large requests take now.
+    /// Bytes that large requests use now.
     pub(crate) fn bytes(&self) -> usize {
         (self.units_max - self.units.available_permits()) * UNIT_BYTES
     }
 
-    /// Memory to execute a large request, in the order of arrival. Only this server's speed decides how long it takes. A
-    /// request that would take more than all of it waits until it is alone.
+    /// Memory to execute a large request, in the order of arrival. How long that takes depends only on this
+    /// server. A request that needs more than the whole budget waits until it is alone.
     pub(super) async fn permit(&self, bytes: usize) -> Result<WorkPermit, Error> {
         let least = self.units_max / REQUESTS_MAX;
         let units = (bytes / UNIT_BYTES).max(least).clamp(1, self.units_max);
@@ -66,13 +66,13 @@ impl WorkMemory {
         permit.map(WorkPermit).map_err(|_| closed())
     }
 
-    /// A processor for what takes long, in the order of arrival.
+    /// A processor for a long computation, in the order of arrival.
     pub(super) async fn processor(&self) -> Result<Processor, Error> {
         let permit = Arc::clone(&self.processors).acquire_owned().await;
         permit.map(Processor).map_err(|_| closed())
     }
 
-    /// Computes on a thread of its own, once a processor is free for it.
+    /// Runs a computation on a separate thread, once a processor is free for it.
     pub(crate) async fn apart<T: Send + 'static>(
         &self,
         compute: impl FnOnce() -> T + Send + 'static,
@@ -82,7 +82,7 @@ impl WorkMemory {
     }
 }
 
-/// Runs `work` on a thread of its own.
+/// Runs `work` on a separate thread.
 pub(crate) async fn on_own_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Error> {
@@ -90,7 +90,7 @@ pub(crate) async fn on_own_thread<T: Send + 'static>(
     done.map_err(|_| Error::internal("the request failed in an unexpected way; the log has details"))
 }
 
-/// Whether a body of this size is hashed and decoded on a thread of its own.
+/// Whether a body of this size is hashed and decoded on a separate thread.
 pub(crate) fn is_apart(body_bytes: usize) -> bool {
     body_bytes > APART_BYTES
 }
@@ -100,7 +100,7 @@ fn closed() -> Error {
     Error::internal("the server takes no more work")
 }
 
-/// What a body takes when it is decoded and what it writes is staged for the commit, estimated from its structure.
+/// The memory of a decoded body and of what it stages for the commit, estimated from its structure.
 pub(super) fn cost(body: &[u8]) -> usize {
     let size = JsonSize::of(body);
     2 * body.len() + size.objects * OBJECT_BYTES + size.further_elements * ELEMENT_BYTES

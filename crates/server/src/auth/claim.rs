@@ -1,4 +1,4 @@
-//! What a request says about its signature, from the header or from the query string.
+//! The claims of a request about its signature, from the header or from the query string.
 
 use super::invalid;
 use hyper::header::{AUTHORIZATION, DATE, HeaderMap};
@@ -6,7 +6,7 @@ use hyper::http::request::Parts;
 use trestle_api::Error;
 use trestle_sigv4::{ALGORITHM, Moment, Scope, query_parameters};
 
-/// A presigned request lives at most a week.
+/// A presigned request is valid for at most a week.
 const EXPIRES_S_MAX: u64 = 7 * 24 * 60 * 60;
 
 /// A signature and what it claims to cover.
@@ -18,7 +18,7 @@ pub(super) struct Claim {
     /// Lower-case names, in the order of the request.
     pub(super) signed_headers: Vec<String>,
     pub(super) signature: String,
-    /// How long a presigned request lives.
+    /// How long a presigned request is valid.
     pub(super) expires_s: Option<u64>,
 }
 

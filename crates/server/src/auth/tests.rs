@@ -1,4 +1,4 @@
-//! The signatures below were made by botocore and by the JavaScript SDK's signer, not by us.
+//! The signatures below were made by botocore and by the JavaScript SDK's signer, not by Trestle.
 
 use super::*;
 use hyper::Request;
@@ -22,7 +22,7 @@ const PRESIGNED_WITH_MORE: &str = "/?z=%20a~&b=c%2Fd&X-Amz-Security-Token=a%2Fse
     &X-Amz-Credential=AKIDEXAMPLE%2F20261115%2Fus-east-1%2Fdynamodb%2Faws4_request\
     &X-Amz-Date=20261115T080000Z&X-Amz-Expires=3600&X-Amz-SignedHeaders=content-type%3Bhost%3Bx-amz-target\
     &X-Amz-Signature=12db44212f8a34bf819aec0d42ab7b609123eaa5a22eacc879eb8a2f1fa30c3e";
-/// By botocore, which presigns only what has no body.
+/// By botocore, which presigns only requests without a body.
 const PRESIGNED_WITHOUT_BODY: &str = "/?X-Amz-Algorithm=AWS4-HMAC-SHA256\
     &X-Amz-Credential=AKIDEXAMPLE%2F20261115%2Fus-east-1%2Fdynamodb%2Faws4_request\
     &X-Amz-Date=20261115T080000Z&X-Amz-Expires=3600&X-Amz-SignedHeaders=content-type%3Bhost%3Bx-amz-target\
@@ -296,7 +296,7 @@ fn an_http_date_stands_in_for_the_amz_date() {
             ("Authorization", HEADER),
         ],
     );
-    // The signature covers x-amz-date, so it cannot match; what counts is that the time was understood.
+    // The signature covers x-amz-date, so it cannot match; the test only needs the time to be parsed.
     assert_eq!(refusal(&head, BODY), Error::invalid_signature());
     let head = request("/", &[("Date", "yesterday"), ("Authorization", HEADER)]);
     assert_eq!(

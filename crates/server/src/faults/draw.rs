@@ -1,4 +1,4 @@
-//! Which requests of all that a rule matches get its fault.
+//! Which of the requests that a rule matches get its fault.
 
 use super::rule::FaultRule;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,8 @@ impl RuleInForce {
         }
     }
 
-    /// Whether the next request that the rule matches gets the fault. Only the seed and the number of the request decide.
+    /// Whether the next request that the rule matches gets the fault. That depends only on the seed and the
+    /// number of the request.
     pub(super) fn draw(&self) -> bool {
         let number = self.matched.fetch_add(1, Ordering::Relaxed);
         part_of_one(self.seed, number) < self.rule.share && self.count()
@@ -47,7 +48,7 @@ impl RuleInForce {
     }
 }
 
-/// The n-th number of a seed, evenly from 0 to below 1: SplitMix64, of which every position can be computed by itself.
+/// The n-th number of a seed, uniform in [0, 1): SplitMix64, whose numbers can be computed individually.
 fn part_of_one(seed: u64, number: u64) -> f64 {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut mixed = seed.wrapping_add(number.wrapping_add(1).wrapping_mul(STEP));

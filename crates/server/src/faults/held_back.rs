@@ -1,4 +1,4 @@
-//! A database that takes only a part of each batch, as DynamoDB does where a table is throttled.
+//! A database that accepts only a part of each batch, as DynamoDB does with a throttled table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use trestle_api::{
     ResponseFuture, WriteRequest, table_name,
 };
 
-/// A database behind a throttle.
+/// A database with throttled tables.
 pub(super) struct HeldBack {
     pub(super) database: Arc<dyn Database>,
     /// The tables that are throttled; all, if there are none.
@@ -50,7 +50,7 @@ impl HeldBack {
         })?;
         let mut output = self.database.batch_get_item(batch).await?;
         for (table, mut asked) in held {
-            // What there was no room for comes back with what was held back.
+            // Items that the database itself left unprocessed are returned with those held back.
             if let Some(left) = output.unprocessed_keys.remove(&table) {
                 asked.keys.extend(left.keys);
             }
@@ -59,7 +59,8 @@ impl HeldBack {
         Ok(output.into())
     }
 
-    /// Takes a part out of what a batch asks of each throttled table. A batch of which nothing is left is throttled as a whole.
+    /// Removes a part of a batch's requests to each throttled table. If nothing is left of the batch, it is
+    /// throttled as a whole.
     fn hold_back<T: HasItems>(
         &self,
         items: &mut BTreeMap<String, T>,
@@ -81,7 +82,7 @@ impl HeldBack {
     }
 }
 
-/// What a batch asks of one table.
+/// A batch's requests to one table.
 trait HasItems {
     fn is_empty(&self) -> bool;
 }

@@ -21,7 +21,7 @@ pub(crate) struct Faulted<'a> {
 }
 
 impl Faulted<'_> {
-    /// Answers the operation as the fault wants it, or carries it out and leaves it without an answer.
+    /// Answers the operation with the fault, or executes it without an answer.
     pub(crate) async fn answer(self, hit: Hit, asked: ReceivedRequest) -> Reply {
         let Faulted { operation, id, .. } = self;
         tracing::debug!(operation = operation.as_str(), id, fault = ?hit.fault, "a fault is injected");
@@ -53,7 +53,7 @@ impl Faulted<'_> {
         self.carry_out_on(self.database, asked).await
     }
 
-    /// Carries out a part of a batch.
+    /// Executes a part of a batch.
     async fn in_part(&self, tables: Vec<String>, asked: ReceivedRequest) -> Reply {
         let database = Arc::clone(self.database);
         let database: Arc<dyn Database> = Arc::new(HeldBack { database, tables });
@@ -78,7 +78,8 @@ fn is_batch(operation: OperationName) -> bool {
     )
 }
 
-/// DynamoDB throttles a table by its throughput, and what is done with tables by the rate of requests.
+/// DynamoDB throttles items by the throughput of their table, and operations on tables by the rate of
+/// requests.
 fn throttled(operation: OperationName) -> Error {
     match operation {
         OperationName::CreateTable
@@ -114,7 +115,7 @@ fn throttled(operation: OperationName) -> Error {
     }
 }
 
-/// As DynamoDB words it. Trestle itself never answers so: it is no kind of error of an operation.
+/// DynamoDB's wording. Trestle itself never gives this answer, so it is not an error of an operation.
 fn unavailable() -> Reply {
     const BODY: &str = r#"{"__type":"com.amazon.coral.availability#ServiceUnavailable","message":"The service is currently unavailable or busy."}"#;
     Reply::json(StatusCode::SERVICE_UNAVAILABLE, BODY)

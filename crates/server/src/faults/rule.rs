@@ -1,4 +1,4 @@
-//! A rule about faults, and its text: `throttle,operation=UpdateItem,table=orders,share=0.1`.
+//! A fault rule, and its text: `throttle,operation=UpdateItem,table=orders,share=0.1`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,13 +8,13 @@ use trestle_api::OperationName;
 /// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It is refused as throttled; of a batch, a part comes back as unprocessed.
+    /// It is refused as throttled; a batch is carried out in part, and the rest is returned as unprocessed.
     Throttle,
     /// It is answered with status 500 and not carried out.
     Internal,
     /// It is answered with status 503 and not carried out.
     Unavailable,
-    /// It is carried out and answered after so long.
+    /// It is carried out and answered after this time.
     Delay(Duration),
     /// The connection is closed; the request is not carried out.
     CutBefore,
@@ -55,7 +55,7 @@ impl Fault {
 pub struct FaultRule {
     /// The rule as it was written.
     text: String,
-    /// What happens to them.
+    /// The fault.
     pub fault: Fault,
     /// Only these operations; all, if there are none.
     pub operations: Vec<OperationName>,
@@ -63,7 +63,7 @@ pub struct FaultRule {
     pub tables: Vec<String>,
     /// The share of those requests, from 0 to 1.
     pub share: f64,
-    /// Makes it the same requests in each run.
+    /// The seed, so that each run selects the same requests.
     pub seed: Option<u64>,
     /// The most requests that get the fault.
     pub times: Option<u64>,
@@ -75,7 +75,7 @@ impl fmt::Display for FaultRule {
     }
 }
 
-/// Why a text is no rule: it names the part and what is allowed.
+/// Why a text is not a rule: it names the part and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the fault rule `{rule}` cannot be used: {reason}")]
 pub struct FaultRuleError {
@@ -83,7 +83,7 @@ pub struct FaultRuleError {
     reason: String,
 }
 
-/// The parts of a rule behind the fault.
+/// The parts of a rule after the fault.
 const PARTS: &str = "operation, table, share, seed, times, and ms for a delay";
 
 impl FromStr for FaultRule {
@@ -99,7 +99,7 @@ impl FromStr for FaultRule {
     }
 }
 
-/// What a text says, before it is known whether the parts fit together.
+/// The parts of a text, before it is checked whether they are compatible.
 struct Parts<'a> {
     text: &'a str,
     name: &'a str,

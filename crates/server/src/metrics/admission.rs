@@ -3,7 +3,7 @@
 use super::render::Page;
 use crate::admission::Admission;
 
-/// What is held now, and what was refused or closed for it since the server started.
+/// What is held now, and what has been refused or closed for lack of memory since the server started.
 pub(crate) fn render(admission: &Admission) -> String {
     let mut page = Page::default();
     page.single(

@@ -1,9 +1,9 @@
-//! What a gateway found out about rows that changed without it, for Prometheus.
+//! What a gateway has found about rows that changed without it, for Prometheus.
 
 use super::render::Page;
 use trestle_admin::GatewayStatus;
 
-/// The page of a gateway; empty on a server with data of its own.
+/// The page of a gateway; empty on a server with its own data.
 pub(crate) fn render(status: Option<&GatewayStatus>) -> String {
     let mut page = Page::default();
     let Some(GatewayStatus {

@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Upper bounds in microseconds; what is slower lands in one more bucket without a bound.
+/// Upper bounds in microseconds; slower requests are in one more bucket without a bound.
 pub(super) const BOUNDS_US: [u64; 14] = [
     50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000, 5_000_000,
 ];
 
-/// How many requests took how long.
+/// The distribution of requests by duration.
 #[derive(Default)]
 pub(super) struct Histogram {
     buckets: [AtomicU64; BOUNDS_US.len() + 1],
@@ -17,7 +17,7 @@ pub(super) struct Histogram {
 
 /// A histogram at one moment.
 pub(super) struct Snapshot {
-    /// Requests at or below each bound, cumulative as Prometheus wants them.
+    /// Requests at or below each bound, cumulative as Prometheus requires.
     pub(super) at_most: [u64; BOUNDS_US.len()],
     pub(super) count: u64,
     pub(super) sum_s: f64,

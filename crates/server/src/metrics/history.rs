@@ -1,4 +1,4 @@
-//! What was done in the last hour, in samples: so that the console has charts without another tool.
+//! Samples of the last hour, so that the console has charts without another tool.
 
 use super::histogram::{BOUNDS_US, Snapshot};
 use super::{Metrics, OperationMetrics};
@@ -11,7 +11,7 @@ use trestle_api::OperationName;
 use trestle_embedded::{OperationReads, StorageReads};
 use trestle_queue::sqs::QueueOperation;
 
-/// How much time a sample is about.
+/// The length of a sample.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(10);
 
 /// An hour of them.
@@ -41,7 +41,7 @@ struct Counted {
 }
 
 impl History {
-    /// Adds what was done since the last sample.
+    /// Adds the work since the last sample.
     pub(crate) fn record(
         &self,
         metrics: &Metrics,
@@ -130,7 +130,7 @@ impl Counted {
         }
     }
 
-    /// What was done since `before`; `None` if nothing was.
+    /// The work since `before`; `None` if there was none.
     fn since(&self, before: &Self, name: &str) -> Option<OperationSample> {
         let mut at_most = self.at_most;
         for (count, earlier) in at_most.iter_mut().zip(before.at_most) {
@@ -151,7 +151,7 @@ impl Counted {
     }
 }
 
-/// The bound below which so many lie; the highest bound where they do not.
+/// The bound below which this share lies, or the highest bound.
 fn bound(at_most: &[u64], wanted: u64) -> u64 {
     if wanted == 0 {
         return 0;

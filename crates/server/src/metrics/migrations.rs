@@ -1,9 +1,9 @@
-//! What migrations do, for Prometheus.
+//! The metrics of migrations, for Prometheus.
 
 use super::render::Page;
 use trestle_admin::MigrationStatus;
 
-/// One figure of a migration: its name, its kind, its help, and how to read it.
+/// One figure of a migration: its name, its kind, its help, and its value.
 type Figure = (
     &'static str,
     &'static str,

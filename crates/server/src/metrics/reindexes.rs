@@ -1,4 +1,4 @@
-//! What running reindexes do, for Prometheus.
+//! The metrics of running reindexes, for Prometheus.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use trestle_admin::{
     Administration, AdministrationExt, ListReindexes, ReadReindex, ReindexReport, ReindexStatus,
 };
 
-/// One figure of a reindex: its name, its kind, its help, and how to read it.
+/// One figure of a reindex: its name, its kind, its help, and its value.
 type Figure = (
     &'static str,
     &'static str,
@@ -60,7 +60,7 @@ const FIGURES: [Figure; 7] = [
     ),
 ];
 
-/// How the running reindexes are doing; those of which that cannot be said are left out.
+/// The status of the running reindexes, without those whose status cannot be read.
 pub(crate) async fn running(administration: &Arc<dyn Administration>) -> Vec<ReindexReport> {
     let administration = Arc::clone(administration);
     let look = move || {
@@ -73,7 +73,7 @@ pub(crate) async fn running(administration: &Arc<dyn Administration>) -> Vec<Rei
         let reports = names.filter_map(|name| administration.ask(ReadReindex { name }).ok());
         reports.collect()
     };
-    // The rows of reindexes are read, which may take a moment.
+    // The rows of reindexes are read, which may take time.
     tokio::task::spawn_blocking(look).await.unwrap_or_default()
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn render(running: &[ReindexReport]) -> String {
     page.0
 }
 
-/// Names of reindexes and tables have no signs that would have to be escaped.
+/// Names of reindexes and tables have no characters that need escaping.
 fn labels(status: &ReindexStatus) -> String {
     format!("reindex=\"{}\",table=\"{}\"", status.name, status.table)
 }

@@ -1,4 +1,4 @@
-//! The text that Prometheus reads.
+//! The text format of Prometheus.
 
 use super::histogram::BOUNDS_US;
 use super::{Metrics, OperationMetrics};
@@ -57,7 +57,7 @@ impl Metrics {
     }
 }
 
-/// One counter of an operation: its name, its help, and how to read it.
+/// One counter of an operation: its name, its help, and its value.
 type Counter = (&'static str, &'static str, fn(&OperationMetrics) -> f64);
 
 const COUNTERS: [Counter; 8] = [

@@ -1,11 +1,11 @@
-//! What routes do, for Prometheus.
+//! The metrics of routes, for Prometheus.
 
 use std::collections::BTreeMap;
 
 use super::render::Page;
 use trestle_admin::{RouteList, RouteState, RouteStatus};
 
-/// One figure of a route: its name, its kind, its help, and how to read it, if it is known.
+/// One figure of a route: its name, its kind, its help, and its value, if known.
 type Figure = (
     &'static str,
     &'static str,
@@ -72,7 +72,7 @@ const FIGURES: [Figure; 10] = [
 
 /// The page of all routes; empty without any.
 pub(crate) fn render(list: &RouteList) -> String {
-    // What another gateway runs, it counts.
+    // A route that another gateway runs is counted there.
     let mut list = list.clone();
     list.routes
         .retain(|status| status.state != RouteState::AtAnotherGateway);
@@ -91,7 +91,7 @@ pub(crate) fn render(list: &RouteList) -> String {
     page.0
 }
 
-/// Dead letters by route, also of those that are gone.
+/// Dead letters by route, including routes that no longer exist.
 fn dead_letters(list: &RouteList, page: &mut Page) {
     let here = list.routes.iter().map(|route| (&route.route, route.dead));
     let gone = list.gone.iter().map(|route| (&route.route, route.dead));
@@ -107,7 +107,7 @@ fn dead_letters(list: &RouteList, page: &mut Page) {
     }
 }
 
-/// What is kept for routes beyond the retention of the streams, by table.
+/// Changes that are kept for routes beyond the retention of the streams, by table.
 fn held(routes: &[RouteStatus], page: &mut Page) {
     let Some(max) = routes.iter().map(|route| route.held_bytes_max).max() else {
         return;

@@ -1,10 +1,10 @@
-//! What storage does to read rows, for Prometheus.
+//! The metrics of reads of storage, for Prometheus.
 
 use super::render::Page;
 use trestle_api::OperationName;
 use trestle_embedded::{OperationReads, StorageReads};
 
-/// One figure of an operation: its name, its help, and how to read it.
+/// One figure of an operation: its name, its help, and its value.
 type Figure = (&'static str, &'static str, fn(&OperationReads) -> u64);
 
 const FIGURES: [Figure; 3] = [
@@ -27,7 +27,7 @@ const FIGURES: [Figure; 3] = [
 
 const BLOCKS: &str = "storage_blocks_read_total";
 
-/// The page of all operations that read something. What is read for no operation has the label `other`.
+/// The page of all operations that read something. Reads without an operation have the label `other`.
 pub(crate) fn render(reads: &StorageReads) -> String {
     let operations = OperationName::ALL.iter();
     let operations = operations.map(|name| (name.as_str(), reads.of(*name)));

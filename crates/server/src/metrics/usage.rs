@@ -1,4 +1,4 @@
-//! What an answer says about the work behind it.
+//! The figures in an answer about the work behind it.
 
 use trestle_api::{ConsumedCapacity, Response};
 
@@ -11,7 +11,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Capacity is known only where the request asked for it.
+    /// Capacity is known only if the request asked for it.
     pub(crate) fn of(response: &Response) -> Usage {
         match response {
             Response::GetItem(output) => {
@@ -30,14 +30,15 @@ impl Usage {
             Response::DeleteItem(output) => write(&output.consumed_capacity),
             Response::BatchWriteItem(output) => write(output.consumed_capacity.iter().flatten()),
             Response::TransactWriteItems(output) => write(output.consumed_capacity.iter().flatten()),
-            // A statement's answer does not tell whether it read or wrote, so only its items are counted.
+            // A statement's answer does not show whether it read or wrote, so only its items are counted.
             Response::ExecuteStatement(output) => Usage::default().returning(output.items.len()),
             Response::GetRecords(output) => Usage::default().returning(output.records.len()),
             _ => Usage::default(),
         }
     }
 
-    /// Of an answer that was not decoded, to a request that did not ask for its capacity; `None` if it is no answer to a read.
+    /// For an answer that was not decoded, to a request that did not ask for its capacity; `None` if it is
+    /// not an answer to a read.
     pub(crate) fn of_forwarded(answer: &[u8]) -> Option<Usage> {
         let returned_items = trestle_wire::items_of_plain_read(answer)?;
         Some(Usage {

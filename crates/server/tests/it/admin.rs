@@ -1,4 +1,4 @@
-//! The administration: who may call it, and what it answers.
+//! The administration: who may call it, and its answers.
 
 use crate::client::Response;
 use crate::test_server::TestServer;
@@ -93,10 +93,10 @@ fn a_request_that_a_web_page_could_send_moves_nothing() {
     let host = format!("localhost:{}", server.address.port());
     let host = ("Host", host.as_str());
     for headers in [
-        // What a page can send without asking first.
+        // A request that a page can send without a preflight.
         vec![("Content-Type", "text/plain")],
         vec![("Content-Type", "text/plain"), ("Origin", "https://evil.example")],
-        // What it could send if it had been let in.
+        // A request that it could send after a preflight was granted.
         vec![admin, ("Origin", "https://evil.example")],
         vec![admin, ("Origin", "http://localhost:3000")],
         vec![admin, ("Origin", "null")],

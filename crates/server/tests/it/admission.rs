@@ -1,4 +1,4 @@
-//! What a request must have before work is done for it: a head that may come in, and memory.
+//! What a request needs before work is done for it: an accepted head, and memory.
 
 use crate::client::Client;
 use crate::test_server::TestServer;
@@ -22,7 +22,7 @@ fn head(operation: &str, length: usize) -> String {
     )
 }
 
-/// The error that a head is refused with. Nothing of the body is sent.
+/// The error for a head. Nothing of the body is sent.
 fn refusal_of_head(server: &TestServer, head: &str) -> String {
     let mut client = server.connect();
     client.write(format!("{head}\r\n"));
@@ -93,7 +93,7 @@ fn a_connection_goes_on_after_a_head_was_refused() {
     assert_eq!(client.call("ListTables", b"{}").status, 200);
 }
 
-/// A server with half a mebibyte for what clients hold.
+/// A server with 512 KiB of memory for what clients hold.
 fn small_server(change: impl FnOnce(&mut Settings)) -> TestServer {
     TestServer::with(|settings| {
         settings.limits.memory_bytes_max = MIB;
@@ -102,7 +102,7 @@ fn small_server(change: impl FnOnce(&mut Settings)) -> TestServer {
     })
 }
 
-/// A client that sends so many bytes of a larger body, and stops.
+/// A client that sends so many bytes of a larger body, and then stops.
 fn stalled(server: &TestServer, bytes: usize) -> Client {
     let mut client = server.connect();
     client.write(head("PutItem", 2 * bytes) + "\r\n");
@@ -197,7 +197,7 @@ fn gzip(body: &[u8]) -> Vec<u8> {
 
 const GET: &str = r#"{"TableName":"large","Key":{"pk":{"S":"a"}}}"#;
 
-/// Stores an item of 300 kB; the request that gets it.
+/// Stores an item of 300 kB; returns the request that reads it.
 fn with_large_item(server: &TestServer) -> String {
     let table = r#"{"TableName":"large","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],
         "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST"}"#;
@@ -212,7 +212,7 @@ fn with_large_item(server: &TestServer) -> String {
 
 const ANSWERED: &str = r#"trestle_successful_request_latency_seconds_count{operation="GetItem"} "#;
 
-/// Waits until the server has answered as many requests as it will for now.
+/// Waits until the server answers no more requests for now.
 fn answered(server: &TestServer) -> f64 {
     let mut before = -1.0;
     loop {
@@ -239,7 +239,7 @@ fn requests_of_a_client_that_does_not_read_are_not_executed() {
     assert_eq!(metric(&server, ANSWERED), 100.0);
 }
 
-/// A connection whose client takes no more than 64 kB that it has not read.
+/// A connection whose client accepts at most 64 kB that it has not read.
 async fn http2(server: &TestServer) -> SendRequest<Full<Bytes>> {
     let stream = TcpStream::connect(server.address).await.unwrap();
     let (sender, connection) = http2::Builder::new(TokioExecutor::new())
@@ -289,7 +289,7 @@ async fn requests_of_one_http2_connection_wait_until_answers_are_read() {
 fn a_client_that_does_not_read_is_closed_when_others_wait() {
     let server = TestServer::with(|settings| settings.limits.memory_bytes_max = MIB);
     let get = with_large_item(&server);
-    // One answer of each is in memory, which is more than there is for answers.
+    // One answer of each is in memory, which exceeds the memory for answers.
     let mut clients = [server.connect(), server.connect()];
     for client in &mut clients {
         client.write(get.repeat(100));

@@ -14,7 +14,7 @@ const REQUEST: &str =
     "POST /_trestle/backup HTTP/1.1\r\nHost: localhost\r\nX-Trestle-Admin: 1\r\nContent-Length: 0\r\n\r\n";
 const SIGNED_AT_S: u64 = 1_794_729_600;
 
-/// Writes so many pieces, then succeeds or not.
+/// Writes so many pieces, then succeeds or fails.
 #[derive(Debug, Default)]
 struct Pieces {
     count: usize,
@@ -128,7 +128,7 @@ fn one_backup_at_a_time_and_a_client_that_leaves_frees_the_seat() {
     let second = server.connect().administer("backup", "");
     assert_eq!(second.status, 409);
     assert!(second.text().contains("another backup is running"));
-    // Others are served meanwhile.
+    // Other clients are served meanwhile.
     assert_eq!(server.call("ListTables", "{}").status, 200);
     drop(first);
     wait_until("the first has ended", || source.ended.load(Ordering::SeqCst) == 1);

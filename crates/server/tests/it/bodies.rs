@@ -68,7 +68,7 @@ fn a_chunked_body_is_refused_when_it_grows_too_large() {
         "8 kB of 10 are not too large"
     );
     client.write_while_accepted(&chunk);
-    // The body has no end yet: the refusal did not wait for it.
+    // The body has not ended: the refusal did not wait for its end.
     assert_too_large(&mut client);
 }
 

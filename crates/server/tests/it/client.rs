@@ -1,4 +1,4 @@
-//! HTTP/1.1 by hand, so that tests see the bytes and can misbehave.
+//! A hand-written HTTP/1.1 client, so that tests see the bytes and can misbehave.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -48,19 +48,19 @@ impl Client {
         }
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     pub(crate) fn write(&mut self, bytes: impl AsRef<[u8]>) {
         self.stream.get_mut().write_all(bytes.as_ref()).unwrap();
     }
 
-    /// Reads so many bytes as they are.
+    /// Reads so many bytes unchanged.
     pub(crate) fn read_bytes(&mut self, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
         self.stream.read_exact(&mut bytes).unwrap();
         bytes
     }
 
-    /// Sends bytes for as long as the server takes them.
+    /// Sends bytes while the server accepts them.
     pub(crate) fn write_while_accepted(&mut self, bytes: &[u8]) {
         let _ = self.stream.get_mut().write_all(bytes);
     }
@@ -105,7 +105,7 @@ impl Client {
         }
     }
 
-    /// Asks for an operation of DynamoDB, and waits for the end of the connection instead of an answer.
+    /// Sends an operation of DynamoDB, and waits for the end of the connection instead of an answer.
     pub(crate) fn call_in_vain(&mut self, operation: &str, body: &str) -> bool {
         let target = format!("DynamoDB_20120810.{operation}");
         let headers = [
@@ -176,14 +176,14 @@ impl Client {
         line.trim_end().to_owned()
     }
 
-    /// The next byte, for answers that are not ordinary.
+    /// The next byte, for unusual answers.
     pub(crate) fn byte(&mut self) -> char {
         let mut byte = [0];
         self.stream.read_exact(&mut byte).unwrap();
         char::from(byte[0])
     }
 
-    /// Whether the server has closed the connection, waiting for it.
+    /// Waits for the server to close the connection; returns whether it did.
     pub(crate) fn is_closed(&mut self) -> bool {
         match self.stream.read(&mut [0; 1]) {
             Ok(read) => read == 0,
@@ -191,7 +191,7 @@ impl Client {
         }
     }
 
-    /// Whether the server says nothing for so long.
+    /// Whether the server sends nothing for this long.
     pub(crate) fn is_silent(&mut self, time: Duration) -> bool {
         self.stream.get_mut().set_read_timeout(Some(time)).unwrap();
         let waited = self

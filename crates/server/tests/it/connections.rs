@@ -1,4 +1,4 @@
-//! Clients that hold on to the server without using it.
+//! Clients that hold the server without using it.
 
 use crate::test_server::TestServer;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The console's files, its sessions, and what they are not for.
+//! The console's files, its sessions, and what sessions do not allow.
 
 use crate::client::Response;
 use crate::test_server::TestServer;
@@ -185,7 +185,7 @@ fn a_session_may_what_its_key_may() {
     );
     assert_eq!(call(&server, &writer, "read-clock").status, 403);
     assert_eq!(call(&server, &admin, "read-clock").status, 200);
-    // What models say is how rows are read. This server has none, and says so to all.
+    // What models say is needed to read rows. This server has no models, and answers so to everyone.
     assert_ne!(call(&server, &reader, "describe-models").status, 403);
     assert_eq!(call(&server, &reader, "read-metrics").status, 403);
 }
@@ -251,7 +251,8 @@ fn a_page_of_another_origin_neither_begins_nor_uses_a_session() {
         let answer = send(&server, &token, "/", target, "{}", foreign);
         assert_eq!(answer.status, 400, "{foreign}: {}", answer.text());
     }
-    // A browser says itself that page and server are one origin, also where a proxy gave the server another name.
+    // A browser itself reports that page and server have the same origin, also if a proxy changed the
+    // server's name.
     let proxied = [
         ("Origin", "https://db.example"),
         ("Sec-Fetch-Site", "same-origin"),

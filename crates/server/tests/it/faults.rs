@@ -107,7 +107,7 @@ fn a_throttled_batch_comes_back_in_part_and_is_done_when_the_rest_is_sent_again(
     assert_eq!(asked_again["ConsistentRead"], true);
     assert_eq!(answer["Responses"]["orders"].as_array().unwrap().len(), 2);
 
-    // A batch of one has no part that could be carried out.
+    // A batch of one cannot be carried out in part.
     let one = serde_json::json!({"RequestItems": {"orders": [left[0]]}}).to_string();
     let refused = server.call("BatchWriteItem", &one);
     assert!(
@@ -121,7 +121,7 @@ fn a_throttled_batch_comes_back_in_part_and_is_done_when_the_rest_is_sent_again(
 fn only_the_tables_of_a_rule_are_held_back() {
     let (server, _) = TestServer::injecting(&["throttle,table=orders"]);
     for table in [TABLE.to_owned(), TABLE.replace("orders", "other")] {
-        // What is done with a throttled table is refused, too.
+        // Operations on a throttled table are refused, too.
         let created = server.call("CreateTable", &table).status;
         assert_eq!(created, if table == TABLE { 400 } else { 200 });
     }

@@ -1,4 +1,4 @@
-//! Where a server listens, and where it refuses to.
+//! The addresses that a server listens on, and those that it refuses.
 
 use crate::test_server::{TestServer, refused};
 use trestle_server::{AccessKey, KeyGrant, StartError};

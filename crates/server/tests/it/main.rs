@@ -1,4 +1,4 @@
-//! A real server on a free port, spoken to over sockets: every property of the wire has its test here.
+//! A real server on a free port, called over sockets: every property of the protocol has its test here.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 

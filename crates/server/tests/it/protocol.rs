@@ -1,4 +1,4 @@
-//! The shape of requests and answers.
+//! The form of requests and answers.
 
 use crate::test_server::TestServer;
 use http_body_util::{BodyExt, Full};

@@ -1,4 +1,4 @@
-//! SQS's operations over a socket: headers, errors, and who may write Trestle's own tables.
+//! SQS's operations over a socket: headers, errors, and which callers may write Trestle's own tables.
 
 use crate::client::{Client, Response};
 use crate::test_server::TestServer;
@@ -116,7 +116,7 @@ fn errors_carry_their_type_and_the_code_of_the_older_protocol() {
     );
 }
 
-/// A server that checks signatures, at the time of those below. Botocore made them.
+/// A server that checks signatures, at the time of those below. They were made by botocore.
 fn guarded_server() -> TestServer {
     const SIGNED_AT_S: u64 = 1_794_729_600;
     TestServer::at(SIGNED_AT_S, |settings| {
@@ -365,7 +365,7 @@ fn the_older_protocol_is_a_form_or_a_url_and_answers_in_xml() {
     let purged = form(&mut client, path, "Action=PurgeQueue");
     assert!(!purged.text().contains("Result"), "{}", purged.text());
     assert_eq!(form(&mut client, path, "Action=PurgeQueue").status, 403);
-    // Without an action it is no request of queues.
+    // Without an action it is not a request to queues.
     assert_eq!(client.send("GET", path, &[], b"").status, 404);
 }
 

@@ -1,4 +1,4 @@
-//! What the holders of different keys may do.
+//! What holders of different keys may do.
 
 use crate::client::Response;
 use crate::test_server::TestServer;
@@ -133,7 +133,7 @@ fn a_write_is_previewed_for_keys_that_may_write() {
         send(&server, role, "/_trestle/preview-write", admin, body).status
     };
     assert_eq!(ask(Role::ReadOnly), 403);
-    // This server has a clock and nothing else to administer; what matters is that the call gets there.
+    // This server has a clock and nothing else to administer; the test only needs the call to be allowed.
     assert_ne!(ask(Role::Data), 403);
     assert_ne!(ask(Role::Administration), 403);
 }

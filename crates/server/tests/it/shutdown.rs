@@ -9,7 +9,7 @@ use trestle_server::Stopped;
 const HEAD: &str = "POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: DynamoDB_20120810.ListTables\r\n\
     Content-Type: application/x-amz-json-1.0\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n";
 
-/// Begins a request that lacks its last byte. The server has read its head: it asks for the body.
+/// Begins a request that lacks its last byte. The server has read its head, because it asks for the body.
 fn begin(client: &mut Client) {
     client.write(HEAD);
     assert_eq!(client.read_bytes(25), b"HTTP/1.1 100 Continue\r\n\r\n");

@@ -1,4 +1,4 @@
-//! A server on an embedded database, in a thread of its own.
+//! A server on an embedded database, on a separate thread.
 
 use crate::client::{Client, Response};
 use std::net::SocketAddr;
@@ -68,7 +68,7 @@ impl TestServer {
         let settings = settings(change);
         let (tell, told) = std::sync::mpsc::channel();
         let (stop, stopped) = oneshot::channel();
-        // A thread of its own also lets asynchronous tests start a server.
+        // A separate thread also lets asynchronous tests start a server.
         let thread = std::thread::spawn(move || {
             let runtime = Builder::new_multi_thread()
                 .worker_threads(2)
@@ -94,7 +94,7 @@ impl TestServer {
         Client::connect(self.address)
     }
 
-    /// Runs an operation on a connection of its own.
+    /// Runs an operation on a new connection.
     pub(crate) fn call(&self, operation: &str, body: &str) -> Response {
         self.connect().call(operation, body.as_bytes())
     }

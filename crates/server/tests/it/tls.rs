@@ -108,7 +108,7 @@ fn plain_http_gets_nowhere_on_a_tls_port() {
     let server = tls_server(&fixture);
     let mut client = server.connect();
     client.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    // At most a TLS alert comes back, then the end.
+    // At most a TLS alert is received, then the end.
     assert_ne!(client.byte(), 'H');
 }
 

@@ -11,7 +11,7 @@ pub enum ArchiveError {
     /// The bytes are not those of an archive that was written to its end.
     #[error("the backup is damaged at byte {offset}: {problem}")]
     Damaged {
-        /// Where the part begins that is not as it was written.
+        /// The offset of the part that is not as it was written.
         offset: u64,
         /// What is wrong with it.
         problem: Problem,
@@ -47,7 +47,7 @@ impl ArchiveError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// It does not begin as a backup does.
+    /// It does not begin with the header of a backup.
     NotABackup,
     /// It stops before its end.
     CutShort,
@@ -57,9 +57,9 @@ pub enum Problem {
     Malformed,
     /// Rows are not in order.
     Order,
-    /// Rows at the end are more or fewer than there were.
+    /// The totals at the end differ from the rows before it.
     Totals,
-    /// Something follows the end.
+    /// There are bytes after the end.
     Trailing,
 }
 

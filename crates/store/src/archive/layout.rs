@@ -19,7 +19,7 @@ pub(super) const TOTALS_LEN: usize = 8 * (Space::COUNT + 1);
 
 /// Bytes of rows after which a block is full.
 pub(super) const BLOCK_BYTES: usize = 256 * 1024;
-/// A block that is full but for one byte, and the largest row.
+/// A block that lacks one byte to be full, and the largest row.
 pub(super) const BLOCK_BYTES_MAX: usize = BLOCK_BYTES + ROW_HEAD_LEN + KEY_BYTES_MAX + VALUE_BYTES_MAX;
 pub(super) const ROW_HEAD_LEN: usize = 6;
 
@@ -44,7 +44,7 @@ impl Header {
     }
 }
 
-/// How much an archive holds.
+/// The size of an archive's contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Rows of each space, in the order of [`Space::ALL`].
@@ -73,7 +73,7 @@ impl Totals {
     }
 }
 
-/// What stands before a block's bytes: `kind(1) space(1) zero(2) rows(4) length(4)`.
+/// The head of a block: `kind(1) space(1) zero(2) rows(4) length(4)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockHead {
     Rows {

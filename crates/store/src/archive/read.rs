@@ -1,4 +1,4 @@
-//! Reading an archive, trusting nothing.
+//! Reading an archive without trusting its bytes.
 
 use super::layout::{
     ARCHIVE_VERSION, BLOCK_HEAD_LEN, BlockHead, CHECKSUM_LEN, HEADER_LEN, Header, MAGIC, ROW_HEAD_LEN,
@@ -19,8 +19,8 @@ pub struct Row {
     pub value: Vec<u8>,
 }
 
-/// Reads an archive row by row. A row is given out only after the checksum of its block was seen to match; whether
-/// the archive is whole is known when [`ArchiveReader::next_row`] has returned `None`.
+/// Reads an archive row by row. A row is returned only after the checksum of its block matched; the archive
+/// is known to be complete when [`ArchiveReader::next_row`] has returned `None`.
 pub struct ArchiveReader<R> {
     input: R,
     header: Header,
@@ -74,12 +74,12 @@ impl<R: Read> ArchiveReader<R> {
         self.header
     }
 
-    /// Rows and bytes given out so far.
+    /// Rows and bytes returned so far.
     pub fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// The next row, in the order of spaces and keys; `None` at the end of an archive that is whole.
+    /// The next row, in the order of spaces and keys; `None` at the end of a complete archive.
     pub fn next_row(&mut self) -> Result<Option<Row>, ArchiveError> {
         while self.block.rows_left == 0 {
             if self.is_over {
@@ -182,8 +182,8 @@ impl<R: Read> ArchiveReader<R> {
         Ok(())
     }
 
-    /// The next `length` bytes, or fewer at the end of the input. Makes no room before there is something to put
-    /// there, so a wrong length costs nothing.
+    /// The next `length` bytes, or fewer at the end of the input. Allocates only as bytes arrive, so that a
+    /// wrong length costs no memory.
     fn read(&mut self, length: usize) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.input.by_ref().take(length as u64).read_to_end(&mut bytes)?;

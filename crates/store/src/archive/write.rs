@@ -6,7 +6,7 @@ use crate::{Direction, Snapshot, Space};
 use std::io::Write;
 use std::ops::Bound;
 
-/// Writes everything that `snapshot` holds. Memory does not grow with it.
+/// Writes everything that `snapshot` holds. Memory use does not grow with its size.
 pub fn write(snapshot: &dyn Snapshot, header: Header, out: &mut dyn Write) -> Result<Totals, ArchiveError> {
     let mut archive = Writer {
         out,

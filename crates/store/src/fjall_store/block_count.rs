@@ -1,11 +1,12 @@
-//! Blocks that the engine has loaded, counted for the reads that made it load them.
+//! Blocks that the engine has loaded, counted for the reads that loaded them.
 //!
-//! The engine counts them for each keyspace and knows no readers. So every read takes what was loaded since the last one
-//! looked. Each block counts once. While reads do not overlap, it counts for the read that loaded it; where they do, it
-//! may count for another one that looked first.
+//! The engine counts per keyspace, not per reader. So every read takes the blocks that were loaded since the
+//! counter was last read. Each block counts once: for the read that loaded it or, where reads overlap,
+//! possibly for another one.
 //!
-//! The engine does not count blocks of rows that one of its iterators finds in the cache, and has nothing else to tell
-//! them by. Its iterators' blocks from disk and their blocks of the index are counted, and so are all blocks of lookups.
+//! The engine does not count blocks of rows that one of its iterators finds in the cache, and offers no other
+//! way to find them. Blocks that iterators read from disk, their blocks of the index, and all blocks of
+//! lookups are counted.
 
 use super::keyspaces::Keyspaces;
 use crate::Space;
@@ -20,7 +21,7 @@ pub(super) struct BlockCount {
     counted: PerSpace<Counted>,
 }
 
-/// As many blocks of one keyspace have been counted.
+/// The number of blocks of one keyspace that have been counted.
 #[derive(Default)]
 struct Counted {
     from_disk: AtomicU64,
@@ -39,7 +40,7 @@ impl BlockCount {
         &self.register
     }
 
-    /// Counts what was loaded since the last look, for this thread.
+    /// Counts what was loaded since the last call, for this thread.
     pub(super) fn look(&self, keyspaces: &Keyspaces, space: Space) {
         let loaded = keyspaces.of(space).metrics();
         let counted = self.counted.of(space);
@@ -49,10 +50,11 @@ impl BlockCount {
     }
 }
 
-/// Moves a counter forward and tells by how much.
+/// Raises a counter and returns by how much.
 fn counted_up_to(counter: &AtomicU64, now: usize) -> u64 {
     let now = now as u64;
-    // Most reads load nothing from one of the two: the line stays with all processors.
+    // Most reads load nothing from one of the two: without a write, the cache line stays shared by all
+    // processors.
     if counter.load(Ordering::Relaxed) >= now {
         return 0;
     }

@@ -5,8 +5,8 @@
 pub(super) struct CommitRow {
     /// 1 for the first batch of the directory, then one more each time, without gaps.
     pub(super) number: u64,
-    /// Batches up to this one were on the disk before this one was written. A later batch that is whole therefore
-    /// proves that damage to an earlier one is not the trace of a crash.
+    /// Batches up to this one were on the disk before this one was written. So a complete later batch proves
+    /// that damage to an earlier one was not caused by a crash.
     pub(super) synced: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Names the file behind an error of the engine, which does not.
+//! Finds the file behind an error of the engine, because the engine does not name it.
 
 use super::directory::Directory;
 use super::{engine_error, guard};
@@ -35,8 +35,8 @@ impl Diagnosis {
         }
     }
 
-    /// A write failed. Where the engine only says that one of its threads gave up, the reason may be a table that it could
-    /// not merge.
+    /// A write failed. Where the engine only reports that one of its threads failed, the reason may be a
+    /// table that it could not merge.
     pub(super) fn of_write(&self, doing: &str, error: fjall::Error) -> StoreError {
         let has_given_up = matches!(error, fjall::Error::Poisoned);
         // A disk that takes no writes is reason enough.

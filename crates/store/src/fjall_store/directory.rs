@@ -1,4 +1,5 @@
-//! What lies where in a data directory, and which version wrote it. `docs/internals/format.md` is the long form.
+//! The files of a data directory, and the version that wrote them. `docs/internals/format.md` describes them
+//! in full.
 
 use super::guard::WAY_OUT;
 use super::keyspaces;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// The version of everything below the root. A change that an older program would misread gets the next number.
 const FORMAT_VERSION: u32 = 1;
 
-/// What the first line of the version file begins with.
+/// The beginning of the first line of the version file.
 const FORMAT_NAME: &str = "trestle-store";
 
 const FORMAT_FILE: &str = "FORMAT";
@@ -24,7 +25,7 @@ const SYNCED_FILE: &str = "SYNCED";
 const NEW_JOURNAL_FILE: &str = "journal.new";
 const TRIAL_FILE: &str = "trial";
 
-/// Enough that a disk which takes it will take the end of a journal, too.
+/// Large enough that a disk with room for it also has room for the end of a journal.
 const TRIAL_BYTES: usize = 1024 * 1024;
 
 /// A data directory that exists.
@@ -40,7 +41,7 @@ impl Directory {
         Ok(Self::at(root))
     }
 
-    /// One that is not made.
+    /// Does not create the directory.
     pub(super) fn at(root: &Path) -> Self {
         Directory {
             root: root.to_path_buf(),
@@ -65,7 +66,7 @@ impl Directory {
         self.engine().join(format!("{number}.jnl"))
     }
 
-    /// Where journals have their second names.
+    /// The folder of the journals' second names.
     pub(super) fn second_names(&self) -> PathBuf {
         self.root.join(SECOND_NAMES_FOLDER)
     }
@@ -75,7 +76,8 @@ impl Directory {
         self.root.join(SYNCED_FILE)
     }
 
-    /// Where bytes cut from a journal are kept. Names do not repeat: earlier finds are evidence too.
+    /// Where bytes cut from a journal are kept. Names do not repeat, so that bytes kept earlier stay as
+    /// evidence.
     pub(super) fn set_aside_file(&self, journal: &str, offset: u64) -> PathBuf {
         let name = |suffix: &str| self.root.join(format!("damaged-{journal}-at-{offset}{suffix}"));
         let suffixes = (2..).map(|n: u32| format!("-{n}"));
@@ -83,7 +85,7 @@ impl Directory {
         names.find(|path| !path.exists()).unwrap_or_else(|| name(""))
     }
 
-    /// Where a journal is written that is to take another one's place.
+    /// The new file of a journal that is to replace an old one.
     pub(super) fn new_journal(&self, position: usize) -> PathBuf {
         self.root.join(format!("{NEW_JOURNAL_FILE}.{position}"))
     }
@@ -98,8 +100,8 @@ impl Directory {
         }
     }
 
-    /// Writes something and removes it again, to see whether the disk does its work, and whether a file may grow beyond
-    /// `size`.
+    /// Writes something and removes it again, to test whether the disk accepts writes, and whether a file may
+    /// grow beyond `size`.
     pub(super) fn try_writing(&self, size: u64) -> Result<()> {
         let path = self.root.join(TRIAL_FILE);
         let written = private::create(&path).and_then(|mut file| {
@@ -113,7 +115,7 @@ impl Directory {
             .map_err(|error| StoreError::io("cannot write", &path, error))
     }
 
-    /// Whether the directory is still to be filled. Refuses what this version cannot read.
+    /// Whether the directory is still empty. Refuses a directory that this version cannot read.
     pub(super) fn is_new(&self) -> Result<bool> {
         let path = self.root.join(FORMAT_FILE);
         match fs::read(&path) {
@@ -156,8 +158,8 @@ impl Directory {
         sync_folder(&self.root)
     }
 
-    /// Refuses to hand the engine a folder with parts missing: it would start them anew, empty, and delete what no
-    /// longer has a name.
+    /// Refuses a folder with missing parts: the engine would create empty ones in their place and delete
+    /// files that are no longer named.
     pub(super) fn check_layout(&self) -> Result<()> {
         let engine = self.engine();
         let folders =
@@ -174,7 +176,7 @@ impl Directory {
         Ok(())
     }
 
-    /// The engine would begin a new journal.
+    /// Without one, the engine would begin a new journal.
     pub(super) fn check_has_journal(&self) -> Result<()> {
         let engine = self.engine();
         if self.journals()?.is_empty() {
@@ -223,7 +225,7 @@ impl Directory {
         Ok(journals.into_iter().map(|(_, path)| path).collect())
     }
 
-    /// A directory without a version file must hold nothing but what an interrupted creation leaves.
+    /// A directory without a version file may hold only what an interrupted creation leaves.
     fn check_empty(&self) -> Result<()> {
         let cannot_list = |error| StoreError::io("cannot list", &self.root, error);
         for entry in fs::read_dir(&self.root).map_err(cannot_list)? {
@@ -301,7 +303,7 @@ fn sync_folders(folder: &Path) -> io::Result<()> {
     sync_folder(folder)
 }
 
-/// Makes a rename in `folder` survive a power cut, where the system has such a thing.
+/// Makes a rename in `folder` survive a power cut, where the system supports it.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) {
         File::open(folder)?.sync_all()

@@ -1,4 +1,4 @@
-//! The engine's errors in our words.
+//! Errors of the engine as errors of the store.
 
 use super::guard::WAY_OUT;
 use super::keyspaces;
@@ -7,7 +7,7 @@ use fjall::LsmError;
 use std::io;
 use std::path::Path;
 
-/// What Unix systems say of a sector that the disk cannot read (EIO).
+/// The code by which Unix systems report a sector that the disk cannot read (EIO).
 const UNREADABLE_SECTOR: i32 = 5;
 
 /// The engine failed while the store was `doing` something with an open directory.
@@ -16,7 +16,7 @@ pub(super) fn while_doing(doing: &str, error: fjall::Error) -> StoreError {
     StoreError::with_source(kind(&error), message, error)
 }
 
-/// The engine met unreadable bytes of a space, in a file that could not be found out.
+/// The engine met unreadable bytes of a space, in a file that could not be determined.
 pub(super) fn while_doing_in(doing: &str, engine: &Path, space: Space, error: fjall::Error) -> StoreError {
     let folder = keyspaces::folder_of(space);
     let message = format!(
@@ -27,7 +27,7 @@ pub(super) fn while_doing_in(doing: &str, engine: &Path, space: Space, error: fj
     StoreError::with_source(ErrorKind::Damaged, message, error)
 }
 
-/// Whether bytes on the disk, and not a passing trouble of the system, can be the reason.
+/// Whether bytes on the disk, rather than a temporary fault of the system, can be the reason.
 pub(super) fn may_be_damage(error: &fjall::Error) -> bool {
     match io_error(error) {
         Some(error) => is_hole(error.kind()) || error.raw_os_error() == Some(UNREADABLE_SECTOR),
@@ -38,7 +38,7 @@ pub(super) fn may_be_damage(error: &fjall::Error) -> bool {
 /// The engine could not open the directory.
 pub(super) fn while_opening(path: &Path, error: fjall::Error) -> StoreError {
     let kind = match io_error(&error) {
-        // Files that end early or are missing are damage, not a passing trouble of the system.
+        // Files that end early or are missing are damage, not a temporary fault of the system.
         Some(error) if is_hole(error.kind()) => ErrorKind::Damaged,
         _ => kind(&error),
     };

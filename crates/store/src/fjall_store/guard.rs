@@ -1,12 +1,12 @@
-//! Looks at the engine's files before the engine does.
+//! Checks the engine's files before the engine opens them.
 //!
-//! A keyspace's file `current` names a version file and carries its checksum; the version file names the tables and
-//! carries theirs. The engine compares neither when it opens, takes what it finds, and deletes every table that has no
-//! name any more. So a single bit could select an older version and lose rows for good. [`check`] compares first, and
-//! nothing is opened, cut or deleted before it has passed.
+//! A keyspace's file `current` names a version file and carries its checksum; the version file names the
+//! tables and carries theirs. When the engine opens, it compares neither checksum and deletes every table
+//! that is not named. So a single flipped bit could select an older version and lose rows permanently.
+//! [`check`] compares first, and nothing is opened, cut or deleted before it has passed.
 //!
-//! At a start, of each table only the parts are read that the engine reads then as well; every other block is checked
-//! against its own checksum when it is read. [`FileCheck::Everything`] reads all of them.
+//! At a start, only the parts of each table are read that the engine reads then, too; every other block is
+//! checked against its own checksum when it is read. [`FileCheck::Everything`] reads all of them.
 
 mod fault;
 mod sections;
@@ -40,7 +40,7 @@ pub(super) fn check(directory: &Directory, file_check: FileCheck) -> Result<()> 
     Ok(())
 }
 
-/// The engine could not open, and does not say which file is the reason.
+/// The engine could not open, and does not name the file that is the reason.
 pub(super) fn name_file(directory: &Directory, error: StoreError) -> StoreError {
     if error.kind() != ErrorKind::Damaged {
         return error;
@@ -48,7 +48,7 @@ pub(super) fn name_file(directory: &Directory, error: StoreError) -> StoreError 
     check(directory, FileCheck::Everything).err().unwrap_or(error)
 }
 
-/// What is wrong with the tables of a space, or of all of them, while the engine is open.
+/// What is wrong with the tables of a space, or of all spaces, while the engine is open.
 pub(super) fn find_damage(engine: &Path, space: Option<Space>) -> Option<StoreError> {
     let folders = match space {
         Some(space) => keyspaces::folder_of(space)..=keyspaces::folder_of(space),
@@ -58,7 +58,7 @@ pub(super) fn find_damage(engine: &Path, space: Option<Space>) -> Option<StoreEr
     found.next()
 }
 
-/// Tables go away while the engine merges them; then a newer version no longer names them.
+/// Tables disappear while the engine merges them; then a newer version no longer names them.
 fn check_live_keyspace(engine: &Path, folder: u64) -> Result<()> {
     let attempt = || check_keyspace(engine, folder, FileCheck::Everything);
     attempt().or_else(|_| attempt())
@@ -89,7 +89,7 @@ fn check_engine_version(engine: &Path) -> std::result::Result<(), Fault> {
     Ok(())
 }
 
-/// Whose rows a folder of the engine holds.
+/// The space whose rows a folder of the engine holds.
 #[derive(Clone, Copy)]
 enum Owner {
     Engine,
@@ -118,7 +118,7 @@ impl std::fmt::Display for Owner {
     }
 }
 
-/// What a person would call the rows of a space.
+/// The rows of a space in words for messages.
 fn contents(space: Space) -> &'static str {
     match space {
         Space::Meta => "definitions of tables, models and settings",

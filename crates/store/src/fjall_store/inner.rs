@@ -3,17 +3,18 @@
 //!
 //! # After a failed write
 //!
-//! The engine takes no more writes, because its journal may end in half a batch; reads go on. The next write, once
-//! some time has passed, tries to put that right behind the callers' backs:
+//! After a failed write the engine accepts no more writes, because its journal may end in half a batch; reads
+//! continue. After some time, the next write repairs this, without any action by callers:
 //!
-//! 1. The end of the journal is written anew without the batch that failed, in a file beside it ([`journal_rewrite`]), and
-//!    another file is written and removed. If that fails the disk still does, and reads go on as before.
+//! 1. The end of the journal is rewritten without the failed batch, into a file beside it
+//!    ([`journal_rewrite`]), and another file is written and removed. If that fails, the disk still fails,
+//!    and reads continue as before.
 //! 2. The engine is closed. Reads that begin meanwhile wait; reads under way are waited for.
 //! 3. The new file takes the journal's place.
 //! 4. The directory is opened with the same checks as at the start, and must end with the last acknowledged commit.
 //!
-//! So the outcome of a failed write is "it did not happen", unless the process ends before step 3: then the next start
-//! may find it whole in the journal and keep it.
+//! So the outcome of a failed write is "it did not happen", unless the process ends before step 3: then the
+//! next start may find the complete batch in the journal and keep it.
 
 use super::commit_row::CommitRow;
 use super::directory::Directory;
@@ -36,7 +37,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How often, and how many times, a closing engine is looked at for readers that have not finished.
+/// How often, and how many times, the store checks whether readers keep a closing engine open.
 const WAIT_FOR_READER: Duration = Duration::from_millis(5);
 const WAITS_FOR_READERS: usize = 200;
 
@@ -48,14 +49,14 @@ pub(super) struct Inner {
     /// Written under the lock of `commits`.
     note: SyncedNote,
     deletions: AtomicU64,
-    /// What reads have cost; goes on when the engine is reopened.
+    /// What reads have cost; kept when the engine is reopened.
     reads: Arc<ReadRegister>,
     settings: Settings,
     directory: Directory,
     lock: Arc<DirectoryLock>,
 }
 
-/// Where the sequence of commits stands. Held during a commit, so numbers and journal have the same order.
+/// The state of the sequence of commits. Held during a commit, so numbers and journal have the same order.
 struct Commits {
     /// Number of the last batch in the journal.
     last: u64,
@@ -82,7 +83,7 @@ impl Inner {
                 synced: last.number,
                 trouble: None,
             }),
-            // Who accepted a loss at the start has not accepted another one.
+            // An accepted loss holds for the damage found at this start, not for later damage.
             settings: Settings {
                 on_damage: OnDamage::Refuse,
                 ..settings
@@ -118,8 +119,8 @@ impl Inner {
         self.reads.read(purpose)
     }
 
-    /// Everything committed so far. Single reads take one too: reading the newest row directly would show a batch
-    /// while it is being applied.
+    /// Everything committed so far. Single reads use a snapshot, too: reading the newest row directly would
+    /// show parts of a batch while it is being applied.
     pub(super) fn view(&self) -> Result<FjallSnapshot> {
         let opened = match self.opened.load_full() {
             Some(opened) => opened,
@@ -128,7 +129,7 @@ impl Inner {
         Ok(FjallSnapshot::new(opened))
     }
 
-    /// The thread that reopens the engine holds the lock. If that failed, it is our turn to try.
+    /// The thread that reopens the engine holds the lock. If it failed, this thread tries next.
     fn wait_until_open(&self) -> Result<Arc<Opened>> {
         let mut commits = self.commits.lock();
         self.resume(&mut commits)?;
@@ -173,7 +174,7 @@ impl Inner {
             }
             (self.current()?, commits.last)
         };
-        // Not under the lock: commits go on while the disk works.
+        // Not under the lock, so that commits continue while the disk syncs.
         let synced = opened.sync();
         drop(opened);
         let mut commits = self.commits.lock();
@@ -183,12 +184,12 @@ impl Inner {
         Ok(())
     }
 
-    /// Makes the tables of each keyspace one run, with what is in buffers.
+    /// Merges the tables of each keyspace, with the rows in buffers, into one run.
     pub(super) fn merge_all(&self) -> Result<()> {
         self.current()?.merge_all()
     }
 
-    /// Second names follow the journals.
+    /// Second names are updated after the journals.
     pub(super) fn name_journals(&self) {
         let synced = self.commits.lock().synced;
         second_names::keep_up(&self.directory, synced);
@@ -210,7 +211,7 @@ impl Inner {
         self.opened.load_full().filter(|_| is_well)
     }
 
-    /// Leaves little for the next start to do.
+    /// Leaves little work for the next start.
     pub(super) fn prepare_to_close(&self) {
         if let Some(opened) = self.opened_if_well() {
             opened.write_buffers();

@@ -1,7 +1,7 @@
-//! Reads the engine's journal: one batch after the other, each with its checksum.
+//! Reads the engine's journal: batch by batch, each with its checksum.
 //!
-//! The engine's own reader is made for replay: it takes any unreadable record for the end and truncates the file
-//! there. This one only looks, and tells the ways a journal can end apart.
+//! The engine's own reader is made for replay: it treats any unreadable record as the end and truncates the
+//! file there. This one changes nothing and distinguishes the ways in which a journal can end.
 //!
 //! A batch is `start items… end`, all numbers little-endian:
 //!
@@ -35,7 +35,7 @@ pub(super) const COMMIT_NUMBER_END: usize = START_LEN + ITEM_HEAD_LEN + CommitRo
 const START_LEN: usize = 13;
 const ITEM_HEAD_LEN: usize = 21;
 
-/// A batch that is whole.
+/// A complete batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct JournalBatch {
     /// The commit row inside.
@@ -46,14 +46,14 @@ pub(super) struct JournalBatch {
     pub(super) len: u64,
 }
 
-/// Why there is no whole batch here.
+/// Why there is no complete batch here.
 #[derive(Debug)]
 pub(super) enum NoBatch {
     /// The file ends exactly here.
     End,
-    /// A zero stands where a batch would start: the unused rest of a preallocated file, if only zeros follow.
+    /// A zero where a batch would start: the unused rest of a preallocated file, if only zeros follow.
     Unused,
-    /// A batch starts, or something else stands here, but it is not whole.
+    /// A batch starts here but is not complete, or there are other bytes.
     Broken(&'static str),
     /// The file cannot be read.
     Io(io::Error),
@@ -111,7 +111,7 @@ impl<R: Read> Source<'_, R> {
         }
     }
 
-    /// The commit row, if this item is it.
+    /// The commit row, if this item is one.
     fn item(&mut self) -> Result<Option<CommitRow>, NoBatch> {
         match self.hashed()? {
             [TAG_ITEM] => {}
@@ -120,7 +120,7 @@ impl<R: Read> Source<'_, R> {
         }
         let [value_type, compression] = self.hashed()?;
         let keyspace = u64::from_le_bytes(self.hashed()?);
-        // Checked before the lengths are believed: it makes looking for batches in other bytes cheap.
+        // Checked before the lengths, which makes the search for batches among other bytes cheap.
         if !FOLDERS.contains(&keyspace) || value_type > TYPE_MAX || compression > COMPRESSION_MAX {
             return Err(NoBatch::Broken("an item of the batch is unreadable"));
         }
@@ -172,7 +172,7 @@ impl<R: Read> Source<'_, R> {
         Ok(())
     }
 
-    /// In pieces, so that a length gone wild costs no memory.
+    /// In pieces, so that a wrong length costs no memory.
     fn skip_value(&mut self, len: u32) -> Result<(), NoBatch> {
         const PIECE_BYTES: usize = 64 * 1024;
         let mut left = len as usize;
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A batch of one commit row and one item, written down as the engine writes it.
+    /// A batch of one commit row and one item, in the engine's format.
     fn batch(number: u64, value: &[u8]) -> Vec<u8> {
         let row = CommitRow {
             number,

@@ -1,15 +1,15 @@
-//! Looks through the journals before the engine replays them.
+//! Checks the journals before the engine replays them.
 //!
-//! The engine stops at the first record it cannot read and truncates the file there, wherever that is, and refuses
-//! to open when a record is readable but does not match its checksum. Neither is right in general:
+//! The engine truncates a journal at the first unreadable record, wherever that is, and refuses to open when
+//! a record is readable but does not match its checksum. Neither is right in general:
 //!
 //! - **The last batch is torn**: a crash interrupted it, and it was never acknowledged. It is cut off, its
 //!   bytes are kept in a file beside the data.
-//! - **Anything else is damage**: batches that were acknowledged follow or are missing. The directory is not opened,
+//! - **Anything else is damage**: acknowledged batches follow it or are missing. The directory is not opened,
 //!   unless [`OnDamage::CutJournal`] says that the loss is accepted.
 //!
-//! What tells them apart is the [`CommitRow`] in each batch. A later batch that is whole and says "everything up to
-//! here was already on the disk" proves that the broken one had been written completely.
+//! What tells them apart is the [`CommitRow`] in each batch. A complete later batch that says "everything up
+//! to here was already on the disk" proves that the broken one had been written completely.
 
 use super::commit_row::CommitRow;
 use super::directory::{Directory, sync_folder};
@@ -31,8 +31,8 @@ pub(super) struct JournalledCommits {
     pub(super) last: CommitRow,
 }
 
-/// Checks every journal and repairs a torn end. Returns which commits are in them, if there are any. Commits up to `synced`
-/// were acknowledged.
+/// Checks every journal and repairs a torn end. Returns the range of commits in them, if any. Commits up to
+/// `synced` were acknowledged.
 pub(super) fn check(
     directory: &Directory,
     on_damage: OnDamage,
@@ -52,7 +52,7 @@ pub(super) fn check(
         if !is_torn_end && on_damage == OnDamage::Refuse {
             return Err(refuse(path, &fault));
         }
-        // The later journals go first: should this be interrupted, the fault still stands in its place.
+        // The later journals are removed first: if this is interrupted, the fault is still there to be found.
         for later in later_journals.iter().rev() {
             cut(directory, later, 0, "it follows a damaged journal")?;
         }
@@ -85,7 +85,7 @@ impl Seen {
     }
 }
 
-/// Where a journal stops making sense.
+/// The place where a journal cannot be read on.
 struct Fault {
     offset: u64,
     reason: &'static str,
@@ -128,7 +128,7 @@ fn find_fault(path: &Path, seen: &mut Seen) -> Result<Option<Fault>> {
     }
 }
 
-/// The commit numbers have no gaps. The engine's numbers only grow, and it has no use for the highest bit.
+/// The commit numbers have no gaps. The engine's numbers only grow, and never have the highest bit set.
 fn follows(last: Option<JournalBatch>, batch: JournalBatch) -> bool {
     let is_next = |last: JournalBatch| {
         last.commit.number.checked_add(1) == Some(batch.commit.number) && last.sequence < batch.sequence
@@ -152,8 +152,8 @@ fn is_acknowledged(path: &Path, fault: &Fault, last: Option<JournalBatch>, synce
     if let Some(last) = last {
         return Ok(last.commit.number < synced);
     }
-    // With nothing before it, only the batch itself can tell its number. A batch without its beginning is torn, unless the
-    // tables turn out to lack what was acknowledged.
+    // Without a batch before it, only the batch itself gives its number. A batch without its beginning counts
+    // as torn; whether the tables lack acknowledged commits is checked later.
     let mut beginning = Vec::new();
     let read = File::open(path).and_then(|mut file| {
         file.seek(SeekFrom::Start(fault.offset))?;
@@ -170,9 +170,11 @@ fn is_acknowledged(path: &Path, fault: &Fault, last: Option<JournalBatch>, synce
 /// Whether something after the fault proves that the broken batch had been on the disk.
 fn is_proven_whole(path: &Path, fault: &Fault, last: Option<JournalBatch>) -> Result<bool> {
     let rest = read_from(path, fault.offset).map_err(|error| StoreError::io("cannot read", path, error))?;
-    // With nothing before it, the broken batch may have any number: then every whole batch after it is a proof.
+    // Without a batch before it, the broken batch may have any number: then every complete batch after it is
+    // a proof.
     let broken = last.map_or(0, |last| last.commit.number.saturating_add(1));
-    // A stored value may be made to look like thousands of batches. More work than this, and the safe answer is yes.
+    // A stored value can be crafted to look like thousands of batches. Beyond this limit the answer is "yes",
+    // which is the safe one.
     let mut work_left = rest.len().saturating_mul(16).saturating_add(1 << 20);
     let mut later = rest.get(1..).unwrap_or_default();
     while let Some(skipped) = later.iter().position(|byte| *byte == TAG_START) {
@@ -219,7 +221,7 @@ fn cut(directory: &Directory, path: &Path, offset: u64, reason: &str) -> Result<
     let bytes = copy_rest(directory, path, offset, &aside)
         .map_err(|error| StoreError::io("cannot keep the damaged bytes in", &aside, error))?;
     if offset == 0 {
-        // Its second name tells of a batch that goes.
+        // Its second name refers to a batch that is removed.
         second_names::forget(directory, path)
             .map_err(|error| StoreError::io("cannot remove the second name of", path, error))?;
     }
@@ -231,7 +233,7 @@ fn cut(directory: &Directory, path: &Path, offset: u64, reason: &str) -> Result<
     Ok(())
 }
 
-/// Returns how many bytes that were.
+/// Returns the number of bytes.
 fn copy_rest(directory: &Directory, path: &Path, offset: u64, aside: &Path) -> io::Result<usize> {
     let rest = read_from(path, offset)?;
     let mut file = private::file_options().write(true).create_new(true).open(aside)?;
@@ -256,7 +258,7 @@ fn refuse(path: &Path, fault: &Fault) -> StoreError {
     StoreError::new(ErrorKind::Damaged, message)
 }
 
-/// The journals end with a whole batch, but not with the last one that was acknowledged.
+/// The journals end with a complete batch, but not with the last acknowledged one.
 fn refuse_early_end(path: &Path, last: u64, synced: u64) -> Result<StoreError> {
     let len = std::fs::metadata(path)
         .map_err(|error| StoreError::io("cannot read", path, error))?

@@ -1,4 +1,4 @@
-//! Leaves a batch out of the journal that failed to be written.
+//! Leaves out of the journal a batch whose write failed.
 
 use super::directory::{Directory, sync_folder};
 use super::journal::read_batch;
@@ -8,12 +8,13 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// Journals without every batch after a certain one, and without half batches, ready to take the place of the old ones.
+/// Journals without the batches after a given one and without half batches, ready to replace the old ones.
 ///
-/// New files, for two reasons. A part of the closed engine may still write to the old file once more, for it keeps bytes that
-/// it could not write. And where the disk refused to confirm bytes, the system may take them for written although they are not.
+/// They are new files for two reasons. The engine keeps bytes that it could not write, and may write them to
+/// the old file while it closes. And where the disk did not confirm bytes, the system may treat them as
+/// written although they are not.
 ///
-/// They are written while the engine is open, because that needs space and may fail: reads go on then.
+/// They are written while the engine is open, because that needs space and may fail; reads then continue.
 pub(super) struct RewrittenJournals {
     /// The newest first.
     journals: Vec<Rewritten>,
@@ -26,7 +27,7 @@ struct Rewritten {
 }
 
 impl RewrittenJournals {
-    /// Writes what stays of the journals that end with batch `last`.
+    /// Writes the part to keep of journals that end with batch `last`.
     pub(super) fn up_to(directory: &Directory, last: u64) -> Result<Self> {
         let mut journals = Vec::new();
         for old in directory.journals()?.into_iter().rev() {
@@ -78,7 +79,7 @@ impl Rewritten {
 }
 
 impl Drop for Rewritten {
-    /// One that did not take its place takes up space, perhaps on a full disk.
+    /// A file that was not used takes up space, perhaps on a full disk.
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.new);
     }

@@ -1,4 +1,4 @@
-//! The engine's keyspaces: one per space, and one of our own.
+//! The engine's keyspaces: one per space, and one for commit rows.
 
 use super::commit_row::CommitRow;
 use super::engine_error;
@@ -33,11 +33,13 @@ pub(super) fn folder_of(space: Space) -> u64 {
     SYSTEM_ID + 1 + space.index() as u64
 }
 
-/// Journals beyond this make the engine flush what holds the oldest one back. Bounds disk use and the time to open; half of
-/// it would cost a twentieth of the writes where the same rows are written again and again.
+/// When journals exceed this size, the engine flushes the buffers that keep the oldest one. This bounds disk
+/// use and the time to open. Half of it would cost 5 % of write throughput where the same rows are written
+/// again and again.
 const JOURNAL_BYTES_MAX: u64 = 128 * MIB;
 
-/// Tables are merged for one deletion in so many rows; fewer where a merge takes long, because closing waits for it.
+/// Tables are merged when one of so many rows is a deletion. The share must be higher where a merge takes
+/// long, because closing waits for it.
 const WORTH_MERGING: u64 = 10;
 const WORTH_MERGING_LARGE: u64 = 3;
 const SOON_MERGED_BYTES: u64 = 1024 * MIB;
@@ -85,8 +87,9 @@ fn open_engine(path: &Path, cache_bytes: u64, new_blocks: BlockSize) -> fjall::R
     Ok((db, Keyspaces { system, spaces }))
 }
 
-/// How many of the engine's threads write buffers to tables and merge tables. Of several, it keeps one free for buffers,
-/// and that one spins for as long as another merges: more than a machine with two processors can spare.
+/// How many of the engine's threads write buffers to tables and merge tables. Of several threads, the engine
+/// keeps one free for buffers, which busy-waits while another merges. That costs too much on a machine with
+/// two processors.
 fn background_threads() -> usize {
     match std::thread::available_parallelism().map_or(1, NonZero::get) {
         ..=2 => 1,
@@ -111,22 +114,23 @@ fn options_of(space: Space, block_size: BlockSize) -> KeyspaceCreateOptions {
 
 /// For rows that are overwritten, and read by range and by key.
 fn for_reading(options: KeyspaceCreateOptions, block_size: BlockSize) -> KeyspaceCreateOptions {
-    // A range reads a row from every table that has a version of it, so few may wait to be merged. Larger tables keep
-    // the first level as large as it would be otherwise, and with it what is rewritten for each merge.
+    // A range reads a row from every table that has a version of it, so only few tables may wait to be
+    // merged. The tables are larger, so that the first level, and the amount that each merge rewrites, are as
+    // large as with the defaults.
     let merging = Leveled::default()
         .with_l0_threshold(2)
         .with_table_target_size(128 * MIB);
     options
         .compaction_strategy(Arc::new(merging))
-        // Those are merged soon, and compressed then.
+        // These tables are merged soon, and compressed then.
         .data_block_compression_policy(CompressionPolicy::new([
             CompressionType::None,
             CompressionType::Lz4,
         ]))
         .data_block_size_policy(BlockSizePolicy::all(block_size.bytes()))
-        // Whole keys, which are not copied to be read; compression makes up for what they repeat.
+        // Keys are stored whole, so that reads need not copy them; compression removes the repetition.
         .data_block_restart_interval_policy(RestartIntervalPolicy::all(1))
-        // In parts, so that a read loads what it needs of a large table's index and filter.
+        // Partitioned, so that a read loads only the parts of a large table's index and filter that it needs.
         .index_block_partitioning_policy(PartitioningPolicy::new([false, true]))
         .filter_block_partitioning_policy(PartitioningPolicy::new([false, true]))
 }
@@ -145,7 +149,7 @@ impl Keyspaces {
         self.spaces.of(space)
     }
 
-    /// How large blocks are, as the engine has it written down.
+    /// The size of blocks that the engine has stored.
     pub(super) fn block_size(&self) -> Result<BlockSize> {
         let of_levels = &self.of(Space::Items).config.data_block_size_policy;
         let bytes = of_levels.last();
@@ -164,10 +168,11 @@ impl Keyspaces {
         }
     }
 
-    /// Sets full buffers aside, to be written to the disk in the background.
+    /// Sets full buffers aside, to be written to disk in the background.
     ///
-    /// The engine would have its background threads do it, and asks them again with every commit until they come to it.
-    /// While a merge keeps them, their queue fills up; a single thread that finds it full waits for itself for ever.
+    /// The engine leaves this to its background threads and sends them another request with every commit
+    /// until it is done. During a merge their queue fills up; a single thread that finds the queue full then
+    /// waits for itself forever.
     pub(super) fn seal_full_buffers(&self) {
         for (keyspace, buffer_bytes) in self.all() {
             if keyspace.tree.active_memtable().size() > buffer_bytes {
@@ -176,7 +181,7 @@ impl Keyspaces {
         }
     }
 
-    /// Sets the buffer aside that is written soonest. Every commit leaves something in it.
+    /// Sets aside the buffer that is written in the shortest time. Every commit adds to it.
     pub(super) fn seal_smallest_buffer(&self) {
         seal(&self.system);
     }
@@ -190,14 +195,14 @@ impl Keyspaces {
         }
     }
 
-    /// Whether there are buffers that were set aside and are not on the disk yet.
+    /// Whether buffers that were set aside are not yet on disk.
     pub(super) fn has_sealed_buffers(&self) -> bool {
         self.all()
             .any(|(keyspace, _)| keyspace.tree.sealed_memtable_count() > 0)
     }
 
-    /// The keyspaces in whose tables a good part of the rows are deletions. When all tables of one are merged, what was
-    /// deleted goes, and so do the deletions.
+    /// The keyspaces in whose tables many rows are deletions. Merging all tables of a keyspace removes the
+    /// deleted rows and the deletions.
     pub(super) fn worth_merging(&self) -> impl Iterator<Item = &Keyspace> {
         let is_worth_it = |keyspace: &&Keyspace| {
             let deletions = keyspace.tree.tombstone_count();
@@ -211,14 +216,14 @@ impl Keyspaces {
         self.all().map(|(keyspace, _)| keyspace).filter(is_worth_it)
     }
 
-    /// The keyspaces that are read by range and whose tables are several runs, where it costs little to make them one.
+    /// The keyspaces that are read by range and have several runs of tables that are cheap to merge into one.
     pub(super) fn worth_sorting(&self) -> impl Iterator<Item = &Keyspace> {
         let read_by_range = [Space::Items, Space::Index];
         let keyspaces = read_by_range.into_iter().map(|space| self.of(space));
         keyspaces.filter(|keyspace| SortedRuns::of(keyspace).are_worth_merging())
     }
 
-    /// About how much is in buffers: what the next start would read from the journal.
+    /// The approximate size of all buffers, which the next start would read from the journal.
     pub(super) fn buffered_bytes(&self) -> u64 {
         let bytes = |(keyspace, buffer_bytes): (&Keyspace, u64)| {
             keyspace.tree.active_memtable().size()
@@ -227,8 +232,8 @@ impl Keyspaces {
         self.all().map(bytes).sum()
     }
 
-    /// Whether the engine might wait inside the next commit. It waits from four full buffers on, and from 30 tables
-    /// that were not merged yet; a commit can fill one buffer more than there are now.
+    /// Whether the engine might wait inside the next commit. It waits at four full buffers or at 30 tables
+    /// that are not merged yet; a commit can fill one more buffer.
     pub(super) fn is_nearly_full(&self) -> bool {
         self.all().any(|(keyspace, buffer_bytes)| {
             let filled = usize::from(keyspace.tree.active_memtable().size() > buffer_bytes);
@@ -244,7 +249,8 @@ impl Keyspaces {
         spaces.chain([(&self.system, SYSTEM_BUFFER_BYTES)])
     }
 
-    /// The newest commit, after checking that journals and tables fit together, and that everything up to `synced` is there.
+    /// The newest commit, after checking that journals and tables are consistent, and that everything up to
+    /// `synced` is there.
     pub(super) fn last_commit(&self, journals: Option<JournalledCommits>, synced: u64) -> Result<CommitRow> {
         let last = self.newest_commit()?;
         if last.number < synced {
@@ -256,8 +262,9 @@ impl Keyspaces {
         if journals.is_some_and(|journals| journals.last.number != last.number) {
             return Err(apart("they disagree about the last commit"));
         }
-        // Journals go only when their rows are in tables. What tables would hold cannot be asked once they are
-        // being merged, so this sees a missing journal only as long as there are none.
+        // Journals are removed only when their rows are in tables. The commits that tables contain cannot be
+        // determined once tables are merged, so this detects a missing journal only while there are no
+        // tables.
         let has_tables = self.system.tree.get_highest_persisted_seqno().is_some();
         if !has_tables && journals.is_some_and(|journals| journals.first.number != 1) {
             return Err(apart("the first commits are missing"));
@@ -285,7 +292,7 @@ impl Keyspaces {
 
 /// Sets a buffer aside.
 fn seal(keyspace: &Keyspace) {
-    // The commit is durable whatever becomes of this; a disk that fails is noticed by the next one.
+    // The commit is durable whether or not this succeeds; the next commit notices a failing disk.
     if let Err(error) = keyspace.rotate_memtable() {
         tracing::warn!(%error, keyspace = &**keyspace.name(), "a full buffer could not be set aside");
     }

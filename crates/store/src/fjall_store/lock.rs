@@ -8,14 +8,15 @@ use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// How often, and how many times, a lock is tried whose owner has ended: half a second.
+/// How often, and how many times, the lock is retried after its owner has ended: for half a second.
 const WAIT_FOR_LOCK: Duration = Duration::from_millis(10);
 const WAITS_FOR_LOCK: usize = 50;
 
-/// Holds the directory until dropped. The operating system gives it free when the process ends, however it ends.
+/// Holds the directory until dropped. The operating system releases it when the process ends, however it
+/// ends.
 pub(super) struct DirectoryLock {
     file: File,
-    /// What else goes when nothing uses the directory any more.
+    /// A shadow directory, removed together with the lock.
     shadow: Option<Shadow>,
 }
 
@@ -63,7 +64,7 @@ impl DirectoryLock {
         Ok(lock)
     }
 
-    /// The directory that is read, if the locked one is its shadow.
+    /// The original directory, if the locked one is its shadow.
     pub(super) fn original(&self) -> Option<&Directory> {
         self.shadow.as_ref().map(Shadow::original)
     }
@@ -76,15 +77,15 @@ impl DirectoryLock {
         }
     }
 
-    /// For the message the next process prints, and for [`lock`].
+    /// For the error message of another process, and for [`lock`].
     fn write_owner(&self) -> io::Result<()> {
         self.file.set_len(0)?;
         writeln!(&self.file, "{}", std::process::id())
     }
 }
 
-/// Takes the lock. A process that was killed while it started another one leaves the lock to that for the moment until it
-/// runs its own program, so an owner that has ended is no reason to give up at once.
+/// Takes the lock. If a process is killed while it starts another one, the child holds the lock until it
+/// executes its own program. So the lock is retried when its owner has ended.
 fn lock(file: &mut File) -> std::result::Result<(), TryLockError> {
     for _ in 0..WAITS_FOR_LOCK {
         match file.try_lock() {

@@ -1,4 +1,4 @@
-//! The engine while it is open. Closed and opened anew when a write has failed.
+//! The engine while it is open. Closed and reopened after a failed write.
 
 use super::block_count::BlockCount;
 use super::commit_row::CommitRow;
@@ -15,16 +15,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Between two looks at whether the engine has caught up.
+/// The pause between checks whether the engine has caught up.
 const WAIT_FOR_ROOM: Duration = Duration::from_millis(5);
 
-/// How often a closing engine is looked at for buffers that are not on the disk yet: five seconds.
+/// How many times closing checks for buffers that are not on disk yet: for five seconds.
 const WAITS_WHILE_CLOSING: usize = 1_000;
 
-/// So many snapshots make the engine look for open ones.
+/// After so many closed snapshots the engine checks which ones are open.
 const SNAPSHOTS_PER_LOOK: usize = 10_000;
 
-/// From here on the engine ends a journal.
+/// At this size the engine ends a journal.
 const JOURNAL_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Reading this much from the journal does not make a start slow.
@@ -38,7 +38,7 @@ pub(super) struct Opened {
     pub(super) diagnosis: Diagnosis,
     pub(super) blocks: BlockCount,
     pub(super) block_size: BlockSize,
-    /// About as much is in the journal that is being written, before compression.
+    /// The approximate size of the current journal, before compression.
     journalled_bytes: AtomicU64,
     _lock: Arc<DirectoryLock>,
 }
@@ -100,8 +100,8 @@ impl Opened {
         Ok(())
     }
 
-    /// The engine begins a new journal when it writes a buffer and the journal is long. Buffers of large spaces are written
-    /// seldom, so that journals would become longer than they need be, and with them the time to open.
+    /// The engine begins a new journal when it writes a buffer and the journal is long. Buffers of large
+    /// spaces are written seldom, so that journals, and the time to open, would grow more than necessary.
     fn end_long_journal(&self, bytes: u64) {
         let before = self.journalled_bytes.fetch_add(bytes, Ordering::Relaxed);
         if before + bytes > JOURNAL_BYTES {
@@ -117,9 +117,9 @@ impl Opened {
             .map_err(|error| self.diagnosis.of_write("forcing the journal to the disk", error))
     }
 
-    /// Waits until the engine will not. It waits inside a commit for as long as its buffers are full, also when those
-    /// who empty them have failed; then that commit would never return. So we wait before it does, and look whether
-    /// there is still something to wait for.
+    /// Waits until the engine accepts a commit without waiting. The engine waits inside a commit while its
+    /// buffers are full, even if the threads that write them have failed; that commit would never return. So
+    /// the store waits before the commit and checks that these threads still work.
     fn wait_for_room(&self) -> Result<()> {
         while self.keyspaces.is_nearly_full() {
             self.wait_a_moment()?;
@@ -127,7 +127,7 @@ impl Opened {
         Ok(())
     }
 
-    /// Waits for those who empty buffers, unless they have failed.
+    /// Waits for the threads that write buffers, unless they have failed.
     fn wait_a_moment(&self) -> Result<()> {
         let alive = self.db.persist(fjall::PersistMode::Buffer);
         alive.map_err(|error| {
@@ -148,32 +148,32 @@ impl Opened {
         Ok(())
     }
 
-    /// Merges all tables of each keyspace. That gives back the space of rows that were deleted.
+    /// Merges all tables of each keyspace. That frees the space of deleted rows.
     pub(super) fn merge<'k>(&self, keyspaces: impl Iterator<Item = &'k fjall::Keyspace>) {
         for keyspace in keyspaces {
             self.look_for_snapshots();
             let merged = keyspace.major_compact();
             self.look_for_snapshots();
-            // The old tables stay until no snapshot can see them. Every open one is newer than this number, and the engine
-            // forgets what is older than the version that the next number sees.
+            // The old tables stay until no snapshot can see them. Every open snapshot is newer than this
+            // number; the engine drops what is older than the version that the next number sees.
             let freed = self.db.supervisor.snapshot_tracker.get_seqno_safe_to_gc();
             let mut versions = keyspace.tree.get_version_history_lock();
             let forgotten = versions.maintenance(keyspace.path(), freed + 1);
-            // Reads and writes go on as before whatever became of this.
+            // Reads and writes continue whether or not this succeeded.
             if let Err(error) = merged.and(forgotten.map_err(fjall::Error::from)) {
                 tracing::warn!(%error, keyspace = &**keyspace.name(), "tables could not be merged, or their space is still taken");
             }
         }
     }
 
-    /// The engine looks which snapshots are open when a buffer is set aside, and with every ten-thousandth that is closed. What
-    /// no snapshot can see may go.
+    /// The engine checks which snapshots are open when a buffer is set aside, and when every ten-thousandth
+    /// snapshot is closed. Then it removes what no snapshot can see.
     fn look_for_snapshots(&self) {
         (0..SNAPSHOTS_PER_LOOK).for_each(|_| drop(self.db.snapshot()));
     }
 
-    /// Before closing: writes buffers to tables, if there is so much in them that the next start would take long to read it
-    /// from the journal. What does not get done in a few seconds is still in the journal.
+    /// Before closing: writes buffers to tables if they hold so much that the next start would take long to
+    /// read it from the journal. What is not written within a few seconds is still in the journal.
     pub(super) fn write_buffers(&self) {
         if self.keyspaces.buffered_bytes() <= REPLAY_BYTES_MAX {
             return;
@@ -189,7 +189,7 @@ impl Opened {
     }
 }
 
-/// Blocks of other sizes can be read, but the engine would go on to write them.
+/// The engine could read blocks of other sizes, but would continue to write them.
 fn check_block_size(directory: &Directory, has: BlockSize, settings: &Settings) -> Result<()> {
     match settings.block_size {
         Some(wanted) if wanted != has => {
@@ -220,7 +220,7 @@ mod tests {
             };
             FjallStore::open(dir.path(), settings).map(|store| store.stats().block_size)
         };
-        // Made with it; nothing is asked for; the same is asked for.
+        // The size at creation; no size given; the same size given.
         for asked in [Some(large), None, Some(large)] {
             assert_eq!(size(asked).unwrap(), Some(large));
         }

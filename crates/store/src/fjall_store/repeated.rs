@@ -1,4 +1,4 @@
-//! Work that is done again and again on a thread of its own.
+//! Work that is repeated on its own thread.
 
 use crate::{Result, StoreError};
 use std::path::Path;

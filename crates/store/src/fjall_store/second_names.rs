@@ -1,16 +1,17 @@
-//! A second name for every journal, so that one whose name was lost is not missed in silence.
+//! A second name for every journal, so that the loss of a journal's name is noticed.
 //!
-//! The engine deletes a journal when all its rows are in tables, at a moment that it chooses. Afterwards nothing in the
-//! directory tells whether a journal went that way or was lost: tables do not say which commits they hold. So each journal
-//! has a second name in the folder `journals` (a hard link: it takes no space). The engine removes the first name only, and
-//! [`keep_up`] removes the second one some time later.
+//! The engine deletes a journal when all its rows are in tables, at a moment that it chooses. Afterwards
+//! nothing in the directory shows whether a journal was deleted or lost: tables do not say which commits they
+//! hold. So each journal has a second name in the folder `journals` (a hard link: it takes no space). The
+//! engine removes the first name only, and [`keep_up`] removes the second one some time later.
 //!
-//! A start that finds only the second name gives the first one back ([`restore`]). If the engine had removed it, the rows
-//! are written once more, each with the number that it had; that changes nothing, because every later journal is there as
-//! well.
+//! A start that finds only the second name restores the first one ([`restore`]). If the engine had removed
+//! it, the rows are written once more, each with the number that it had; that changes nothing, because every
+//! later journal is there as well.
 //!
-//! The second name tells the journal's first commit and the engine's number of its first batch. Nothing else covers
-//! the latter: the batch has no predecessor in the journal, and the number is outside its checksum.
+//! The second name contains the journal's first commit and the engine's number of its first batch. Nothing
+//! else protects that number: the batch has no predecessor in the journal, and the number is outside its
+//! checksum.
 
 use super::directory::Directory;
 use super::guard::WAY_OUT;
@@ -28,13 +29,13 @@ struct Beginning {
     sequence: u64,
 }
 
-/// A second name and what it tells.
+/// A second name and what it contains.
 struct SecondName {
     path: PathBuf,
     beginning: Beginning,
 }
 
-/// Gives journals their first name back, from the newest on: each must be followed by all later ones.
+/// Restores the first names of journals, from the newest on: each must be followed by all later ones.
 pub(super) fn restore(directory: &Directory) -> Result<()> {
     let names = second_names(directory).map_err(|error| cannot_read(directory, error))?;
     let present = present(directory)?;
@@ -65,7 +66,7 @@ fn give_back(directory: &Directory, journal: u64, name: &SecondName) -> Result<(
     Ok(())
 }
 
-/// Refuses a journal that does not begin as its second name tells.
+/// Refuses a journal whose beginning differs from its second name.
 pub(super) fn check(directory: &Directory) -> Result<()> {
     let names = second_names(directory).map_err(|error| cannot_read(directory, error))?;
     for (journal, name) in names {
@@ -82,11 +83,11 @@ pub(super) fn check(directory: &Directory) -> Result<()> {
     Ok(())
 }
 
-/// Names new journals, and removes the second names of those that the engine has removed. Only what is known to survive a
-/// power cut gets a name: commits up to `synced`.
+/// Names new journals, and removes the second names of those that the engine has removed. Only journals whose
+/// beginning is known to survive a power cut get one: commits up to `synced`.
 pub(super) fn keep_up(directory: &Directory, synced: u64) {
     if let Err(error) = try_to_keep_up(directory, synced) {
-        // A file system without hard links, perhaps. Journals are as safe as the engine makes them.
+        // The file system may have no hard links. Journals are then as safe as the engine makes them.
         tracing::debug!(%error, "second names of journals are not up to date");
     }
 }
@@ -96,7 +97,7 @@ fn try_to_keep_up(directory: &Directory, synced: u64) -> Result<()> {
     private::create_folder(&directory.second_names()).map_err(cannot)?;
     let names = second_names(directory).map_err(cannot)?;
     let present = present(directory)?;
-    // From the oldest on: what is left is followed by all later ones at any moment.
+    // From the oldest on, so that at any moment all later ones of each remaining journal are there.
     for name in names.iter().filter(|(journal, _)| !present.contains(journal)) {
         fs::remove_file(&name.1.path).map_err(cannot)?;
     }
@@ -118,7 +119,7 @@ fn try_to_keep_up(directory: &Directory, synced: u64) -> Result<()> {
     Ok(())
 }
 
-/// Another file is about to take the journal's place.
+/// Another file is about to replace the journal.
 pub(super) fn forget(directory: &Directory, journal: &Path) -> io::Result<()> {
     let names = second_names(directory)?;
     match journal_number(journal).and_then(|number| names.get(&number)) {

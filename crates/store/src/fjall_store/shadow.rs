@@ -1,13 +1,13 @@
-//! A directory that is read and left as it is.
+//! A directory that is read without changing it.
 //!
-//! The engine cannot open without writing: it takes a lock, cuts journals and removes what it no longer needs. So for
-//! [`DirectoryAccess::ReadOnly`](crate::DirectoryAccess::ReadOnly) it opens a shadow: a temporary directory with copies of the small files and of
-//! the journals, and symbolic links to the tables, which are never changed once they are written. What the engine does happens
-//! there, and goes with it.
+//! The engine cannot open without writing: it takes a lock, cuts journals and removes what it no longer
+//! needs. So for [`DirectoryAccess::ReadOnly`](crate::DirectoryAccess::ReadOnly) it opens a shadow: a
+//! temporary directory with copies of the small files and of the journals, and symbolic links to the tables,
+//! which are never changed once they are written. The engine's changes happen there, and are removed with it.
 //!
-//! Of a directory that a process has open, everything is copied: tables may go at any moment. The list of journals comes first
-//! and the journals last. If none of the listed ones is gone by then, every row is in a table or in a journal of the copy; if
-//! one is, the copy is refused as damaged.
+//! If a process has the directory open, everything is copied, because tables may be removed at any moment.
+//! Journals are listed first and copied last. If all listed journals still exist by then, every row is in a
+//! table or in a journal of the copy; otherwise the copy is refused as damaged.
 
 use super::directory::Directory;
 use super::lock;
@@ -29,7 +29,7 @@ pub(super) struct Shadow {
 }
 
 impl Shadow {
-    /// Of a directory that no process has open.
+    /// For a directory that no process has open.
     pub(super) fn of(original: Directory) -> Result<Self> {
         check_has_data(&original)?;
         let claim = lock::claim_to_read(&original)?;
@@ -42,7 +42,7 @@ impl Shadow {
         })
     }
 
-    /// Of a directory that a process may have open.
+    /// For a directory that a process may have open.
     pub(super) fn of_live(original: Directory) -> Result<Self> {
         check_has_data(&original)?;
         let folder = Self::folder(&original)?;
@@ -101,7 +101,7 @@ fn copy_live(original: &Directory, copy: &Directory) -> io::Result<()> {
         read => Some(read?),
     };
     copy_folder(original.root(), copy.root(), copy_file)?;
-    // They are links to journals that may be gone by now.
+    // They are links to journals that may no longer exist.
     fs::remove_dir_all(copy.second_names()).or_else(|error| match error.kind() {
         io::ErrorKind::NotFound => Ok(()),
         _ => Err(error),
@@ -115,7 +115,7 @@ fn copy_live(original: &Directory, copy: &Directory) -> io::Result<()> {
     note.map_or(Ok(()), |note| fs::write(copy.synced_note(), note))
 }
 
-/// Everything is copied but for tables, which `take` takes.
+/// Copies everything except tables, which `take` handles.
 fn copy_folder(from: &Path, to: &Path, take: fn(&Path, &Path) -> io::Result<()>) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;

@@ -55,7 +55,7 @@ impl Snapshot for FjallSnapshot {
     }
 }
 
-/// Stands in for a view while the disk cannot be read: every read says why.
+/// Replaces a snapshot while the disk cannot be read: every read returns the reason.
 pub(super) struct NoSnapshot {
     kind: ErrorKind,
     reason: String,
@@ -91,7 +91,7 @@ impl Snapshot for NoSnapshot {
 /// Blocks are counted after so many rows of a range, and when it ends.
 const ROWS_PER_LOOK: u32 = 64;
 
-/// Loads each row and ends after the first failure: what follows an unreadable block is not the next row.
+/// Loads each row and ends after the first failure: the row after an unreadable block is not the next one.
 struct UntilError<'a, I> {
     guards: Option<I>,
     space: Space,

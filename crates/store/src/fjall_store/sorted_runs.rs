@@ -1,17 +1,19 @@
-//! How many places a range has to look at.
+//! How many sorted runs a range has to read.
 //!
-//! A run is a sequence of tables in the order of their keys. A lookup asks the filters of tables whether they have the key. Filters know
-//! nothing about ranges, so a range reads a block of each run, also of one that has none of its rows.
+//! A run is a sequence of tables in the order of their keys. A lookup asks the filters of tables whether they
+//! have the key. Filters know nothing about ranges, so a range reads a block of each run, even if that has
+//! none of its rows.
 
 use fjall::{AbstractTree, Keyspace};
 
 const MIB: u64 = 1024 * 1024;
 
-/// More than that is not rewritten only because it is at rest: closing and the engine's own merges wait meanwhile.
+/// The most bytes that are rewritten because the store is idle: closing and the engine's own merges wait
+/// meanwhile.
 const MERGED_BYTES_MAX: u64 = 256 * MIB;
 
-/// Runs are made one if this part of their bytes lies outside the largest. So what is rewritten is at most so many times what was
-/// written since.
+/// Runs are merged if at least one part in so many of their bytes is outside the largest run. So at most so
+/// many times the bytes written since are rewritten.
 const WORTH_MERGING: u64 = 16;
 
 /// The runs of a keyspace.
@@ -20,7 +22,7 @@ pub(super) struct SortedRuns {
     /// How many there are.
     pub(super) count: usize,
     bytes: u64,
-    /// The bytes of the largest level that is one run.
+    /// The size in bytes of the largest level that is a single run.
     largest: u64,
 }
 
@@ -34,7 +36,7 @@ impl SortedRuns {
         )
     }
 
-    /// Each level has a number of runs, and bytes.
+    /// The number of runs, and the bytes, of each level.
     fn of_levels(levels: impl Iterator<Item = (usize, u64)>) -> Self {
         levels.fold(SortedRuns::default(), |all, (count, bytes)| SortedRuns {
             count: all.count + count,
@@ -43,7 +45,7 @@ impl SortedRuns {
         })
     }
 
-    /// Whether ranges gain by one run instead of several, and that costs little.
+    /// Whether merging the runs into one makes ranges cheaper and costs little.
     pub(super) fn are_worth_merging(&self) -> bool {
         let outside = self.bytes - self.largest;
         self.count > 1 && self.bytes <= MERGED_BYTES_MAX && outside >= self.bytes / WORTH_MERGING

@@ -1,15 +1,16 @@
 //! The last commit that is known to survive a power cut, noted beside the journal.
 //!
-//! A journal whose last batch is damaged or gone looks as if a crash had interrupted that batch. The note tells the two
-//! apart: a commit that it names was acknowledged. It is written in place and never synced, so after a power cut it may be
-//! older than the journal, and is never newer: a commit is noted after it was synced.
+//! A journal whose last batch is damaged or gone looks as if a crash had interrupted that batch. The note
+//! distinguishes the two: a commit that it names was acknowledged. It is written in place and never synced,
+//! so after a power cut it may be older than the journal. It is never newer, because a commit is noted after
+//! it was synced.
 //!
 //! ```text
 //! "synced\r\n"  number u64  checksum of both u64
 //! ```
 //!
-//! The number is big-endian, as all of ours are. Zeros, or nothing, are what a power cut leaves of a note that never
-//! reached the disk.
+//! The number is big-endian, like all numbers of the store. Zeros, or nothing, are what a power cut leaves of
+//! a note that never reached the disk.
 
 use super::directory::Directory;
 use super::guard::WAY_OUT;
@@ -38,7 +39,7 @@ impl SyncedNote {
         }
     }
 
-    /// Begins to note, with the number of the last commit.
+    /// Opens the note, and writes the number of the last commit.
     pub(super) fn begin(directory: &Directory, number: u64) -> Result<Self> {
         let path = directory.synced_note();
         let mut options = private::file_options();
@@ -50,7 +51,7 @@ impl SyncedNote {
 
     /// Notes that commits up to `number` are on the disk.
     pub(super) fn write(&self, number: u64) {
-        // The commit is durable all the same; an older note only tells less.
+        // The commit is durable all the same; an older note only covers fewer commits.
         if let Err(error) = self.try_write(number) {
             tracing::debug!(%error, number, "the last commit could not be noted");
         }
@@ -61,7 +62,7 @@ impl SyncedNote {
     }
 }
 
-/// In one call of the system: it is made for every group of commits.
+/// In one system call, because it is made for every group of commits.
 #[cfg(unix)]
 fn write_at_start(file: &File, bytes: &[u8]) -> io::Result<()> {
     std::os::unix::fs::FileExt::write_all_at(file, bytes, 0)

@@ -1,4 +1,4 @@
-//! Forces buffered commits to the disk now and then.
+//! Syncs buffered commits to disk at an interval.
 
 use super::inner::Inner;
 use super::repeated::Repeated;

@@ -1,4 +1,4 @@
-//! What is remembered of a failed write until the store works again.
+//! The state after a failed write, until the store works again.
 
 use crate::{ErrorKind, StoreError};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use trestle_env::{Clock, SystemClock, Timestamp};
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// The journal may end in half a batch, so nothing may follow until the engine has been opened anew.
+/// The journal may end in half a batch, so nothing may be written until the engine has been reopened.
 #[derive(Debug)]
 pub(super) struct Trouble {
     reason: String,
@@ -24,13 +24,13 @@ impl Trouble {
         }
     }
 
-    /// Whether it is time to try again. A clock that was set back does not keep us waiting.
+    /// Whether it is time to try again. A clock that was set back does not delay the attempt.
     pub(super) fn is_due(&self) -> bool {
         let now = SystemClock::new().now();
         now < self.since || now.since(self.since) >= self.wait
     }
 
-    /// An attempt has failed as well: the next one waits longer.
+    /// Another attempt has failed: the next one waits longer.
     pub(super) fn goes_on(&mut self, error: &StoreError) {
         *self = Trouble {
             wait: (self.wait * 2).min(LONGEST_WAIT),
@@ -38,7 +38,7 @@ impl Trouble {
         };
     }
 
-    /// What those are told who come meanwhile.
+    /// The error of writes that arrive meanwhile.
     pub(super) fn error(&self) -> StoreError {
         let message = format!(
             "the store refuses writes because one failed: {}. Reads still work. Free space or repair the disk; \

@@ -1,11 +1,12 @@
-//! What an open store does while nothing is asked of it.
+//! The background work of an open store while it is idle.
 //!
-//! - Second names of journals follow the journals ([`second_names`](super::second_names)).
-//! - Tables are merged in which much was deleted, once no commit has come for a while; buffers are written to tables
-//!   before. The engine merges only when new rows come, so the space of a deleted table would stay taken for as long as
-//!   nothing else is written.
-//! - Tables of a small store are merged when it is idle, so that a range reads one block instead of one of each of several
-//!   tables ([`sorted_runs`](super::sorted_runs)). That happens once after each write at most.
+//! - Second names are kept up to date with the journals ([`second_names`](super::second_names)).
+//! - Tables in which many rows were deleted are merged once there has been no commit for a while; buffers are
+//!   written to tables before. The engine merges only when new rows are written, so the space of a deleted
+//!   table would otherwise stay in use until then.
+//! - Tables of a small store are merged when it is idle, so that a range reads one block instead of one block
+//!   of each of several tables ([`sorted_runs`](super::sorted_runs)). That happens once after each write at
+//!   most.
 
 use super::inner::Inner;
 use super::opened::Opened;
@@ -16,13 +17,13 @@ use std::time::Duration;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// After so many looks without a commit a store is at rest.
+/// After so many checks without a commit the store is idle.
 const LOOKS_AT_REST: u32 = 3;
 
-/// So many deletions are worth a look at what they left.
+/// After so many deletions the tables are checked.
 const DELETIONS_MIN: u64 = 1_000;
 
-/// A snapshot may be open for long.
+/// A snapshot may stay open for long.
 const ATTEMPTS_MAX: u32 = 10;
 
 /// Works until it is dropped.
@@ -33,15 +34,15 @@ pub(super) fn start(inner: Arc<Inner>) -> Result<Repeated> {
 
 #[derive(Default)]
 struct Upkeep {
-    /// As of the last look.
+    /// The state at the last check.
     commits: u64,
-    /// Looks since the last one that saw a commit.
+    /// Checks since the last one that saw a commit.
     idle_looks: u32,
-    /// The last commit before tables were merged because of rest.
+    /// The last commit before the store was merged because it was idle.
     merged_after: Option<u64>,
-    /// Deletions before those that are yet to be cleared away.
+    /// The number of deletions whose rows have been cleared away.
     deletions_cleared: u64,
-    /// How often their clearing was tried.
+    /// How often clearing was attempted.
     attempts: u32,
 }
 
@@ -61,7 +62,7 @@ impl Upkeep {
         }
     }
 
-    /// Rows that an open snapshot can still see stay, and are tried again.
+    /// Rows that an open snapshot can still see stay; clearing is attempted again.
     fn clear(&mut self, opened: &Opened, deletions: u64) {
         opened.merge(opened.keyspaces.worth_merging());
         self.attempts += 1;
@@ -76,7 +77,7 @@ impl Upkeep {
         if keyspaces.has_sealed_buffers() {
             return;
         }
-        // Rows in buffers are read faster than rows in tables: without a reason they stay there.
+        // Rows in buffers are read faster than rows in tables: so they stay there unless there is a reason.
         match deletions - self.deletions_cleared >= DELETIONS_MIN {
             true if keyspaces.buffered_bytes() > 0 => keyspaces.seal_buffers(),
             true => self.clear(opened, deletions),
@@ -84,7 +85,7 @@ impl Upkeep {
         }
     }
 
-    /// Merges what is worth it, once after each write.
+    /// Merges the tables that are worth it, once after each write.
     fn sort(&mut self, opened: &Opened) {
         if self.idle_looks >= LOOKS_AT_REST && self.merged_after != Some(self.commits) {
             self.merged_after = Some(self.commits);
@@ -106,7 +107,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(30);
 
-    /// A store whose upkeep is done by the test alone.
+    /// A store whose upkeep is run only by the test.
     fn open(dir: &TempDir, access: DirectoryAccess) -> FjallStore {
         let settings = Settings {
             access,
@@ -122,13 +123,13 @@ mod tests {
         SortedRuns::of(opened.keyspaces.of(Space::Items)).count
     }
 
-    /// Changes with everything that becomes of tables.
+    /// A value that changes whenever the tables change.
     fn version(store: &FjallStore) -> u64 {
         let opened = store.inner.opened_if_well().unwrap();
         opened.keyspaces.of(Space::Items).tree.current_version().id()
     }
 
-    /// Rows over all keys, so that no table lies beside another.
+    /// Rows over all keys, so that the tables overlap.
     fn put(store: &FjallStore, rows: Range<u32>) {
         let mut batch = Batch::new();
         for row in rows {
@@ -153,7 +154,8 @@ mod tests {
         }
     }
 
-    /// A table that the engine has moved out of its first level, and one that it leaves there until another comes.
+    /// One table that the engine has moved out of its first level, and one that it leaves there until another
+    /// is added.
     fn two_runs(dir: &TempDir) -> FjallStore {
         let store = open(dir, DirectoryAccess::ReadWrite);
         put(&store, 0..1_000);
@@ -186,7 +188,7 @@ mod tests {
         let dir = TempDir::new().unwrap();
         let store = two_runs(&dir);
         let mut upkeep = Upkeep::default();
-        // The first look sees commits.
+        // The first check sees commits.
         look(&mut upkeep, &store, LOOKS_AT_REST);
         assert_eq!(runs(&store), 2, "not at rest yet");
         look(&mut upkeep, &store, 1);
@@ -259,7 +261,7 @@ mod tests {
         for pace in [Duration::ZERO, Duration::from_micros(500)] {
             let dir = TempDir::new().unwrap();
             let store = open(&dir, DirectoryAccess::ReadWrite);
-            // 240 MiB in two runs: as much as is merged because of rest.
+            // 240 MiB in two runs: the most that is merged in an idle store.
             for part in 0..24_u32 {
                 let mut batch = Batch::new();
                 for row in part * 100_000..(part + 1) * 100_000 {

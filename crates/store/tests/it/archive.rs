@@ -1,4 +1,4 @@
-//! Archives: what is written is read back, and nothing else is.
+//! Archives: exactly what was written is read back.
 
 use proptest::prelude::*;
 use std::sync::OnceLock;

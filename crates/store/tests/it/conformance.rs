@@ -226,8 +226,8 @@ fn before(end: Bound<&[u8]>, key: &[u8]) -> bool {
     }
 }
 
-/// Each batch writes its number to every space and to two keys in one of them. A reader that sees two numbers in one
-/// view, or in two reads one after the other a smaller one, has seen half a batch.
+/// Each batch writes its number to every space and to two keys in one of them. A reader that sees two numbers
+/// in one view, or a smaller number in the second of two reads, has seen half a batch.
 #[test]
 fn readers_never_see_half_a_batch_while_a_writer_works() {
     const BATCHES: u32 = 300;
@@ -237,7 +237,7 @@ fn readers_never_see_half_a_batch_while_a_writer_works() {
             for _ in 0..2 {
                 scope.spawn(|| check_views(store, &views, &done));
             }
-            // On a busy machine the readers may get their turn late.
+            // On a busy machine the readers may start late.
             while views.load(Ordering::SeqCst) == 0 {
                 std::thread::yield_now();
             }

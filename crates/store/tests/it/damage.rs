@@ -1,4 +1,4 @@
-//! Directories that were damaged: opened where that is safe, refused where it is not, never silently poorer.
+//! Directories that were damaged: opened where that is safe, otherwise refused; rows are never lost silently.
 
 use crate::support::{Pairs, all_rows, buffered, fsync, puts};
 use std::fs;
@@ -164,7 +164,7 @@ fn a_last_batch_that_ends_anywhere_is_cut_off() {
             let mut torn = whole[..len].to_vec();
             torn.resize(len + unused, 0);
             fs::write(specimen.journal(), torn).unwrap();
-            // Opening notes what is there.
+            // Opening writes the note.
             let _ = fs::remove_file(specimen.dir.path().join("SYNCED"));
             assert_eq!(
                 specimen.open(fsync()).unwrap(),
@@ -183,7 +183,7 @@ fn a_first_page_that_never_reached_the_disk_is_a_torn_end_too() {
     assert_eq!(specimen.open(fsync()).unwrap(), 2);
 }
 
-/// The last batch was acknowledged, and the note says so: then its damage is not the trace of a crash.
+/// The last batch was acknowledged, and the note says so: then its damage was not caused by a crash.
 #[test]
 fn damage_to_an_acknowledged_last_batch_is_refused_wherever_it_is() {
     for batches in [1, 3] {
@@ -293,7 +293,7 @@ fn a_number_of_the_engine_out_of_order_is_refused() {
         assert_eq!(specimen.open(fsync()).unwrap_err().kind(), ErrorKind::Damaged);
         fs::write(specimen.journal(), &whole).unwrap();
     }
-    // Only the second name tells that of the first batch.
+    // Only the second name contains that of the first batch.
     for place in 5..13 {
         specimen.change(|journal| journal[place] ^= 0x01);
         let message = specimen.open(fsync()).unwrap_err().to_string();

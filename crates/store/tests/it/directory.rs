@@ -31,7 +31,7 @@ fn a_lock_whose_owner_has_ended_is_waited_for() {
     owner.wait().unwrap();
     let file = dir.path().join("LOCK");
     fs::write(&file, owner.id().to_string()).unwrap();
-    // What the owner started has the lock for a moment longer.
+    // A child process of the owner has the lock for a moment longer.
     let held = fs::File::open(&file).unwrap();
     held.lock().unwrap();
     let opening = std::thread::spawn({

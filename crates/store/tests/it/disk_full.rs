@@ -1,4 +1,4 @@
-//! A disk that takes no more, played by the system's limit on file sizes.
+//! A full disk, simulated by the system's limit on file sizes.
 
 use crate::support::{fsync, puts, value};
 use std::process::Command;
@@ -50,7 +50,7 @@ fn meets_the_limit() {
     let store = FjallStore::open(dir, fsync()).unwrap();
     store.commit(puts(Space::Items, [("small", "fits")])).unwrap();
 
-    // One block of noise again and again: too far apart for the journal's compression to notice.
+    // One block of random bytes, repeated at a distance that the journal's compression does not detect.
     let block: Vec<u8> = (0..250_000u32)
         .flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes())
         .collect();

@@ -1,4 +1,4 @@
-//! The promises of the store, tried on both kinds.
+//! The promises of the store, tested on both implementations.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -14,7 +14,7 @@ type Model = BTreeMap<(Space, Vec<u8>), Vec<u8>>;
 enum Step {
     Commit(Vec<(Space, Vec<u8>, Option<Vec<u8>>)>),
     Range(Space, Bound<Vec<u8>>, Bound<Vec<u8>>, Direction),
-    /// Closes and opens; nothing happens to a store in memory.
+    /// Closes and reopens; does nothing to a store in memory.
     Reopen,
 }
 

@@ -1,4 +1,4 @@
-//! Directories that are read and left as they are.
+//! Directories that are read without changing them.
 
 use crate::damage::{copy_of, files};
 use crate::support::{all_rows, buffered, fsync, puts};
@@ -35,7 +35,7 @@ fn filled() -> TempDir {
     copy_of(dir.path())
 }
 
-/// Everything that can be seen of the files from outside.
+/// The metadata of all files.
 fn state(dir: &Path) -> BTreeMap<PathBuf, (SystemTime, Vec<u8>)> {
     let state = |file: PathBuf| {
         let path = dir.join(&file);
@@ -53,7 +53,7 @@ fn a_directory_that_is_only_read_stays_as_it_is() {
             .iter()
             .any(|file| file.starts_with("db/keyspaces/3/tables"))
     );
-    // Something that opening would cut, and something that it would delete.
+    // Bytes that opening would cut off, and a file that it would delete.
     let journal = dir.path().join("db/0.jnl");
     let mut torn = fs::read(&journal).unwrap();
     torn.extend([1, 2, 3]);
@@ -114,7 +114,8 @@ fn a_directory_that_a_process_has_open_is_not_read() {
     FjallStore::open(dir.path(), fsync()).unwrap();
 }
 
-/// Each look at a directory while it is written to sees every commit that was acknowledged before it, and whole commits only.
+/// Each read of a directory that is being written sees every commit that was acknowledged before it, and only
+/// complete commits.
 #[test]
 fn a_directory_that_a_process_has_open_can_be_looked_at() {
     const ROWS: u32 = 50;
@@ -138,7 +139,7 @@ fn a_directory_that_a_process_has_open_can_be_looked_at() {
                 committed.store(n + 1, Ordering::SeqCst);
             }
         });
-        // The last look comes when nothing is written any more.
+        // The last read takes place when nothing is written any more.
         let mut before = 0;
         while before < COMMITS {
             before = committed.load(Ordering::SeqCst);

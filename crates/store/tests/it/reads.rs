@@ -1,4 +1,4 @@
-//! What reads cost is counted.
+//! The costs of reads are counted.
 
 use crate::support::{all_rows, buffered, on_both, puts, rows_between, value};
 use std::ops::Bound::{Excluded, Included, Unbounded};
@@ -111,8 +111,8 @@ fn a_row_comes_from_disk_the_first_time_and_from_the_cache_the_second() {
     );
 }
 
-/// The engine's iterators do not count what they find in the cache. The documentation says so: should this fail, it may
-/// promise more.
+/// The engine's iterators do not count what they find in the cache. The documentation says so: if this fails,
+/// the documentation can promise more.
 #[test]
 fn a_warm_range_counts_no_blocks_of_rows() {
     let dir = TempDir::new().unwrap();

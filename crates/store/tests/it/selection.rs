@@ -1,4 +1,5 @@
-//! The files that decide which tables a space consists of: damage to them is refused before anything is deleted.
+//! Files that determine which tables a space consists of: damage to them is refused before anything is
+//! deleted.
 
 use crate::damage::{copy_of, files};
 use crate::support::{fsync, puts};
@@ -85,7 +86,7 @@ fn every_flipped_byte_of_the_selecting_files_is_refused_naming_the_file() {
             damaged[at] ^= 1 << (at % 8);
             fs::write(&file, &damaged).unwrap();
             let message = refusal(dir.path());
-            // A version file is told by its checksum in `current`: either of the two may be the damaged one.
+            // The checksum of a version file is in `current`: either of the two may be damaged.
             let named = message.contains(file.to_str().unwrap());
             assert!(named, "byte {at} of {}: {message}", file.display());
         }

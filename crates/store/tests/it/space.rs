@@ -1,4 +1,4 @@
-//! Space that is given back while nothing else happens.
+//! Space is freed while nothing else happens.
 
 use crate::support::{all_rows, buffered, puts};
 use std::fs;
@@ -12,7 +12,7 @@ const MIB: u64 = 1024 * 1024;
 /// Bytes in the tables of the space `items`.
 fn tables_bytes(dir: &Path) -> u64 {
     let tables = fs::read_dir(dir.join("db/keyspaces/3/tables")).unwrap();
-    // A table may go while it is looked at.
+    // A table may be removed while it is read.
     let len = |table: std::io::Result<fs::DirEntry>| table.unwrap().metadata().map_or(0, |file| file.len());
     tables.map(len).sum()
 }

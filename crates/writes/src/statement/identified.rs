@@ -1,4 +1,4 @@
-//! A `WHERE` clause that identifies its item by other attributes than the key, where a hook knows how.
+//! A `WHERE` clause that identifies its item by other attributes than the key, for tables with a hook.
 
 use trestle_api::Error;
 use trestle_expr::{Comparator, Condition, Operand, Path};
@@ -6,8 +6,8 @@ use trestle_item::{AttributeValue, Item};
 
 use super::StatementTable;
 
-/// The condition with the key of the item that its equalities identify. It stays as it is in a table without a hook,
-/// and where it gives the key itself.
+/// The condition with the key of the item that its equalities identify. It does not change in a table without
+/// a hook, or if it contains the key.
 pub(super) fn with_key(
     table: StatementTable<'_>,
     condition: Option<Condition>,
@@ -27,7 +27,7 @@ pub(super) fn with_key(
     Ok(Some(Condition::And(all)))
 }
 
-/// The attributes that must have one certain value for the condition to hold.
+/// The attributes that must have one particular value for the condition to hold.
 fn collect(condition: &Condition, given: &mut Item) {
     match condition {
         Condition::And(all) => all.iter().for_each(|one| collect(one, given)),

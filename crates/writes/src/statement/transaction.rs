@@ -7,7 +7,7 @@ use super::{StatementTable, bind_statement, write_of_statement};
 use crate::condition_parameters::shows;
 use crate::write::Write;
 
-/// One statement of a transaction, and where it stands.
+/// One statement of a transaction, and its position.
 #[derive(Debug)]
 pub struct TransactionStatement<'r> {
     at: usize,
@@ -17,13 +17,13 @@ pub struct TransactionStatement<'r> {
 }
 
 impl TransactionStatement<'_> {
-    /// A refusal that says which statement it is about.
+    /// A refusal that names the statement that it concerns.
     #[must_use]
     pub fn refused(&self, error: &Error) -> Error {
         refused(self.at, error.message())
     }
 
-    /// The statement with its parameters in place.
+    /// The statement with its parameters inserted.
     pub fn bind(&self) -> Result<Statement, Error> {
         bind_statement(&self.parsed, self.given.parameters.as_ref()).map_err(|error| self.refused(&error))
     }
@@ -35,7 +35,7 @@ fn refused(at: usize, message: &str) -> Error {
     ))
 }
 
-/// The statements, after everything that can be refused without a table: all read, or all write.
+/// The statements, after all checks that need no table: either all read, or all write.
 pub fn statements_of_transaction(
     request: &ExecuteTransaction,
 ) -> Result<Vec<TransactionStatement<'_>>, Error> {
@@ -65,8 +65,8 @@ pub fn statements_of_transaction(
     Ok(all)
 }
 
-/// The writes of all statements, each in its table of `tables`. A statement that does not fit its table cancels the transaction,
-/// with a reason for each.
+/// The writes of all statements, each in its table of `tables`. A statement that does not fit its table
+/// cancels the transaction; the error has a reason for each statement.
 pub fn writes_of_statements<'t>(
     statements: &[TransactionStatement<'_>],
     tables: impl IntoIterator<Item = Result<StatementTable<'t>, Error>>,

@@ -18,9 +18,9 @@ pub(super) struct Selection {
     pub(super) tests: Vec<KeyTest>,
     /// How many of them are on the hash.
     hash: usize,
-    /// Attributes that would have to be known to read one partition.
+    /// Attributes whose values are needed to read one partition.
     pub(super) missing: Vec<String>,
-    /// Attributes whose tests the key conditions do completely.
+    /// Attributes whose tests are done completely by the key conditions.
     pub(super) used: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ impl Builder<'_, '_, '_> {
     }
 }
 
-/// Whether tests say enough to read one partition.
+/// Whether the tests are enough to read one partition.
 pub(super) fn can_serve(entity: &Entity, key: &KeySchema, tests: &[DraftTest]) -> bool {
     key.hash.iter().all(|attribute| {
         entity
@@ -202,8 +202,8 @@ fn select_range(
     Ok(false)
 }
 
-/// A comparison with the value of a field as one with the key, and whether it is exactly that. `None` if keys have
-/// no such comparison.
+/// A comparison with a field's value as a comparison with the key, and whether the two are equivalent. `None`
+/// if keys have no such comparison.
 fn ranged(
     before: &Expression,
     template: &KeyTemplate,
@@ -230,11 +230,11 @@ fn ranged(
         }));
     }
     let at = |operand: &Operand| before.followed_by(slot, operand);
-    // Behind a value that is not last comes more text; then the value itself is less than all its keys.
+    // More text follows a value that is not last; then the value itself is less than all its keys.
     let behind = |operand: &Operand| {
         match slot.ends_before {
             _ if last => at(operand),
-            // A version goes on in longer ones: all its keys have the separator next.
+            // A version continues in longer ones; in all its keys the separator is next.
             Some(separator) => at(operand).followed_by_text(separator).to_its_end(),
             None => at(operand).to_its_end(),
         }
@@ -247,7 +247,7 @@ fn ranged(
         Test::Le(operand) if open => (KeyTestOp::Le(behind(operand)), true),
         Test::Gt(operand) if open => (KeyTestOp::Gt(behind(operand)), true),
         Test::Ge(operand) if open => (KeyTestOp::Ge(at(operand)), true),
-        // `between` includes its bounds: where the value itself shall not be found, a filter takes it out.
+        // `between` includes its bounds: where the value itself must not be found, a filter removes it.
         Test::Lt(operand) => (KeyTestOp::Between(before.clone(), at(operand)), !last),
         Test::Le(operand) => (KeyTestOp::Between(before.clone(), behind(operand)), true),
         Test::Gt(operand) => (KeyTestOp::Between(behind(operand), before.to_its_end()), !last),
@@ -336,7 +336,8 @@ fn merge(one: Selection, two: Selection) -> Result<Selection, String> {
         .filter(|name| two.used.contains(name))
         .collect();
     if !complete {
-        // What only part of the condition says is filtered as well; what the hash says holds anyway.
+        // A condition that is covered only in part is filtered as well; the condition on the hash always
+        // holds.
         let of_hash: Vec<String> = merged
             .tests
             .iter()

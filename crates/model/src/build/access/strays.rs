@@ -8,7 +8,7 @@ use crate::entity::Entity;
 use crate::language::{Language, Piece};
 
 impl Builder<'_, '_, '_> {
-    /// The entities that may lie among what is read, and the filter that keeps them out.
+    /// The entities whose rows may be among those read, and the filter that excludes them.
     pub(super) fn strays(
         &mut self,
         draft: &DraftAccess,
@@ -88,7 +88,7 @@ fn going_on(mut pieces: Vec<Piece>) -> Vec<Piece> {
     pieces
 }
 
-/// What lies between two bounds begins as both do.
+/// The keys between two bounds share the beginning that the bounds share.
 fn shared(low: &Expression, high: &Expression) -> Vec<Piece> {
     low.common_beginning(high).pieces_of_language()
 }

@@ -1,5 +1,5 @@
-//! Entries that are looked up one by one: members of which none can be made, and, where rows are filled in, what is missing
-//! or left over.
+//! Entries that are looked up one by one: members that cannot be entries and, where rows are filled in,
+//! missing and superfluous entries.
 
 use trestle_api::Error;
 use trestle_hook::Rows;
@@ -53,7 +53,7 @@ impl Single<'_, '_> {
         true
     }
 
-    /// All entries of a row are there and as they should be; otherwise all of them are made.
+    /// If all entries of a row exist and are right, nothing changes; otherwise all of them are written.
     fn made(
         &mut self,
         relation: &Relation<'_>,
@@ -99,7 +99,7 @@ impl Single<'_, '_> {
         let row = self
             .memo
             .find(self.audit.model, of, |name| told.get(name), rows)?;
-        // A row of which not all entries can be made is named itself.
+        // A row whose entries cannot all be created is itself reported.
         if row.is_some_and(|row| step.has(entry, &identified(of, row), &key)) {
             return Ok(());
         }

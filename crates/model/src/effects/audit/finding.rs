@@ -1,4 +1,4 @@
-//! What an audit finds, and what is needed to mend it.
+//! The findings of an audit, and what is needed to repair them.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,24 @@ use trestle_item::{Item, Number};
 use crate::entity::Role;
 use crate::model::Model;
 
-/// How many findings are kept; more are counted. A repair goes on with the next audit.
+/// How many findings are kept; others are only counted. A repair continues with the next audit.
 const KEPT_MAX: usize = 50_000;
 
 /// A derived fact that disagrees with its rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// What sort of fact.
+    /// The kind of derived fact.
     pub kind: FindingKind,
     /// The model.
     pub model: String,
     /// The entity of the row that is wrong.
     pub entity: String,
-    /// What makes the fact, such as `counter orders of customer`; empty for what is derived from the row alone.
+    /// The source of the fact, such as `counter orders of customer`; empty for attributes that are derived
+    /// from the row alone.
     pub effect: String,
     /// The table in the database.
     pub table: String,
-    /// The key of the row that is wrong, missing or too many.
+    /// The key of the row that is wrong, missing or superfluous.
     pub key: Item,
     /// What is there.
     pub there: String,
@@ -35,24 +36,24 @@ pub struct Finding {
     pub(super) cure: Cure,
 }
 
-/// What sort of derived fact.
+/// The kind of a derived fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum FindingKind {
-    /// A row is not what the model allows. No repair can tell what it should be.
+    /// The model does not allow a row. No repair can determine the right content.
     Unfit,
-    /// A key, the tag or a default of a row is not what its attributes give.
+    /// A key, the tag or a default of a row does not follow from its attributes.
     Derived,
     /// A copy differs from its original.
     Copy,
     /// A group has rows and no head.
     MissingHead,
-    /// A head stands for a row that is not there or takes no part.
+    /// A head stands for a row that does not exist or takes no part.
     StrayHead,
     /// A head differs from the row it stands for.
     WrongHead,
-    /// A row is marked as the newest and is not, or is and is not marked.
+    /// A row is marked as the newest and is not, or is the newest and is not marked.
     HeadMark,
     /// A head stands for an older row than it should. Only found where rows are filled in: a client may set a head back.
     HeadBehind,
@@ -72,19 +73,20 @@ pub enum FindingKind {
     StrayUnique,
     /// A row keeps a value for another row than the one that has it.
     WrongUnique,
-    /// Two rows share a value. No repair can tell which one should have it.
+    /// Two rows share a value. No repair can decide which one should have it.
     SharedValue,
     /// A member of an attribute has no entry.
     MissingEntry,
-    /// An entry is of a member that no row has.
+    /// An entry has a member that no row has.
     StrayEntry,
     /// An entry differs from its row.
     WrongEntry,
-    /// A row names a large value, and the database does not know that it does.
+    /// A row refers to a large value, and the database has not recorded that.
     MissingValue,
-    /// The database has a large value that no row names.
+    /// The database has a large value that no row refers to.
     StrayValue,
-    /// The bytes of a large value are missing, or are not those that were written. No repair can tell what they were.
+    /// The bytes of a large value are missing, or are not those that were written. No repair can restore
+    /// them.
     DamagedValue,
 }
 
@@ -121,7 +123,7 @@ impl FindingKind {
 }
 
 impl FindingKind {
-    /// Whether no repair can tell what the row should be, so that a correction of the row is the only help.
+    /// Whether no repair can determine the right content of the row, so that a client has to correct it.
     #[must_use]
     pub fn needs_correction(self) -> bool {
         matches!(self, Self::Unfit | Self::SharedValue | Self::DamagedValue)
@@ -136,32 +138,32 @@ impl Finding {
     }
 }
 
-/// What a mend needs to know besides the rows. Positions are those of the model.
+/// What a repair needs to know besides the rows. Positions are those of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cure {
-    /// Nothing can be done.
+    /// No repair is possible.
     None,
     /// The row is settled again: its keys, copies, marks, and its head.
     Row { entity: usize, key: Item },
-    /// The head is made anew, or moves forward.
+    /// The head is computed again, or advances.
     Head {
         entity: usize,
         key: Item,
         candidate: Option<Item>,
         forward: bool,
     },
-    /// The row that keeps a value is given to the first of those that has it.
+    /// The row that keeps a value is assigned to the first row that has the value.
     Keeper {
         entity: usize,
         step: usize,
         key: Item,
         owners: Vec<Item>,
     },
-    /// The entry becomes what its row says, or goes.
+    /// The entry is updated from its row, or removed.
     Entry { entity: usize, step: usize, key: Item },
-    /// All entries of a row are made.
+    /// All entries of a row are written.
     Entries { entity: usize, step: usize, row: Item },
-    /// Both sides of a relation are held against each other.
+    /// Both sides of a relation are compared.
     Member {
         entity: usize,
         step: usize,
@@ -169,7 +171,7 @@ pub(super) enum Cure {
         theirs: String,
         fill: bool,
     },
-    /// A row and its mirror are held against each other.
+    /// A row and its mirror are compared.
     Mirror {
         entity: usize,
         step: usize,
@@ -177,7 +179,7 @@ pub(super) enum Cure {
         mirror: Item,
         fill: bool,
     },
-    /// The error of a sum is added. It stays the same under later writes, so it is added once.
+    /// The error of a sum is added. Later writes do not change the error, so it is added once.
     Count {
         entity: usize,
         step: usize,
@@ -185,26 +187,27 @@ pub(super) enum Cure {
         error: Number,
         fill: bool,
     },
-    /// Nothing is counted apart for a row that is there.
+    /// The orphan count of a row that exists is removed.
     Orphan {
         entity: usize,
         attribute: String,
         identity: Item,
     },
-    /// The event of a row is seen.
+    /// The event of a row is recorded as seen.
     Event { entity: usize, step: usize, key: Item },
-    /// A sum of events is made of the events seen.
+    /// A sum of events is computed from the events seen.
     Events { entity: usize, step: usize, key: Item },
 }
 
-/// Findings: so many of them as are kept, and how many there were of each kind.
+/// Findings: those that are kept, and the number of each kind.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
-    /// The first of them.
+    /// The first findings.
     pub kept: Vec<Finding>,
-    /// How many there were.
+    /// The number of findings of each kind.
     pub counts: BTreeMap<FindingKind, u64>,
-    /// Copies that are yet to follow their originals in the background. They are no faults, but can be mended at once.
+    /// Copies that are still to be updated in the background. They are not faults, but can be repaired
+    /// immediately.
     pub pending: Vec<Finding>,
     /// How many of those there were.
     pub to_copy: u64,
@@ -237,8 +240,8 @@ impl Findings {
         self.pending.extend(others.pending.into_iter().take(room));
     }
 
-    /// Those that are kept, then pending copies, in the order in which they are to be mended: a row is marked as its head
-    /// says, so heads come first.
+    /// The kept findings, then pending copies, in the order of repair: the marks of a row depend on its head,
+    /// so heads come first.
     #[must_use]
     pub fn in_order(mut self) -> Vec<Finding> {
         self.kept
@@ -260,7 +263,7 @@ impl Findings {
     }
 }
 
-/// A finding about a row, to which what it says is added.
+/// A finding about a row, before its details are added.
 pub(super) fn about(model: &Model, kind: FindingKind, entity: &crate::Entity, key: Item) -> Finding {
     let table = model.tables.get(entity.table);
     Finding {

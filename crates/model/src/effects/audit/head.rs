@@ -1,4 +1,4 @@
-//! How a row stands to the head of its group, as far as an audit can tell.
+//! The relation of a row to the head of its group, as far as an audit can determine it.
 
 use std::sync::Arc;
 
@@ -61,7 +61,8 @@ pub(super) fn takes_part(step: &head::Step, row: &Item) -> bool {
         && head.newest_by.iter().all(|name| row.contains_key(name))
 }
 
-/// Whether a head has what its row makes, besides its own key and what it remembers, and no other tag than its own.
+/// Whether a head has exactly the attributes that follow from its row, besides its own key and what it
+/// remembers, and no tag but its own.
 pub(super) fn is_made_by(
     model: &Model,
     of_head: &Entity,
@@ -102,7 +103,7 @@ pub(super) fn is_made_by(
     own + same == head.len() && made.count() == same
 }
 
-/// Whether the newest row is marked as it.
+/// Whether the newest row is marked as such.
 pub(super) fn is_promoted(step: &head::Step, row: &Item) -> bool {
     let promote = &step.head.promote;
     promote

@@ -1,4 +1,4 @@
-//! The second pass: both sides of the facts that do not add up, held against each other one by one.
+//! The second pass: compares both sides of the facts that do not add up, one by one.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ use crate::effects::pairs::related;
 use trestle_api::Error;
 use trestle_hook::Rows;
 
-/// How many rows that share a value are named.
+/// How many rows that share a value are reported.
 const OWNERS_MAX: usize = 16;
 
 /// The second pass over some of the rows.
@@ -41,10 +41,10 @@ struct Case {
     having: Vec<(Item, u64)>,
     wanted: u64,
     had: u64,
-    /// The sum of what is to be counted; `None` if it cannot be a number.
+    /// The sum that should have been counted; `None` if it cannot be a number.
     sum: Option<Number>,
     counted: Option<Number>,
-    /// What identifies the counting row.
+    /// The identity of the counting row.
     identity: Item,
     pair: Option<(String, String)>,
     /// The key of the row that is wanted.
@@ -62,7 +62,7 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    /// Looks at a row again.
+    /// Reads a row again.
     pub fn look(&mut self, table_name: &str, row: &Item, rows: &dyn Rows) -> Result<(), Error> {
         let audit = self.audit;
         if table_name == COUNTS_TABLE {
@@ -122,7 +122,7 @@ impl<'a> Inquiry<'a> {
         Ok(())
     }
 
-    /// Takes in what another part of the rows gave.
+    /// Merges the results of another part of the rows.
     pub fn merge(&mut self, other: Inquiry<'_>) {
         for (id, case) in other.cases {
             self.cases.entry(id).or_default().merge(case);
@@ -134,7 +134,7 @@ impl<'a> Inquiry<'a> {
     pub fn finish(self) -> Findings {
         let mut findings = Findings::default();
         let mut cases: Vec<_> = self.cases.into_iter().collect();
-        // In one order, whatever order the rows came in.
+        // In a fixed order, independent of the order of the rows.
         cases.sort_by(|one, two| one.0.cmp(&two.0));
         for ((at, _), case) in cases {
             if let Some(relation) = self.audit.relations.all.get(at) {
@@ -177,7 +177,7 @@ impl Case {
             (&mut self.had, &mut self.having)
         };
         *count += 1;
-        // Of a counter, any number of rows want something.
+        // Any number of rows can contribute to a counter.
         if rows.len() < OWNERS_MAX && !(fact.wanted && fact.amount.is_some()) {
             let content = fact.bytes.get(fact.group..).unwrap_or_default();
             rows.push((looked.key(), key::hash(content)));
@@ -259,7 +259,7 @@ impl Judgement<'_> {
         about(self.audit.model, kind, self.relation.other, key).of(self.relation.effect())
     }
 
-    /// Heads whose row does not say that they are its head.
+    /// Heads whose row does not name them as its head.
     fn head(&mut self, case: Case) {
         if case.wanted > 0 {
             return;
@@ -303,7 +303,7 @@ impl Judgement<'_> {
         }
     }
 
-    /// No row that has the value is named by the row that keeps it.
+    /// The row that keeps a value names a row that does not have it.
     fn keeper(&mut self, case: &Case) {
         let (kind, there) = match (case.wanting.first(), case.having.first()) {
             (None, None) => return,

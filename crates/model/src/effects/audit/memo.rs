@@ -1,4 +1,4 @@
-//! Rows that were looked up a moment ago: many rows ask for the same head, original or counting row in turn.
+//! A cache of recently read rows: many successive rows need the same head, original or counting row.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ struct Slot {
     row: Option<Arc<Item>>,
 }
 
-/// One row for each place that keys hash to.
+/// One row for each hash of a key.
 pub(super) struct Memo {
     slots: Vec<Option<Slot>>,
     scratch: Vec<u8>,

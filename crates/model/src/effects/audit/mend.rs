@@ -1,5 +1,5 @@
-//! Mending what an audit found, over the rows of the commit that writes it. What was found is looked at again there: the
-//! rows may have changed since.
+//! Repairs findings of an audit, over the rows of the commit that writes the repair. Each finding is checked
+//! again there, because the rows may have changed since.
 
 use std::sync::Arc;
 
@@ -24,11 +24,12 @@ use trestle_env::Timestamp;
 use trestle_hook::{By, Companion, Rows};
 
 impl Model {
-    /// The rows that must be written so that a finding of this model is mended: whole rows, with everything that follows
-    /// from them. None where the rows agree by now.
+    /// The rows to write to repair a finding of this model: complete rows, with everything that follows from
+    /// them. None where the rows agree by now.
     ///
-    /// Done twice it changes nothing more, except for [`FindingKind::Counter`](super::FindingKind::Counter): the error of
-    /// a sum stays the same under later writes, so it is added once, and the next audit tells what is left of it.
+    /// A second repair changes nothing, except for [`FindingKind::Counter`](super::FindingKind::Counter):
+    /// later writes do not change the error of a sum, so it is added once, and the next audit finds what is
+    /// left of it.
     pub fn mend(
         &self,
         finding: &Finding,
@@ -109,7 +110,7 @@ fn run(ledger: &mut Ledger<'_, '_>, cure: &Cure) -> Result<(), Stopped> {
     }
 }
 
-/// An entity and one of its effects. A finding is mended with the model that was audited, so both are there.
+/// An entity and one of its effects. A finding is repaired with the audited model, so both exist.
 fn effect<'m, S>(
     model: &'m Model,
     entity: usize,
@@ -203,7 +204,7 @@ fn member(
     Ok(is_member.then_some(at))
 }
 
-/// The row that a head should stand for whose own row is gone.
+/// The row that a head without a row should stand for.
 fn successor(
     ledger: &mut Ledger<'_, '_>,
     of: &Entity,
@@ -217,7 +218,7 @@ fn successor(
             Successor::NoRow | Successor::Unknown => None,
         });
     };
-    // The key says which group it is, whatever the head itself says.
+    // The group follows from the key, whatever the head's attributes are.
     let mut named = head.clone();
     if let Some(of_head) = ledger.model.entities.get(step.entity) {
         for (name, value) in of_head.identify(head_key).unwrap_or_default() {
@@ -252,7 +253,7 @@ fn promote(
     step.promote(&mut promoted, Some(&stored), ledger.now);
     ledger.put(of_head, head, step.content(&promoted, previous));
     ledger.put(of, row, promoted);
-    // Also a row that is marked already may lack what is derived.
+    // A row that is already marked may lack derived attributes.
     ledger.wait(row);
 }
 
@@ -314,7 +315,7 @@ fn make_entries(
     }
 }
 
-/// The side that declares a relation is right. Where rows are filled in, both sides are.
+/// The declaring side of a relation is authoritative. Where rows are filled in, both sides are.
 fn mend_member(
     ledger: &mut Ledger<'_, '_>,
     of: &Entity,
@@ -472,8 +473,8 @@ fn mend_counter(
     }
 }
 
-/// Adds the error of a sum where the count is now: in its row, or apart if the row is not there. Where rows are filled in,
-/// a row that can be made of its identity is made.
+/// Adds the error of a sum to the count: in its row, or to the orphan count if the row is missing. Where rows
+/// are filled in, a missing row is created if its identity is enough.
 fn add_error(
     ledger: &mut Ledger<'_, '_>,
     other: &Entity,

@@ -1,5 +1,5 @@
-//! Which rows are near a row: those that follow from it, and those from which it follows. An audit of a row that changed looks at
-//! these.
+//! The rows near a row: those derived from it, and those from which it is derived. An audit of a changed row
+//! checks these.
 
 use trestle_item::Item;
 
@@ -12,9 +12,9 @@ use crate::entity::Entity;
 /// The rows near a row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Near {
-    /// Table and key of each, whether it is there or not.
+    /// Table and key of each, whether it exists or not.
     pub keys: Vec<(String, Item)>,
-    /// Whether the row is counted or counts: only all rows together tell whether the sum is right.
+    /// Whether the row is counted or counts: whether the sum is right follows only from all rows together.
     pub is_counted: bool,
 }
 
@@ -26,7 +26,7 @@ impl Audit<'_> {
         let Some(table) = self.model.table(table_name) else {
             return near;
         };
-        // A row that cannot be recognised has nothing that follows from it.
+        // A row that cannot be recognised has no derived rows.
         let Ok(Some(entity)) = self.model.recognise_in(table, row) else {
             return near;
         };
@@ -55,7 +55,7 @@ impl Audit<'_> {
 }
 
 impl Relation<'_> {
-    /// The keys of the rows that a row wants to be there.
+    /// The keys of the rows that must exist because of a row.
     fn wanted_keys(&self, row: &Item) -> Vec<Item> {
         match &self.step {
             Step::Head(_) => self.other.key_from(row).into_iter().collect(),
@@ -72,7 +72,7 @@ impl Relation<'_> {
         }
     }
 
-    /// The keys of the rows that want a row to be there, as far as it names them.
+    /// The keys of the rows that require a row, as far as it names them.
     fn wanting_keys(&self, row: &Item) -> Vec<Item> {
         match &self.step {
             Step::Head(_) | Step::Unique(_) | Step::Entries(_) => self.of.key_from(row).into_iter().collect(),

@@ -1,4 +1,4 @@
-//! What was counted for rows that are not there: the other place where a count can be.
+//! Orphan counts: the other place of a count.
 
 use trestle_item::Item;
 
@@ -12,12 +12,12 @@ pub(super) struct Orphan<'a> {
     pub(super) count: OrphanCount,
     pub(super) relation: &'a Relation<'a>,
     at: usize,
-    /// The key of the row that is not there.
+    /// The key of the missing row.
     pub(super) key: Item,
 }
 
 impl<'a> Orphan<'a> {
-    /// `None` for those of other models, and of counters that the model has no more.
+    /// `None` for rows of other models, and of counters that the model no longer has.
     pub(super) fn of(audit: &'a Audit<'a>, row: &Item) -> Option<Self> {
         let count = OrphanCount::from_item(row).filter(|count| count.model == audit.model.name)?;
         let (at, relation) = audit.relations.counting(&count.entity, &count.attribute)?;
@@ -30,7 +30,7 @@ impl<'a> Orphan<'a> {
         })
     }
 
-    /// It is there, as if its row counted it.
+    /// It exists as if its row counted it.
     pub(super) fn fact(&self, bytes: &mut Vec<u8>, take: &mut dyn FnMut(&mut Fact<'_>)) {
         bytes.clear();
         if rendered(self.relation.other, |name| self.count.identity.get(name), bytes) {

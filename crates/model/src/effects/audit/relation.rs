@@ -1,4 +1,4 @@
-//! What has two sides: rows that want something, and rows that have it.
+//! Facts with two sides: rows that want something, and rows that have it.
 
 use trestle_item::{AttributeValue, Item, codec, key};
 
@@ -13,7 +13,7 @@ use crate::model::Model;
 /// One effect of one entity.
 #[derive(Debug)]
 pub(super) struct Relation<'m> {
-    /// The entity that declares it: its rows want something.
+    /// The declaring entity: its rows want something.
     pub(super) of: &'m Entity,
     /// The entity whose rows have it.
     pub(super) other: &'m Entity,
@@ -37,9 +37,9 @@ pub(super) struct Relations<'m> {
     pub(super) all: Vec<Relation<'m>>,
     wanting: Vec<Vec<usize>>,
     having: Vec<Vec<usize>>,
-    /// For each relation, the first that counts in the same attribute: their sums are one.
+    /// For each relation, the first one that counts in the same attribute: they share one sum.
     first: Vec<usize>,
-    /// Whether entries are looked up one by one. Where most of them are missing, sums would tell nothing.
+    /// Whether entries are looked up one by one. Where most of them are missing, sums would not help.
     looks_up_entries: bool,
 }
 
@@ -109,12 +109,12 @@ impl<'m> Relations<'m> {
         })
     }
 
-    /// Whether what a relation wants and has is added up.
+    /// Whether the facts of a relation are summed.
     fn is_summed(&self, relation: &Relation<'_>) -> bool {
         !(self.looks_up_entries && matches!(relation.step, Step::Entries(_)))
     }
 
-    /// Hands over what a row wants and has. What it wants of heads is not known from the row alone.
+    /// Passes on what a row wants and has. What it wants of heads does not follow from the row alone.
     pub(super) fn facts(
         &self,
         looked: &Looked<'_>,
@@ -128,7 +128,7 @@ impl<'m> Relations<'m> {
         }
         let having = self.having(looked.entity);
         for (at, relation) in having.filter(|(_, relation)| self.is_summed(relation)) {
-            // What several relations count in one attribute is there once.
+            // A count that several relations share exists once.
             if self.first.get(at) == Some(&at) {
                 relation.had(at, looked, bytes, take);
             }
@@ -216,7 +216,7 @@ impl Relation<'_> {
                 }
             }
             Step::Entries(step) => {
-                // A row whose members cannot be entries does not fit, and has none.
+                // A row whose members cannot be entries does not fit, and has no entries.
                 for (key, entry) in step.rows(self.of, self.other, row).into_iter().flatten() {
                     bytes.clear();
                     bytes.extend_from_slice(&key);
@@ -305,7 +305,7 @@ impl Relation<'_> {
         }
     }
 
-    /// The key of the row that a row wants to exist.
+    /// The key of the row that must exist because of a row.
     pub(super) fn target(&self, row: &Item) -> Option<Item> {
         match &self.step {
             Step::Unique(_) => self.other.key_from(row).ok(),
@@ -317,7 +317,7 @@ impl Relation<'_> {
         }
     }
 
-    /// What a counting row says has been counted; `None` if that is no number.
+    /// The count in a counting row; `None` if it is not a number.
     pub(super) fn counted(&self, step: &counter::Step, row: &Item) -> Option<trestle_item::Number> {
         let base = step.base(self.other);
         match row.get(&step.counter.attribute) {
@@ -329,7 +329,7 @@ impl Relation<'_> {
 }
 
 impl<'b> Fact<'b> {
-    /// A fact of which all bytes so far tell the group.
+    /// A fact whose bytes so far identify the group.
     pub(super) fn new(relation: usize, wanted: bool, bytes: &'b mut Vec<u8>) -> Self {
         Fact {
             relation,
@@ -343,7 +343,7 @@ impl<'b> Fact<'b> {
     }
 }
 
-/// This row's attribute that stands for one of the other entity.
+/// This row's attribute that corresponds to one of the other entity.
 pub(super) fn paired<'i>(with: &[Pair], row: &'i Item, name: &str) -> Option<&'i AttributeValue> {
     let pair = with.iter().find(|pair| pair.theirs == name)?;
     row.get(&pair.ours)
@@ -369,7 +369,7 @@ fn kept(keeper: &Entity, row: &Item, mut fact: Fact<'_>, take: &mut dyn FnMut(&m
     take(&mut fact);
 }
 
-/// A row of the other side with what it has of its row.
+/// A row of the other side with the values that it has from its row.
 fn mirrored<'v>(
     with: &[Pair],
     value: impl Fn(&Pair) -> Option<&'v AttributeValue>,

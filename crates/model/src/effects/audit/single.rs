@@ -16,7 +16,7 @@ use crate::entity::{Entity, Role};
 use trestle_api::Error;
 use trestle_hook::Rows;
 
-/// What is found about one row.
+/// The findings about one row.
 pub(super) struct Single<'s, 'm> {
     pub(super) audit: &'s Audit<'m>,
     pub(super) memo: &'s mut Memo,
@@ -85,7 +85,7 @@ impl Single<'_, '_> {
                     .saying(there.join(", "), wanted.join(", "));
                 self.findings.add(finding.cured_by(Self::row_cure(looked)));
             }
-            // What the database keeps itself is held against the rows it is made of.
+            // Compares attributes that the database keeps with the rows they come from.
             Err(_) if entity.role != Role::Declared => {}
             Err(refusal) => {
                 let finding = self.about(Kind::Unfit, looked);
@@ -94,7 +94,7 @@ impl Single<'_, '_> {
         }
     }
 
-    /// Copies in step. Says whether all are as they should be, or are known to be yet to follow.
+    /// Copies in step. Returns whether all are right, or are known to be pending.
     fn copies(&mut self, looked: &Looked<'_>, rows: &dyn Rows) -> Result<bool, Error> {
         let model = self.audit.model;
         let Some(plan) = model
@@ -139,7 +139,7 @@ impl Single<'_, '_> {
         Ok(true)
     }
 
-    /// Whether a row's copy is yet to follow its original in the background.
+    /// Whether a row's copy is still to be updated in the background.
     fn is_noted(
         &self,
         step: &copy::Step,
@@ -155,8 +155,8 @@ impl Single<'_, '_> {
         }
     }
 
-    /// The event of a row has been seen. Asked only where rows are filled in: a counting row that a client removes and
-    /// writes again has seen nothing.
+    /// The event of a row has been seen. Only checked where rows are filled in: a counting row that a client
+    /// removes and writes again has seen no events.
     fn event(
         &mut self,
         relation: &Relation<'_>,
@@ -190,7 +190,7 @@ impl Single<'_, '_> {
         Ok(())
     }
 
-    /// A sum over events is the sum over those that were seen.
+    /// A sum over events is the sum over the events seen.
     fn events(
         &mut self,
         relation: &Relation<'_>,

@@ -1,12 +1,12 @@
-//! Sums over facts that do not depend on their order: what is wanted is added, what is there is taken away.
+//! Sums over facts in any order: what is wanted is added, what exists is subtracted.
 
 use trestle_item::{Item, Number, key};
 
-/// How many groups of facts are summed up together. Where one is wrong, only those of the same bucket go by again.
+/// How many groups of facts share a sum. Where one is wrong, only those of the same bucket are read again.
 const BUCKETS: usize = 1 << 14;
 
-/// Sums are taken in the field of this many elements, twice with independent factors: that wrong facts add up to zero
-/// has odds of about 2^-120.
+/// Sums are computed in the field of this many elements, twice with independent factors: wrong facts add up
+/// to zero with a probability of about 2^-120.
 const PRIME: u64 = (1 << 61) - 1;
 
 #[derive(Clone, Copy, Default)]
@@ -20,19 +20,19 @@ pub(super) struct Sums {
     relations: Vec<Vec<Bucket>>,
 }
 
-/// A fact in bytes: first what tells its group, then what must be the same on both sides.
+/// A fact in bytes: first those that identify its group, then those that must be the same on both sides.
 pub(super) struct Fact<'b> {
     pub(super) relation: usize,
     /// Whether a row wants it, or has it.
     pub(super) wanted: bool,
     pub(super) bytes: &'b mut Vec<u8>,
-    /// How many of the bytes tell the group.
+    /// How many of the bytes identify the group.
     pub(super) group: usize,
-    /// What it counts; one for a fact that is there or not.
+    /// Its amount; one for a fact that exists or does not.
     pub(super) amount: Option<Number>,
     /// The two sides of a pair.
     pub(super) pair: Option<(&'b str, &'b str)>,
-    /// The key of the row that is wanted, where a row wants several.
+    /// The key of the row that is wanted, for rows that want several.
     pub(super) target: Option<&'b Item>,
 }
 
@@ -41,12 +41,12 @@ impl Fact<'_> {
         self.bytes.get(..self.group).unwrap_or(self.bytes)
     }
 
-    /// Where its group is summed up.
+    /// The bucket of its group.
     pub(super) fn bucket(&self) -> usize {
         (key::hash(self.group()) >> (64 - BUCKETS.trailing_zeros())) as usize
     }
 
-    /// Two numbers that do not depend on one another.
+    /// Two independent numbers.
     fn digests(&mut self) -> [u64; 2] {
         self.bytes.push(0);
         let first = key::hash(self.bytes);
@@ -103,7 +103,7 @@ impl Sums {
         }
     }
 
-    /// The relation, place and facts of each bucket that is not zero.
+    /// The relation, place and facts of each bucket whose sum is not zero.
     pub(super) fn suspects(&self) -> impl Iterator<Item = (usize, usize, u64)> {
         let relations = self.relations.iter().enumerate();
         relations.flat_map(|(relation, buckets)| {

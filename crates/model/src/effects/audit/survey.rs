@@ -1,4 +1,4 @@
-//! The first pass: every row once, in any order, in any number of parts.
+//! The first pass: reads every row once, in any order and any number of parts.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::model::Table;
 use trestle_api::Error;
 use trestle_hook::Rows;
 
-/// How many facts the second pass holds against each other at a time.
+/// How many facts the second pass compares at a time.
 const FACTS_MAX: u64 = 250_000;
 /// How many groups without a right head are remembered by each part.
 const GROUPS_MAX: usize = 50_000;
@@ -29,7 +29,7 @@ pub struct Survey<'a> {
     sums: Sums,
     memo: Memo,
     findings: Findings,
-    /// Groups whose head is missing or behind, by relation and key of the head, with their newest row.
+    /// Groups whose head is missing or outdated, by relation and key of the head, with their newest row.
     groups: HashMap<(usize, Vec<u8>), Newest>,
     scratch: Vec<u8>,
     rows: u64,
@@ -39,18 +39,18 @@ pub struct Survey<'a> {
 struct Newest {
     head: Item,
     row: Item,
-    /// Whether there is a head at all.
+    /// Whether a head exists.
     behind: bool,
 }
 
-/// What a first pass over all rows found.
+/// The result of a first pass over all rows.
 #[derive(Debug)]
 pub struct Surveyed {
-    /// How many rows were looked at.
+    /// How many rows were read.
     pub rows: u64,
-    /// What is wrong for sure.
+    /// Definite findings.
     pub findings: Findings,
-    /// What must be looked at again: one second pass over all rows for each.
+    /// Facts to be read again: one second pass over all rows for each.
     pub suspects: Vec<Suspects>,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// Looks at a row of a table of the database. `rows` are those of the same moment.
+    /// Adds a row of a table of the database. `rows` are those of the same moment.
     pub fn look(&mut self, table_name: &str, row: &Item, rows: &dyn Rows) -> Result<(), Error> {
         let audit = self.audit;
         if table_name == COUNTS_TABLE {
@@ -165,7 +165,7 @@ impl<'a> Survey<'a> {
         self.findings.add(finding);
     }
 
-    /// How a row stands to its head.
+    /// The relation of a row to its head.
     fn stand(
         &mut self,
         at: usize,
@@ -178,7 +178,7 @@ impl<'a> Survey<'a> {
         let standing = Standing::of(audit.model, relation, step, looked, &mut self.memo, rows)?;
         let row = &*looked.row;
         if step.pointer.is_some() && standing.takes_part != standing.is_head {
-            // The second pass finds heads of rows that are not named.
+            // The second pass finds heads whose rows do not name them.
             if standing.takes_part {
                 self.group(at, relation, step, &standing, looked);
             }
@@ -203,7 +203,7 @@ impl<'a> Survey<'a> {
                     self.group(at, relation, step, &standing, looked);
                 }
             }
-            // Where no query finds a group, a head that goes cannot be replaced.
+            // Where no query finds a group, a removed head cannot be replaced.
             None => {
                 if competes && (step.group.is_some() || audit.fills_heads_of(relation.of)) {
                     self.group(at, relation, step, &standing, looked);
@@ -213,7 +213,7 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// The row that a head stands for: it is marked, and the head is as it is.
+    /// The row of a head: it must be marked, and the head must follow from it.
     fn head_of(&mut self, relation: &Relation<'_>, step: &head::Step, looked: &Looked<'_>, head: &Item) {
         let row = &*looked.row;
         if !is_promoted(step, row) {
@@ -235,7 +235,7 @@ impl<'a> Survey<'a> {
         self.findings.add(finding.cured_by(row_cure(looked)));
     }
 
-    /// A head that does not even say which row it stands for.
+    /// A head from which its row cannot be determined.
     fn nameless_head(&mut self, relation: &Relation<'_>, looked: &Looked<'_>) {
         self.scratch.clear();
         if rendered(relation.of, |name| looked.row.get(name), &mut self.scratch) {
@@ -253,7 +253,7 @@ impl<'a> Survey<'a> {
         }));
     }
 
-    /// A row that should be its group's head, unless another row of the group is newer.
+    /// A row that should have the head, unless another row of the group is newer.
     fn group(
         &mut self,
         at: usize,
@@ -292,7 +292,7 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// Takes in what another part of the rows gave.
+    /// Merges the results of another part of the rows.
     pub fn merge(&mut self, other: Survey<'_>) {
         self.rows += other.rows;
         self.sums.merge(other.sums);
@@ -313,7 +313,7 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// What all rows together say.
+    /// The result of all rows together.
     #[must_use]
     pub fn finish(self) -> Surveyed {
         let mut findings = self.findings;
@@ -369,7 +369,7 @@ pub(super) fn row_cure(looked: &Looked<'_>) -> Cure {
     }
 }
 
-/// Suspects, so many together as fit into memory.
+/// Suspects, in groups that fit into memory.
 fn batches(suspects: impl Iterator<Item = (usize, usize, u64)>) -> Vec<Suspects> {
     let mut batches: Vec<Suspects> = Vec::new();
     for (relation, bucket, facts) in suspects {

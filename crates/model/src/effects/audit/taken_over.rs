@@ -1,5 +1,5 @@
-//! A row that an effect of a former version wrote at a key where an effect of this version keeps its rows: it is not removed,
-//! it becomes what this version wants there.
+//! A row that an effect of a former version wrote at a key where an effect of this version keeps its rows: it
+//! is not removed but becomes the row of this version.
 
 use trestle_item::Item;
 
@@ -10,8 +10,9 @@ use crate::entity::{Entity, Role};
 use crate::model::{Model, Table};
 
 impl Model {
-    /// What brings a row that was [left behind](Model::left_behind) in line with the effect that keeps rows at its key: it is
-    /// written anew, or goes if this version wants no row there. `None` where no effect keeps rows at such a key.
+    /// The change that adapts a row that was [left behind](Model::left_behind) to the effect that keeps rows
+    /// at its key: it is rewritten, or removed if this version wants no row there. `None` where no effect
+    /// keeps rows at such a key.
     #[must_use]
     pub fn taken_over(&self, table_name: &str, row: &Item) -> Option<Finding> {
         let table = self.table(table_name)?;

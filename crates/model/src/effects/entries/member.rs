@@ -1,4 +1,4 @@
-//! Members of an attribute, as the row has them and as an entry holds them.
+//! Members of an attribute, in the row and in an entry.
 
 use std::borrow::Cow;
 
@@ -11,14 +11,14 @@ use crate::entity::Entity;
 /// The attributes of an entry that hold its member.
 pub(super) type Held = Vec<(String, AttributeValue)>;
 
-/// A member as the row has it.
+/// A member in the row.
 pub(super) enum RawMember<'i> {
     Element(Cow<'i, AttributeValue>),
     Pair(&'i str, &'i AttributeValue),
 }
 
 impl<'i> RawMember<'i> {
-    /// The members of an attribute. What has none is refused where types are checked.
+    /// The members of an attribute. An attribute without members is refused where types are checked.
     pub(super) fn all(value: Option<&'i AttributeValue>) -> Vec<Self> {
         let owned = |value: AttributeValue| Self::Element(Cow::Owned(value));
         match value {
@@ -36,7 +36,7 @@ impl<'i> RawMember<'i> {
         }
     }
 
-    /// The member of an attribute that an entry holds as this value. No other member is looked into.
+    /// The member of an attribute that an entry holds as this value. No other member is examined.
     pub(super) fn held_as(value: Option<&'i AttributeValue>, held: &AttributeValue) -> Option<Self> {
         match (value?, held) {
             (AttributeValue::L(list), _) => {
@@ -60,8 +60,8 @@ impl<'i> RawMember<'i> {
         }
     }
 
-    /// The text that tells it from other members, and what an entry holds of it. The error is the rest of a sentence about
-    /// it.
+    /// The text that distinguishes it from other members, and what an entry holds of it. The error completes
+    /// a sentence about it.
     pub(super) fn hold(&self, member: &Member, entry: &Entity) -> Result<(String, Held), String> {
         match (member, self) {
             (Member::Element(part), Self::Element(value)) => {
@@ -113,7 +113,7 @@ fn as_kind(value: &AttributeValue, kind: AttributeKind) -> Result<AttributeValue
     }
 }
 
-/// Whether a scalar is held as this value: itself, or its text.
+/// Whether an entry with this value holds a scalar: the scalar itself, or its text.
 fn is_held_as(value: &AttributeValue, held: &AttributeValue) -> bool {
     match (value, held) {
         (AttributeValue::N(_) | AttributeValue::Bool(_), AttributeValue::S(text)) => plain(value) == *text,

@@ -1,5 +1,5 @@
-//! Heads that follow a row of another entity, the pointer: which row each of them stands for is what the pointer says. So
-//! all of them move with one write, and with nothing else.
+//! Heads that follow a row of another entity, the pointer: it names the row of each head. So all of them move
+//! in one write, and only with it.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) struct Led {
     pub(in crate::effects) entity: usize,
 }
 
-/// What the rows have in common among which a head finds its own.
+/// The attributes that the rows share among which a head finds its own.
 pub(super) fn common(pointer: Option<&Entity>, head: &Head, of_head: &Entity) -> Vec<String> {
     match (pointer, &head.follows) {
         (Some(pointer), Some(follows)) => pointer
@@ -39,19 +39,19 @@ pub(super) fn common(pointer: Option<&Entity>, head: &Head, of_head: &Entity) ->
     }
 }
 
-/// Whether one query finds the rows of an entity that have these attributes in common.
+/// Whether one query finds the rows of an entity that share these attributes.
 pub(crate) fn finds_group(table: &Table, entity: &Entity, common: &[String]) -> bool {
     Group::of(table, entity, common).is_some()
 }
 
 impl Step {
-    /// What a pointer names; `None` if it lacks a part of it.
+    /// The row that a pointer names; `None` if an attribute for it is missing.
     fn named<'i>(&self, pointer: &'i Item) -> Option<Vec<&'i AttributeValue>> {
         let follows = self.head.follows.as_ref()?;
         follows.named_by.iter().map(|name| pointer.get(name)).collect()
     }
 
-    /// Whether a pointer names a row, of which it is the pointer.
+    /// Whether this is a pointer of a row, and names it.
     pub(in crate::effects) fn is_named(&self, pointer: &Item, row: &Item) -> bool {
         let named = self.named(pointer);
         named.is_some() && named == self.named(row)
@@ -82,7 +82,7 @@ fn pointer_of(
     Ok(ledger.row(at))
 }
 
-/// The row that a head should stand for. The head's key and its pointer identify it.
+/// The row that a head should stand for. It is identified by the head's key and its pointer.
 fn named_row(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
@@ -105,7 +105,7 @@ fn named_row(
     Ok(ledger.row(at).map(|row| (at, row)))
 }
 
-/// Brings a head in line with its pointer: it stands for the row that is named, or goes if there is none.
+/// Updates a head from its pointer: it stands for the named row, or is removed if there is none.
 pub(in crate::effects) fn align(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
@@ -124,7 +124,7 @@ pub(in crate::effects) fn align(
     }
 }
 
-/// Makes a head point at a row, whatever it pointed at before.
+/// Points a head at a row, whatever row it stood for before.
 pub(super) fn stand_for(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
@@ -154,7 +154,7 @@ pub(super) fn stand_for(
     Ok(())
 }
 
-/// A pointer was written: the heads of the rows that it named and of those that it names now follow, all of them.
+/// A pointer was written: updates all heads of the rows that it named and of those that it names now.
 pub(in crate::effects) fn lead(
     ledger: &mut Ledger<'_, '_>,
     led: &Led,
@@ -188,7 +188,7 @@ pub(in crate::effects) fn lead(
     Ok(())
 }
 
-/// A pointer names rows that are there, and not too many of them.
+/// A pointer may only name existing rows, and not too many of them.
 fn check_members(
     step: &Step,
     pointer: &Entity,
@@ -216,7 +216,7 @@ fn check_members(
     Ok(())
 }
 
-/// A client writes a head: what it stands for is the pointer's to say. A head that stands for no row may go.
+/// A client writes a head: only the pointer determines its row. A head without a row may be removed.
 pub(in crate::effects) fn keep(
     ledger: &mut Ledger<'_, '_>,
     head: At,

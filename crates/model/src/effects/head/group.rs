@@ -21,16 +21,16 @@ pub(in crate::effects) struct Group {
     table_name: String,
     index: Option<String>,
     hash: Vec<KeyTemplate>,
-    /// A key attribute, and what it begins with in every row of the group.
+    /// A key attribute, and its common beginning in every row of the group.
     beginning: Option<(String, Vec<Part>)>,
     /// The attributes that the rows of a group have in common.
     common: Vec<String>,
-    /// Whether its rows change only together with the row that asks for them.
+    /// Whether its rows change only together with the row that queries them.
     is_guarded: bool,
 }
 
 impl Group {
-    /// The table itself if it can be, otherwise an index.
+    /// The table itself if possible, otherwise an index.
     pub(in crate::effects) fn of(table: &Table, entity: &Entity, common: &[String]) -> Option<Self> {
         let indexes = table.indexes.iter().map(|index| (Some(&index.name), &index.key));
         let mut places = std::iter::once((None, &table.key)).chain(indexes);
@@ -50,7 +50,7 @@ impl Group {
         common: &[String],
     ) -> Option<Self> {
         let template = |name: &str| entity.key_template(name);
-        // An index that a row may be missing from does not hold the group.
+        // An index that may lack rows of the group cannot be used.
         let always = |template: &KeyTemplate| {
             let mut fields = template.slots();
             fields.all(|slot| !slot.attribute.optional)
@@ -83,7 +83,7 @@ impl Group {
         })
     }
 
-    /// The same group, whose rows change only together with the row that asks for them.
+    /// The same group, whose rows change only together with the row that queries them.
     pub(in crate::effects) fn guarded(self) -> Self {
         Group {
             is_guarded: true,
@@ -91,8 +91,8 @@ impl Group {
         }
     }
 
-    /// All rows of the group that a head stands for, in the order of their keys: of rows with the same rank, the first one is
-    /// taken, and that must not depend on the order of a request.
+    /// All rows of a head's group, in the order of their keys: of rows with equal ranks the first one is taken, and that must
+    /// not depend on the order of a request.
     pub(in crate::effects) fn rows(
         &self,
         ledger: &mut Ledger<'_, '_>,
@@ -137,7 +137,7 @@ impl Group {
         })
     }
 
-    /// Rows of other entities and of other groups may lie in the same partition.
+    /// Rows of other entities and of other groups may be in the same partition.
     fn has(&self, ledger: &Ledger<'_, '_>, entity: &Entity, head: &Item, item: &Item) -> bool {
         let recognised = ledger.entity_of(entity.table, item);
         recognised.is_some_and(|found| found.name == entity.name)
@@ -145,7 +145,7 @@ impl Group {
     }
 }
 
-/// The first parts of a key that all rows of a group have in common.
+/// The first parts of a key that all rows of a group share.
 fn known_beginning(range: &KeyTemplate, common: &[String]) -> Vec<Part> {
     let is_known = |part: &&Part| match part {
         Part::Literal(_) => true,

@@ -1,4 +1,4 @@
-//! A client's write to a head: it may point it at another row of the group, and nothing else.
+//! A client's write to a head: it may point it at another row of the group, and change nothing else.
 
 use trestle_item::{AttributeValue, Item};
 
@@ -11,8 +11,8 @@ use crate::entity::Entity;
 use crate::model::Table;
 use crate::refusal::Refusal;
 
-/// Points a head at the row that `new` names. What the client means is told from the head that is stored, `old`; what it
-/// points at now may have changed with other rows of the request.
+/// Points a head at the row that `new` names. The client's change is the difference to the stored head,
+/// `old`; other rows of the request may have moved the head since.
 pub(in crate::effects) fn point(
     ledger: &mut Ledger<'_, '_>,
     of: At,
@@ -49,7 +49,8 @@ pub(in crate::effects) fn point(
     stand_for(ledger, step, entity, of, current.as_deref(), (at, row))
 }
 
-/// The row that is meant: by what identifies it, by what makes it the newest, or the one it was.
+/// The row that the client means: by its identity, by the attributes that make it the newest, or the row that
+/// the head had.
 fn target(
     ledger: &mut Ledger<'_, '_>,
     step: &Step,
@@ -89,7 +90,7 @@ fn no_target(step: &Step, entity: &Entity, of_head: &Entity, given: &Item) -> Re
         .iter()
         .filter(|name| !of_head.identity.contains(name));
     let mut names: Vec<&String> = own.collect();
-    // What makes it the newest finds it only where the group can be read.
+    // The attributes that make it the newest find it only where the group can be read.
     if step.group.is_some() {
         names.extend(
             step.head
@@ -109,7 +110,7 @@ fn no_target(step: &Step, entity: &Entity, of_head: &Entity, given: &Item) -> Re
     }
 }
 
-/// A head has what its row has. Anything else that is written to it would be lost.
+/// A head has the attributes of its row. Anything else written to it would be lost.
 fn check_given(
     table: Option<&Table>,
     of_head: &Entity,
@@ -139,8 +140,8 @@ fn check_given(
     }
 }
 
-/// A client removes a head: only if its row is gone, or if no query could find the next row. Then the group
-/// has no head until a row becomes its newest, or a head is written that names one.
+/// A client may remove a head only if its row is gone, or if no query could find the next row. Then the group
+/// has no head until a row becomes its newest, or a client writes a head that names a row.
 pub(in crate::effects) fn unpoint(
     ledger: &mut Ledger<'_, '_>,
     of: At,

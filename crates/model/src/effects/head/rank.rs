@@ -9,8 +9,8 @@ use crate::effect::Head;
 use crate::entity::Entity;
 
 impl Head {
-    /// Whether one row of `entity` is newer than another. A row that takes no part is newer than none, and any that takes
-    /// part is newer than it.
+    /// Whether one row of `entity` is newer than another. A row that takes no part is older than any row that
+    /// does.
     #[must_use]
     pub fn is_newer(&self, entity: &Entity, one: &Item, two: &Item) -> bool {
         let (Some(one), Some(two)) = (self.rank(one), self.rank(two)) else {
@@ -27,7 +27,7 @@ impl Head {
         self.rank(item).is_some()
     }
 
-    /// What decides which row is the newest; `None` for a row that takes no part.
+    /// The values that decide which row is the newest; `None` for a row that takes no part.
     pub(crate) fn rank<'i>(&self, item: &'i Item) -> Option<Vec<&'i AttributeValue>> {
         if self.retired_by.iter().any(|name| item.contains_key(name)) {
             return None;
@@ -39,11 +39,12 @@ impl Head {
 fn compared(entity: &Entity, name: &str, one: &AttributeValue, two: &AttributeValue) -> Ordering {
     let kind = entity.attribute(name).map(|attribute| attribute.kind);
     let ordering = match (kind, one, two) {
-        // Without its end, a whole second comes before its fractions.
+        // Without the final `Z`, a whole second sorts before its fractions.
         (Some(AttributeKind::Timestamp), AttributeValue::S(one), AttributeValue::S(two)) => {
             Some(one.trim_end_matches('Z').cmp(two.trim_end_matches('Z')))
         }
-        // By precedence, then by build metadata. A text from before the model that is no version is older than any.
+        // By precedence, then by build metadata. A text that is not a version, from before the model, is
+        // older than any.
         (Some(AttributeKind::Semver), AttributeValue::S(one), AttributeValue::S(two)) => {
             Some(semver::parse(one).ok().cmp(&semver::parse(two).ok()))
         }

@@ -1,4 +1,5 @@
-//! Copies that follow in the background: a note commits with the original, and the copies come later.
+//! Copies that follow in the background: a note is committed with the original, and the copies are updated
+//! later.
 
 use trestle_model::audit::AuditOptions;
 use trestle_model::{Bound, COPIES_TABLE, CopyNote, CopyPage, Model};

@@ -63,7 +63,7 @@ fn a_copy_in_step_follows_its_original() {
         .put("rows", "kind=book title=b writer=2 authorName=Q")
         .unwrap();
     assert_eq!(book(&database), "authorName=Q writer=2");
-    // The original goes, its copies stay, also when they are written.
+    // The original is removed, its copies stay, also when they are written.
     database.delete("rows", "kind=author id=2").unwrap();
     database.put("rows", "kind=book title=b writer=2 note=n").unwrap();
     assert_eq!(book(&database), "authorName=Q note=n writer=2");

@@ -43,7 +43,7 @@ value = "value"
 key = { pk = "{tenant}#variable#{variable}", sk = "{value}#{id}" }
 "##;
 
-/// The entries under one name, each as a line of what it has besides its tag and its key, with the key in front.
+/// The entries under one name, each as a line with its key, followed by its other attributes without the tag.
 fn entries(database: &Database, name: &str) -> Vec<String> {
     let kind = format!("run.entries.{name}");
     let rows = database.all("rows");
@@ -183,7 +183,7 @@ fn rows_of_a_transaction_have_their_entries() {
             "u#label#x 1 label=x"
         ]
     );
-    // A client that removes all it sees removes entries together with their row.
+    // A client that removes all rows it sees removes entries together with their row.
     let all = [
         Write::Delete("rows", two),
         Write::Delete("rows", "pk=t#label#x sk=2"),
@@ -280,7 +280,7 @@ fn members_of_which_no_entry_can_be_made_are_refused() {
     }
 }
 
-/// A database with a missing, a wrong and a stray entry, and what it should be.
+/// A database with a missing, a wrong and a superfluous entry, and the right state.
 fn damaged() -> (Database, Database) {
     let mut database = Database::new(MODEL);
     database.put("rows", &format!("{RUN} labels@=x,y,z")).unwrap();
@@ -393,7 +393,7 @@ fn entries_take_no_more_room_than_a_transaction() {
     assert_eq!(database.rows.len(), 901);
 }
 
-/// Entries in a table of their own, without a tag, with an index.
+/// Entries in a separate table, without a tag, with an index.
 const APART: &str = r##"
 model = "m"
 [table.items]

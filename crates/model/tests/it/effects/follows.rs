@@ -297,7 +297,7 @@ fn heads_that_disagree_with_their_pointer_are_found_and_mended() {
             "{breaks}: {wrong:?}"
         );
         assert_eq!(database.repair(&AuditOptions::default()), [], "{breaks}");
-        // A head that was mended remembers the row that it stood for by mistake.
+        // A repaired head remembers the row that it stood for by mistake.
         let mended = state(&database).replace("<1.10.0", "<-");
         assert_eq!(mended, state(&right), "{breaks}");
     }

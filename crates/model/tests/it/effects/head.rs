@@ -1,4 +1,4 @@
-//! `head`: exactly one newest row of each group, whatever is written in whichever order.
+//! `head`: exactly one newest row of each group, whatever is written, in whatever order.
 
 use crate::database::{Database, Write, line};
 
@@ -142,7 +142,7 @@ fn a_row_without_a_rank_takes_no_part_until_it_has_one() {
     let second = "name=a version:=2 kind=doc";
     database.update("rows", second, "rank:=6", &[]).unwrap();
     assert_eq!(state(&database), "2<1 [1:old! 2:live]");
-    // And none when it loses it: it steps down.
+    // A row that loses its rank is demoted.
     database.update("rows", second, "", &["rank"]).unwrap();
     assert_eq!(state(&database), "1<- [1:live 2:old!]");
 }
@@ -158,7 +158,7 @@ fn a_retired_row_is_never_the_newest_and_no_head_goes_back_to_it() {
         .put("rows", "kind=doc name=a version:=9 rank:=9 gone=now")
         .unwrap();
     assert_eq!(state(&database), "3<2 [1:old! 2:old! 3:live 9:-]");
-    // Retired, it steps down; and once retired, it is no successor.
+    // A retired row is demoted, and is no successor.
     let row = |version: u32| format!("name=a version:={version} kind=doc");
     database.update("rows", &row(3), "gone=now", &[]).unwrap();
     assert_eq!(state(&database), "2<- [1:old! 2:live 3:old! 9:-]");
@@ -181,7 +181,7 @@ fn the_head_follows_every_change_of_its_row() {
          rank:=6 sk=head version:=2"
     );
     assert_eq!(database.followed, 1);
-    // Other rows do not move it.
+    // Other rows do not move the head.
     database
         .update("rows", "name=a version:=1 kind=doc", "body=new", &[])
         .unwrap();
@@ -278,7 +278,7 @@ fn a_group_that_is_spread_goes_back_to_what_its_head_remembers() {
     assert_eq!(state(&database), "1<2 [1:- 2:-]");
     database.delete("rows", "name=a version:=1").unwrap();
     assert_eq!(state(&database), "2<- [2:-]");
-    // Time does not ask.
+    // An expiry is not refused.
     database.expire("rows", "name=a version:=2");
     assert!(database.rows.is_empty());
 }
@@ -350,7 +350,7 @@ fn a_row_that_had_expired_and_stays_becomes_the_newest_again() {
     database
         .put("rows", &format!("{second} expires:={expired}"))
         .unwrap();
-    // The second row is not removed yet, but it does not succeed the third.
+    // The second row has expired but is not removed yet; it does not succeed the third.
     database.delete("rows", "pk=doc#a sk=v#0003").unwrap();
     let head = |database: &Database| {
         database

@@ -173,7 +173,7 @@ fn a_history_that_could_not_be_kept_does_not_load() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// The oracle: the last three changes, in order, whatever the clock does.
+    /// The oracle: the last three changes, in order, for any clock.
     #[test]
     fn the_history_is_the_last_changes(steps in prop::collection::vec((0..4_u64, 0..3_u64, any::<bool>()), 1..12)) {
         let mut database = Database::new(RELEASES);

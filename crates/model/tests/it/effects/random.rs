@@ -1,5 +1,5 @@
-//! Whatever is written, in whichever order: after every step, what follows from rows agrees with them. Small alphabets,
-//! so that whatever can meet does.
+//! Whatever is written, in whatever order: after every step, derived rows agree with their rows. Small
+//! alphabets, so that conflicts occur.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -156,7 +156,8 @@ const WORDS_A: &str = r#"words*={"L":[{"S":"a"},{"S":"a"}]}"#;
 const WORDS_AB: &str = r#"words*={"L":[{"S":"a"},{"S":"b"}]}"#;
 const WORDS_BC: &str = r#"words*={"L":[{"S":"b"},{"N":"7"},{"BOOL":true}]}"#;
 
-/// What identifies a row that clients write, the words that may be set, and the attributes that may be removed.
+/// The identity of a row that clients write, the words that may be set, and the attributes that may be
+/// removed.
 fn rows() -> impl Strategy<Value = (String, Vec<String>, &'static [&'static str])> {
     let versioned = |kind: &'static str, words: &'static [&'static str]| {
         ("[ab]", 1..5_u8, some_of(words)).prop_map(move |(name, version, set)| {
@@ -237,12 +238,12 @@ fn requests() -> impl Strategy<Value = Vec<Write>> {
     ]
 }
 
-/// A database, and what cannot be computed from its rows.
+/// A database, and facts that cannot be computed from its rows.
 struct Run {
     database: Database,
-    /// Groups whose head was set back, or has been since.
+    /// Groups whose head is or was set back.
     set_back: BTreeSet<String>,
-    /// Events that were ever delivered, by shop.
+    /// Events that were delivered, by shop.
     delivered: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -259,7 +260,7 @@ impl Run {
         }
     }
 
-    /// A transaction, which does the same in either order.
+    /// A transaction, which must have the same result in either order.
     fn take_all(&mut self, writes: &[Write]) -> Result<(), String> {
         let one: Vec<_> = writes.iter().map(Write::in_transaction).collect();
         let other: Vec<_> = one.iter().rev().copied().collect();
@@ -283,7 +284,7 @@ impl Run {
         }
     }
 
-    /// Remembers what cannot be told from rows.
+    /// Remembers facts that do not follow from the rows.
     fn note(&mut self, writes: &[Write]) {
         for write in writes {
             if let Write::Update { key, .. } = write
@@ -396,7 +397,7 @@ fn check_heads(database: &Database, kind: &'static str) {
     }
 }
 
-/// Each value has one row that keeps it, and that row names the one that has it.
+/// Each value has one row that keeps it, and that row names the value's owner.
 fn check_unique(database: &Database) {
     let claim = |row: &Item| {
         let body = text(row, "body")?.to_owned();
@@ -412,7 +413,7 @@ fn check_unique(database: &Database) {
     assert_eq!(BTreeSet::from_iter(had), kept);
 }
 
-/// Each member of a row has one entry with what it has of its row, and there are no others.
+/// Each member of a row has one entry with the right attributes of its row, and there are no others.
 fn check_entries(database: &Database) {
     let mut wanted = BTreeSet::new();
     for doc in of_kind(database, "doc").filter(|doc| doc.contains_key("rank")) {
@@ -474,7 +475,7 @@ fn check_inverses(database: &Database) {
     }
 }
 
-/// A copy is as its original is, as long as there is one.
+/// A copy equals its original while the original exists.
 fn check_copies(database: &Database) {
     for seat in of_kind(database, "seat") {
         let Some(person) = text(seat, "person") else {
@@ -510,7 +511,7 @@ proptest! {
         }
     }
 
-    /// Rows are lost, attributes are lost, and values are exchanged, behind the model's back.
+    /// Rows and attributes are lost, and values are exchanged, without the model.
     #[test]
     fn whatever_is_damaged_is_found_and_mended(
         requests in prop::collection::vec(requests(), 10..40),
@@ -538,12 +539,12 @@ proptest! {
         }
     }
 
-    /// Rows from before the model get everything that follows from them.
+    /// Rows that are older than the model get everything that follows from them.
     #[test]
     fn rows_of_before_are_filled_in(rows in prop::collection::vec(rows(), 1..30)) {
         let mut database = Database::new(MODEL);
         for (key, set, _) in &rows {
-            // Where there is no head, a mark from before the model stays.
+            // Where there is no head, a mark that is older than the model stays.
             let ranked = set.iter().any(|word| word.starts_with("rank"));
             let set: Vec<&str> = set.iter().map(String::as_str).filter(|word| ranked || *word != "state=live").collect();
             database.put_raw("rows", &format!("{key} {}", set.join(" ")));
@@ -551,7 +552,7 @@ proptest! {
         let options = AuditOptions { fill: true, ..AuditOptions::default() };
         let left = database.repair(&options);
         let shared = |finding: &Finding| finding.kind == FindingKind::SharedValue;
-        // A row with a value of another cannot be written at all.
+        // A row with another row's unique value cannot be written at all.
         assert!(left.is_empty() || left.iter().any(shared), "{}", shown(&left));
         let mut run = Run { database, set_back: BTreeSet::new(), delivered: BTreeMap::new() };
         run.take(&[]);
@@ -586,7 +587,7 @@ fn damage(database: &mut Database, row: &prop::sample::Index, attribute: &prop::
     }
     let name = attribute.get(&names);
     let value = item.get(name).cloned();
-    // A row with another identity than its key has is no row of the model.
+    // A row whose identity contradicts its key does not belong to the model.
     let what = if identity.contains(name) { 3 } else { what };
     match (what, value) {
         (1, Some(AttributeValue::N(number))) => {

@@ -78,7 +78,7 @@ fn klayers_rolls_back_by_pointing_the_head_at_an_older_version_and_goes_on() {
     assert_eq!(latest(&database), only("arn-1"));
     let third = database.row("kl.db-ver2", &layer(3)).unwrap();
     assert_eq!(text(&third, "dplySts"), Some("deprecated"));
-    // Only a new version, or a write of the head, moves it on.
+    // Only a new version, or a write of the head, moves it forward.
     database
         .update("kl.db-ver2", &layer(3), "rqrmntsTxt=numpy", &[])
         .unwrap();
@@ -97,7 +97,7 @@ fn klayers_versions_that_arrive_late_do_not_become_latest() {
     assert_eq!(latest(&database), only("arn-3"));
     let late = database.row("kl.db-ver2", &layer(2)).unwrap();
     assert_eq!((late.get("dplySts"), late.get("exDt")), (None, None));
-    // Ten comes after nine, although its key does not.
+    // Version 10 follows 9, although its key does not.
     publish(&mut database, 9);
     publish(&mut database, 10);
     assert_eq!(latest(&database), only("arn-10"));
@@ -135,7 +135,7 @@ fn klayers_builds_have_their_head_in_another_partition() {
     database.delete("kl.db-ver2", newest).unwrap();
     let stored = database.row("kl.db-ver2", head).unwrap();
     assert_eq!(text(&stored, "rqrmntsTxt"), Some("numpy==1"));
-    // The last one goes after its head.
+    // The last one is removed after its head.
     database.delete("kl.db-ver2", head).unwrap();
     database
         .delete("kl.db-ver2", "pk=bld#v1:p3.8 sk=pckg#numpy")
@@ -211,7 +211,7 @@ fn warehouse_heads_have_the_times_of_their_rows() {
         assert_eq!(text(&head, time), text(&row, time), "{time}");
     }
     assert_eq!(head.get("complete"), None);
-    // The first one, written again, is not newer for that.
+    // The first one is not newer after it is written again.
     database.now_ms += 60_000;
     database.put("WrhsStatus", "pkg=cart env=prod version=1").unwrap();
     let head = database.row("WrhsStatusHead", "pkg=cart env=prod").unwrap();

@@ -157,7 +157,7 @@ fn a_unique_value_is_handed_from_one_row_to_another() {
     let inherited = both_orders(&database, &[Write::Delete("rows", a), set(b, "email=e")]).unwrap();
     assert_eq!(owner(&inherited, "e").as_deref(), Some("b"));
     assert_eq!(owner(&inherited, "f"), None);
-    // It is still taken if its owner keeps it, and by the first of two rows that come with it.
+    // It is still taken if its owner keeps it, and it goes to the first of two rows that are added.
     both_orders(&database, &[set(a, "tier=gold"), set(b, "email=e")]).unwrap_err();
     both_orders(&database, &[set(a, "email=g"), set(b, "email=g")]).unwrap_err();
 }
@@ -177,13 +177,13 @@ fn rows_of_one_group_come_in_the_order_of_their_rank() {
         "before:=2 doc=d number:=3 state=latest"
     );
     assert_eq!(state(&database, &two).as_deref(), Some("old"));
-    // The newest goes, and another comes.
+    // The newest row is removed, and another is added.
     let four = version(4);
     let next = both_orders(&database, &[Write::Delete("rows", &three), put(&four)]).unwrap();
     assert_eq!(state(&next, "pk=doc#d sk=head").as_deref(), Some("latest"));
     assert_eq!(state(&next, &four).as_deref(), Some("latest"));
     assert_eq!(state(&next, &two).as_deref(), Some("old"));
-    // The newest goes, and the one before it with it.
+    // The newest row is removed together with the one before it.
     let back = both_orders(
         &database,
         &[Write::Delete("rows", &three), Write::Delete("rows", &two)],
@@ -205,7 +205,7 @@ fn a_head_that_a_client_points_elsewhere_stays_there() {
     assert!(shown(&after, head).unwrap().contains("number:=1"));
     assert!(shown(&after, &one).unwrap().contains("state=latest"));
     assert!(shown(&after, &three).unwrap().contains("state=old"));
-    // It may go with the last row, and not before.
+    // It may be removed with the last row, not before.
     let all = [
         Write::Delete("rows", &one),
         Write::Delete("rows", &two),
@@ -224,7 +224,7 @@ fn the_row_to_blame_is_named() {
     let fine = Write::Put("rows", "kind=customer customer=c email=f");
     assert_eq!(database.blamed(&[fine, taken]).0, 1);
     assert_eq!(database.blamed(&[taken, fine]).0, 0);
-    // What follows from a row is its own.
+    // A refusal of what follows from a row names that row.
     let orphan = Write::Put("rows", "kind=order customer=x id=1");
     assert_eq!(database.blamed(&[fine, orphan]).0, 1);
     assert_eq!(database.blamed(&[orphan, fine]).0, 0);

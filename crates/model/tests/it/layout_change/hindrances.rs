@@ -1,4 +1,4 @@
-//! What is in the way of a new layout is said before anything moves.
+//! Reasons against a new layout are reported before anything moves.
 
 use super::{between, layout_change, shown};
 
@@ -107,7 +107,7 @@ fn a_key_of_both_layouts_is_shown() {
         "(pk = \"x#z#x\", sk = \"y\") is a key of both",
         "narrow what the former key is made of",
     );
-    // Swapped fields: every key is of both, and means another row.
+    // Swapped fields: every key belongs to both layouts, and means another row.
     hindered(
         &version("{a}#{b}", "y", AB, ""),
         &version("{b}#{a}", "y", AB, ""),
@@ -207,7 +207,7 @@ fn an_entity_that_was_renamed_is_found_by_the_name_it_had() {
         .map(|moved| (moved.entity, moved.former_entity))
         .collect();
     assert_eq!(moves, [("new", "e")]);
-    // In the version after, the name that it had has no meaning any more.
+    // In the new version, its former name has no meaning.
     let later = named("[entity.new.migrate]\nfrom = \"e\"\n").replace("x.{a}", "z.{a}");
     let then = layout_change(&named("[entity.new.migrate]\nfrom = \"e\"\n"), &later);
     assert_eq!(
@@ -277,7 +277,7 @@ fn entities_told_apart_by_tags_move_alike_or_not_at_all() {
         out.renew_key("rows", &super::key(&["x#i"])),
         Ok(super::key(&["z#i"]))
     );
-    // Apart from now on: the tag says which, and a key alone does not.
+    // Separate from now on: the tag decides which, and a key alone does not.
     let apart = layout_change(&version("x#{a}", "x#{a}"), &version("z#{a}", "w#{a}"));
     assert_eq!(apart.renew("rows", &row).unwrap().get("pk"), Some(&"w#i".into()));
     let refusal = apart.renew_key("rows", &super::key(&["x#i"])).unwrap_err();

@@ -1,4 +1,4 @@
-//! What must hold between any two versions, for any rows. Small alphabets, so that whatever can be mixed up is.
+//! Properties of any two versions, for any rows. Small alphabets, so that ambiguities occur.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use trestle_hook::{Belongs, Renewal};
 use trestle_item::{AttributeValue, Item, codec};
 use trestle_model::{LayoutChange, Model, Refusal, load};
 
-/// How one version lays rows out: two entities of one table, `one` and `two`, both made of `a`, `b` and `n`.
+/// The layout of a version: two entities of one table, `one` and `two`, both composed of `a`, `b` and `n`.
 #[derive(Clone, Debug)]
 struct Layout {
-    /// What every partition key begins with.
+    /// The beginning of every partition key.
     lead: &'static str,
     separator: char,
     /// How many of the fields are in the partition key; the others are in the sort key.
@@ -21,9 +21,9 @@ struct Layout {
     swapped: bool,
     width: &'static str,
     escaped: bool,
-    /// What the sort keys of the two begin with.
+    /// The beginnings of the sort keys of the two.
     sorts: [&'static str; 2],
-    /// Where the added field stands: not at all, in the partition key, or in the sort key.
+    /// The place of the added field: not at all, in the partition key, or in the sort key.
     added: [usize; 2],
     index: &'static str,
 }
@@ -58,7 +58,7 @@ fn layout() -> impl Strategy<Value = Layout> {
     })
 }
 
-/// Two layouts. Often they have most in common, so that rows move in part, or only a little.
+/// Two layouts. Often they have most in common, so that only some rows move, or keys change only a little.
 fn layouts() -> impl Strategy<Value = (Layout, Layout)> {
     let changes = prop::collection::vec(any::<bool>(), 7);
     let added = prop::sample::select(vec![[0, 0], [0, 0], [1, 1], [2, 2], [2, 0]]);
@@ -141,13 +141,13 @@ impl Layout {
     }
 }
 
-/// Two versions, and what moves between them, if they load and nothing is in the way.
+/// Two versions, and what moves between them, if they load and nothing prevents it.
 #[derive(Debug)]
 struct Versions {
     from: Arc<Model>,
     to: Arc<Model>,
     out: LayoutChange,
-    /// Whether rows get what the new key needs.
+    /// Whether rows get the attributes that the new key needs.
     set: bool,
 }
 
@@ -158,7 +158,8 @@ fn versions((from, to): &(Layout, Layout), set: bool) -> Option<Versions> {
     Some(Versions { from, to, out, set })
 }
 
-/// What rows are made of: `a`, `b`, `n`, which entity, `note`, and `c`, which the version before does not declare.
+/// The fields of rows: `a`, `b`, `n`, which entity, `note`, and `c`, which the previous version does not
+/// declare.
 type Values = (String, String, i64, bool, Option<String>, Option<&'static str>);
 
 fn values() -> impl Strategy<Value = Values> {
@@ -172,7 +173,7 @@ fn values() -> impl Strategy<Value = Values> {
     )
 }
 
-/// A whole row as a version stores it, unless its values cannot stand in its key.
+/// A complete row as a version stores it, unless its key cannot contain its values.
 fn stored(model: &Model, (a, b, n, two, note, c): &Values) -> Option<Item> {
     let mut row: Item = [("a", a.as_str()), ("b", b.as_str())].into();
     row.insert("n", *n);
@@ -188,7 +189,7 @@ fn stored(model: &Model, (a, b, n, two, note, c): &Values) -> Option<Item> {
     Some(row)
 }
 
-/// The rows of the version before that a table can hold at once.
+/// Rows of the previous version that a table can hold at the same time.
 fn stored_all(model: &Model, many: &[Values]) -> Vec<Item> {
     let mut rows: Vec<Item> = Vec::new();
     for row in many.iter().filter_map(|values| stored(model, values)) {
@@ -209,14 +210,14 @@ fn text<'i>(row: &'i Item, name: &str) -> Option<&'i str> {
     row.get(name).and_then(AttributeValue::as_s)
 }
 
-/// A condition on a sort key: what it is made of, and which one.
+/// A condition on a sort key: the fields in it, and its kind.
 type Condition = (usize, usize, String);
 
 fn condition() -> impl Strategy<Value = Condition> {
     (0_usize..8, 0_usize..9, "[ab#:/0]{0,1}")
 }
 
-/// A selection of the rows around one.
+/// A selection of the rows around a row.
 fn selection(hash: &str, sort: Option<&str>, (kind, cut, tail): &Condition) -> KeySelection {
     let sort = sort.unwrap_or_default();
     let begins: String = sort.chars().take(*cut).collect();
@@ -261,7 +262,7 @@ fn selects(selection: &KeySelection, row: &Item, [hash, sort]: [&str; 2]) -> boo
     value(&selection.hash[0]) == hash && equal && fits
 }
 
-/// Rows in former places with what they become, without those that cannot move.
+/// Rows in former places with their new form, without those that cannot move.
 fn moved(versions: &Versions, rows: &[Item]) -> Vec<(Item, Item)> {
     let former = rows.iter().filter(|row| versions.out.is_former("rows", row));
     let renewed = former.filter_map(|row| Some((row.clone(), versions.out.renew("rows", row).ok()?)));
@@ -277,7 +278,7 @@ fn is_excused(versions: &Versions, row: &Item, refusal: &Refusal) -> bool {
     }
 }
 
-/// What is told of a row's stored form is what is told of the row.
+/// The stored form of a row gives the same results as the row.
 fn check_stored(layout_change: &LayoutChange, row: &Item) -> Result<(), TestCaseError> {
     let is_former = layout_change.is_former("rows", row);
     let key = ["pk", "sk"].map(|name| text(row, name).unwrap_or_default().as_bytes());
@@ -296,7 +297,7 @@ fn check_stored(layout_change: &LayoutChange, row: &Item) -> Result<(), TestCase
     Ok(())
 }
 
-/// A row with something about it that no client of the model would write.
+/// A row with an oddity that no client of the model would write.
 fn spoilt(mut row: Item, (name, value): &(&'static str, Option<AttributeValue>)) -> Item {
     match value {
         Some(value) => drop(row.insert(*name, value.clone())),
@@ -325,7 +326,7 @@ const INDEXES: [(&str, [&str; 2]); 3] = [
     ("local", ["pk", "note"]),
 ];
 
-/// Every former row that a selection wants is in exactly one of its sources, and in order where they say so.
+/// Every former row that a selection needs is in exactly one of its sources, in order where they promise it.
 fn check_sources(
     versions: &Versions,
     rows: &[(Item, Item)],
@@ -372,7 +373,7 @@ fn check_sources(
     Ok(())
 }
 
-/// A condition of the layout before selects what its translation selects.
+/// A condition of the former layout selects the same rows as its translation.
 fn check_conditions(
     layout_change: &LayoutChange,
     around: &[&Item],
@@ -434,7 +435,7 @@ proptest! {
                         let derived = versions.to.derive("rows", old, &renewed, 0).unwrap().unwrap();
                         prop_assert!(derived.is_empty(), "{derived:?}");
                     }
-                    // Nothing but keys and what was given differs.
+                    // Only keys and given values differ.
                     let mut content = renewed.clone();
                     content.retain(|name, value| row.get(name) != Some(value));
                     prop_assert!(content.keys().all(|name| ["pk", "sk", "gpk", "c"].contains(&name.as_str())), "{content:?}");
@@ -482,7 +483,7 @@ proptest! {
                 match back.renew("rows", &renewed) {
                     Ok(mut returned) => {
                         if let Some(c) = text(&row, "c").filter(|_| !returned.contains_key("c")) {
-                            // It had what rows get, although its version does not know it.
+                            // The row had the attribute that rows get, although its version does not know it.
                             prop_assert_eq!(c, "k");
                             returned.insert("c", c);
                         }
@@ -545,7 +546,7 @@ proptest! {
     fn a_condition_of_the_layout_before_means_the_same_rows_or_is_refused(layouts in layouts(), many in prop::collection::vec(values(), 2..14), conditions in prop::collection::vec(condition(), 6)) {
         if let Some(versions) = versions(&layouts, true) {
             let all = moved(&versions, &stored_all(&versions.from, &many));
-            // A key alone does not tell what only the row says.
+            // A key alone does not contain what only the row has.
             let told = all.iter().filter(|(row, _)| !row.contains_key("c")).cloned();
             let told: Vec<(Item, Item)> = told.collect();
             let around: Vec<&Item> = told.iter().map(|(row, _)| row).collect();
@@ -558,7 +559,7 @@ proptest! {
     }
 }
 
-/// The properties above would hold where nothing moves, and of sources that always say "everywhere".
+/// The properties above would also hold where nothing moves, and for sources that are always "everywhere".
 #[test]
 fn random_versions_move_rows_in_every_way() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();

@@ -1,4 +1,4 @@
-//! Rows and keys on their way: what they become, and what is refused.
+//! Rows and keys during a move: what they become, and what is refused.
 
 use trestle_item::{AttributeValue, Item};
 use trestle_model::{LayoutChange, Refusal};
@@ -29,7 +29,7 @@ newest_by = "n"
 key = { pk = "mail#{mail|lower}", sk = "mail" }
 "##;
 
-/// The python version comes in, separators change, numbers are padded, and so does every companion.
+/// The Python version is added, separators change, numbers are padded, and every companion changes, too.
 fn layers_now() -> String {
     LAYERS
         .replace("lyr#{rgn}.{pckg}", "lyr#{rgn}:{pckg}:{py}")
@@ -74,7 +74,7 @@ fn a_row_gets_what_it_lacks_and_keeps_what_it_has_its_times_included() {
         expected.insert(name, value);
     }
     assert_eq!(renewed, with(expected, "rank", 7_i64));
-    // A row that has it keeps it.
+    // A row that already has it keeps it.
     let other = out.renew("rows", &with(former, "py", "p3.9")).unwrap();
     assert_eq!(other.get("pk"), Some(&"lyr#eu-1:numpy:p3.9".into()));
 }
@@ -186,7 +186,7 @@ fn heads_and_unique_rows_move_with_their_entity() {
         "what identifies the row it belongs to"
     );
     assert_eq!(back.renew("rows", &renewed).unwrap(), unique);
-    // The key has only the folded text, and that is enough.
+    // The key has only the folded text, which is enough.
     assert_eq!(
         out.former_place("rows", &key(&["email#a@b.c", "mail"])),
         Some(key(&["mail#a@b.c", "mail"]))
@@ -371,7 +371,7 @@ fn a_key_of_the_layout_before_says_what_it_lacks() {
         "Entity layer: the key is of the layout before, which does not say `py`; give the key in the present layout, or \
          the identifying attributes"
     );
-    // Where rows could have it, what `set` gives to others does not answer for them.
+    // Where rows could have it already, what `set` gives is not assumed.
     let known = LAYERS.replace(
         "n = \"integer\"",
         "n = \"integer\"\npy = { type = \"string\", optional = true }",
@@ -396,10 +396,10 @@ fn a_put_in_the_layout_before_is_placed_by_the_present_one() {
         of_own_place(&placed(key(&["lyr#eu-1.numpy", "v12"]))),
         of_own_place(&renewed)
     );
-    // Index keys of the layout before are no mistake of the client.
+    // Index keys of the former layout are not a mistake of the client.
     assert!(layer().contains_key("gpk"));
     assert!(now.derive("rows", None, &placed(layer()), 0).is_ok());
-    // In the present layout it is left alone, also where it is wrong.
+    // In the present layout it is left unchanged, even where it is wrong.
     assert_eq!(out.renew_given("rows", renewed.clone()).unwrap(), renewed);
     let wrong = key(&["lyr#eu-1:numpy:p3.8", "v12"]);
     assert_eq!(out.renew_given("rows", wrong.clone()).unwrap(), wrong);

@@ -1,4 +1,4 @@
-//! Where former rows lie that a read might want.
+//! The parts with former rows that a read may need.
 
 use trestle_expr::{KeyOp, KeySelection};
 use trestle_hook::{FormerRange, Sources};
@@ -57,7 +57,7 @@ fn a_run_is_looked_for_by_kind_and_no_other_run_with_it() {
     let wanted = sources(&grouping(), &select("t/acme", begins("wrg/wf/")));
     let node = (select("t/acme", begins("4/wf/")), true);
     assert_eq!(wanted, ranges(vec![node, (exactly("t/acme", "3/wf"), true)]));
-    // Without the separator, `wf-2` is meant, too.
+    // Without the separator, `wf-2` matches, too.
     let wider = sources(&grouping(), &select("t/acme", begins("wrg/wf")));
     let node = (select("t/acme", begins("4/")), false);
     assert_eq!(wider, ranges(vec![node, (select("t/acme", begins("3/")), false)]));
@@ -84,7 +84,7 @@ fn what_a_condition_says_is_used_and_what_it_excludes_is_left_out() {
         sources(&out, &exactly("t/acme", "wrg/wf/4/7")),
         Sources::default()
     );
-    // All of a partition: two parts that never meet.
+    // All of a partition: two parts that never overlap.
     let all = [
         (select("t/acme", begins("3/")), false),
         (select("t/acme", begins("4/")), false),
@@ -125,7 +125,7 @@ fn a_collection_that_moves_as_it_is_stays_one_ordered_range() {
         let expected = ranges(vec![(select("p.i", op.clone()), true)]);
         assert_eq!(sources(&out, &select("q.i", op)), expected);
     }
-    // Where their order among each other changes, each keeps its own.
+    // Where the order among them changes, each keeps its own part.
     let out = layout_change(&from, &collection("q.{id}", "z#{n:04}", "b#{n:04}"));
     assert_eq!(
         sources(&out, &select("q.i", None)),
@@ -175,7 +175,7 @@ fn what_rows_get_may_differ_in_those_that_have_it_and_then_orders_them() {
 
 #[test]
 fn a_partition_that_cannot_be_told_is_looked_for_everywhere() {
-    // Before, the number was in the partition key; now it is in the sort key.
+    // The number was in the partition key; now it is in the sort key.
     let before = collection("p.{id}.{n}", "a", "b");
     let out = layout_change(&before, &collection("q.{id}", "a#{n:04}", "b#{n:04}"));
     assert!(sources(&out, &select("q.i", None)).everywhere);
@@ -191,7 +191,7 @@ fn a_partition_that_cannot_be_told_is_looked_for_everywhere() {
     );
 }
 
-/// Indexes of every sort over one entity.
+/// Indexes of every kind over one entity.
 fn indexed(pk: &str, more: &str, migrate: &str) -> String {
     format!(
         "model = \"m\"\n[table.rows]\nkey = [\"pk\", \"sk\"]\n\
@@ -268,7 +268,7 @@ fn an_index_whose_keys_change_with_the_row_is_no_guide_to_it() {
             "{to}"
         );
     }
-    // On the way back, what `set` gave goes again.
+    // On the way back, what `set` gave is removed.
     let undeclared = from
         .replace("owner = { type = \"string\", optional = true }, ", "")
         .replace(", gpk = \"g#{owner}\"", "");
@@ -372,7 +372,7 @@ fn conditions_of_the_layout_before_are_understood_where_they_still_mean_one_thin
         renewed(&select("t/acme", begins("4/w"))),
         Err(Refusal::FormerCondition { .. })
     ));
-    // These are of the present layout, or of none.
+    // These belong to the present layout, or to none.
     for selection in [
         select("t/acme", None),
         select("t/acme", begins("wrg/wf/")),

@@ -2,7 +2,7 @@
 
 use super::{SOUND, check, problems};
 
-/// Entries stand before this line.
+/// Entries come before this line.
 const NEXT: &str = "[entity.customer]\n";
 
 const LINES: [&str; 3] = [
@@ -11,7 +11,7 @@ const LINES: [&str; 3] = [
     "key = { pk = \"tag#{tag}\", sk = \"{customer}#{version:06}\" }",
 ];
 
-/// The entries with another line for the field of that name; without the field, with a line more.
+/// The entries with another line for the field of that name; without the field, or with an additional line.
 fn entries(field: &str, line: &str) -> String {
     let mut lines: Vec<&str> = LINES.to_vec();
     match lines
@@ -24,7 +24,7 @@ fn entries(field: &str, line: &str) -> String {
     format!("[entity.order.entries.by_tag]\n{}\n{NEXT}", lines.join("\n"))
 }
 
-/// Expects one error about the entries, at a line of theirs.
+/// Expects one error about the entries, at one of their lines.
 fn refused(field: &str, line: &str, at: usize, message: &str, help: &str) {
     let message = format!("entity `order`: entries `by_tag`{message}");
     check(NEXT, &entries(field, line), 22 + at, &message, help);

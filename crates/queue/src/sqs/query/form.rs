@@ -6,10 +6,11 @@ use serde_json::{Map, Value};
 
 use crate::error::QueueError;
 
-/// The parts of the longest name: `SendMessageBatchRequestEntry.1.MessageAttribute.1.Value.StringValue`.
+/// The number of parts in the longest name:
+/// `SendMessageBatchRequestEntry.1.MessageAttribute.1.Value.StringValue`.
 const PARTS_MAX: usize = 6;
 
-/// Lists of texts, by their names here and in JSON.
+/// Lists of texts, by their names in forms and in JSON.
 const LISTS: &[(&str, &str)] = &[
     ("ActionName", "Actions"),
     ("AttributeName", "AttributeNames"),
@@ -19,7 +20,7 @@ const LISTS: &[(&str, &str)] = &[
     ("TagKey", "TagKeys"),
 ];
 
-/// Maps, by their names here and in JSON, and the parameter that is the key.
+/// Maps, by their names in forms and in JSON, and the parameter that is the key.
 const MAPS: &[(&str, &str, &str)] = &[
     ("Attribute", "Attributes", "Name"),
     ("MessageAttribute", "MessageAttributes", "Name"),
@@ -102,7 +103,7 @@ fn members(branch: BTreeMap<String, Node>) -> Result<Map<String, Value>, QueueEr
             };
             members.insert(name, value);
         }
-        // What is left is unknown, as a parameter of a later version would be.
+        // The rest is unknown, and may be a parameter of a later version.
     }
     Ok(members)
 }
@@ -113,7 +114,7 @@ fn members_of_entry(mut entry: BTreeMap<String, Node>) -> Result<Value, QueueErr
     members(entry).map(Value::Object)
 }
 
-/// The list or map of that name in JSON, without anything in it: SDKs write `Entries=` for no entries.
+/// The empty list or map with that name in JSON: SDKs write `Entries=` for no entries.
 fn empty(name: &str) -> Option<Value> {
     if name == "Entries" || LISTS.iter().any(|(_, json)| *json == name) {
         return Some(Value::Array(Vec::new()));
@@ -131,7 +132,7 @@ fn scalar(name: &str, text: String) -> Result<Value, QueueError> {
     Ok(Value::from(number))
 }
 
-/// What is under `1`, `2` and so on, in this order; a text without a number stands alone.
+/// The values under `1`, `2` and so on, in this order; a text without a number is the only one.
 fn numbered(name: &str, node: Node) -> Result<Vec<Node>, QueueError> {
     let branch = match node {
         Node::Text(_) => return Ok(vec![node]),
@@ -154,10 +155,10 @@ fn list(name: &str, node: Node) -> Result<Value, QueueError> {
     Ok(Value::Array(texts?))
 }
 
-/// Pairs of a key and a value, which may have parts of its own.
+/// Pairs of a key and a value, which may itself have parts.
 fn map(name: &str, node: Node, key: &str) -> Result<Value, QueueError> {
     let pairs = match node {
-        // One pair alone needs no number.
+        // A single pair needs no number.
         Node::Branch(pair) if pair.contains_key(key) => vec![Node::Branch(pair)],
         node => numbered(name, node)?,
     };

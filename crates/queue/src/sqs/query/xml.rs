@@ -38,7 +38,7 @@ pub(super) fn error(is_fault: bool, code: &str, message: &str, request_id: &str)
     xml
 }
 
-/// Some operations answer with nothing but their metadata.
+/// Some operations answer only with their metadata.
 fn has_result(operation: QueueOperation) -> bool {
     !matches!(
         operation,
@@ -70,7 +70,7 @@ fn write_members(xml: &mut String, members: &Map<String, Value>, operation: &str
     }
 }
 
-/// Each element for itself, under the same name.
+/// Each element separately, under the same name.
 fn write_list(xml: &mut String, name: &str, list: &[Value], operation: &str) {
     for value in list {
         match value {
@@ -112,9 +112,9 @@ fn write_text(xml: &mut String, name: &str, text: &str) {
             '<' => *xml += "&lt;",
             '>' => *xml += "&gt;",
             '"' => *xml += "&quot;",
-            // A reader of XML makes a line feed of it otherwise.
+            // Otherwise a reader of XML would turn it into a line feed.
             '\r' => *xml += "&#xD;",
-            // No XML can have the others; a refused value may be shown with them.
+            // XML cannot contain the other characters; an error may quote a refused value with them.
             c if c < ' ' && c != '\t' && c != '\n' => xml.push('\u{fffd}'),
             '\u{fffe}' | '\u{ffff}' => xml.push('\u{fffd}'),
             c => xml.push(c),

@@ -1,4 +1,5 @@
-//! A FIFO queue: each group in order, duplicates of the last five minutes are not sent, only the newest handle is good, and only in time.
+//! A FIFO queue: each group in order, duplicates of the last five minutes are not sent, only the newest
+//! handle is valid, and only before its timeout.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,7 +18,7 @@ const MEMORY: Duration = Duration::from_secs(300);
 #[derive(Default)]
 struct Fifo {
     list: List,
-    /// When a deduplication id was sent, and the body that was.
+    /// The time at which a deduplication id was sent, and the body.
     sent: BTreeMap<String, (Timestamp, String)>,
 }
 
@@ -28,7 +29,8 @@ impl Fifo {
             .places(queue, |message| message.group.as_deref() == Some(group))
     }
 
-    /// Asks each group once, the one whose first message was due first before the others. Also says whether messages died.
+    /// Takes messages from each group once, in the order in which their first messages were due. Also returns
+    /// whether messages died.
     fn pass(
         &mut self,
         queue: usize,
@@ -69,7 +71,7 @@ impl Fifo {
         (got, has_dead)
     }
 
-    /// The message of a handle, if it is still in that queue; or that another receiver may have it.
+    /// The message of a handle, if it is still in that queue; an error if another receiver may have it.
     fn held(&mut self, held: &Held, now: Timestamp) -> Result<Option<&mut Naive>, ErrorCode> {
         let mut messages = self.list.messages.iter_mut();
         let message =

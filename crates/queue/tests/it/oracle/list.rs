@@ -11,7 +11,7 @@ pub(super) struct Naive {
     pub(super) body: String,
     pub(super) group: Option<String>,
     pub(super) queue: usize,
-    /// Its place among all that arrived in either queue.
+    /// Its position among all messages that arrived in either queue.
     pub(super) place: usize,
     pub(super) due: Timestamp,
     pub(super) kept_from: Timestamp,
@@ -29,7 +29,7 @@ pub(super) struct Reception {
     pub(super) body: String,
     /// How often it was received, in both queues.
     pub(super) receives: u32,
-    /// Tells this reception from all others.
+    /// Identifies this reception.
     pub(super) token: usize,
 }
 

@@ -1,4 +1,4 @@
-//! A standard queue: oldest first, whatever was received before; messages are kept for a while.
+//! A standard queue: oldest first, whatever was received before; messages expire after a while.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ impl Oracle for Standard {
         Ok(())
     }
 
-    /// Any handle of a message will do.
+    /// Any handle of a message is valid.
     fn change(&mut self, held: &Held, visibility: Duration, now: Timestamp) -> Result<(), ErrorCode> {
         self.expire(now);
         let mut messages = self.list.messages.iter_mut();
@@ -98,7 +98,7 @@ proptest! {
 
     #[test]
     fn it_does_so_on_a_database_that_takes_its_time(steps in prop::collection::vec(step(), 1..40)) {
-        // After a restart, receptions that were not written yet are forgotten.
+        // After a restart, receptions that were not written yet are lost.
         let steps = steps.into_iter().filter(|step| !matches!(step, Step::Restart)).collect();
         run::<Standard>(Fixture::on_slow_database(), steps);
     }

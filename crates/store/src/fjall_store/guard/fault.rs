@@ -4,7 +4,7 @@ use crate::{ErrorKind, StoreError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What helps when a file is damaged. Ends every message about one.
+/// The advice at the end of every message about a damaged file.
 pub(in crate::fjall_store) const WAY_OUT: &str = "Nothing was changed. Copy the directory first. Then put the file back \
      from a copy of the same moment, or restore a backup with `trestle restore`. docs/internals/format.md, \"When a start is \
      refused\", says more";
@@ -24,7 +24,7 @@ enum What {
 }
 
 impl Fault {
-    /// The system did not give the file, or a part of it.
+    /// The system could not read the file, or a part of it.
     pub(super) fn io(path: &Path, error: io::Error) -> Self {
         let what = match error.kind() {
             io::ErrorKind::NotFound => What::Missing,
@@ -47,7 +47,7 @@ impl Fault {
         }
     }
 
-    /// As an error that names file, place, what is affected and the way out.
+    /// As an error that names the file, the place, what is affected and what to do.
     pub(super) fn into_error(self, affected: &str) -> StoreError {
         let path = self.path.display();
         let message = match self.what {

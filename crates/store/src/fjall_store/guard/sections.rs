@@ -1,4 +1,4 @@
-//! The engine's files of sections: version files and tables. All numbers are little-endian.
+//! The engine's files that consist of sections: version files and tables. All numbers are little-endian.
 //!
 //! ```text
 //! sections…
@@ -116,7 +116,7 @@ fn parse_contents(bytes: &[u8]) -> Option<Vec<Section>> {
         .collect()
 }
 
-/// Numbers in a row.
+/// A sequence of numbers.
 pub(super) struct Numbers<'a>(pub(super) &'a [u8]);
 
 impl<'a> Numbers<'a> {

@@ -35,7 +35,7 @@ pub(super) fn check_all(path: &Path, checksum: u128) -> Result<(), Fault> {
     if file_checksum(path)? == checksum {
         return Ok(());
     }
-    // Where it is damaged is worth knowing: whether in rows, or in what leads to them.
+    // Reports whether the damage is in the rows, or in the parts that lead to them.
     let file = SectionFile::open(path)?;
     let mut blocks = file.sections().iter().filter(|section| section.name != NO_BLOCKS);
     blocks.try_for_each(|section| check_blocks(&file, section))?;
@@ -65,7 +65,7 @@ fn check_blocks(file: &SectionFile, section: &Section) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns where the next block begins.
+/// Returns the offset of the next block.
 fn check_block(file: &SectionFile, offset: u64, end: u64) -> Result<u64, Fault> {
     let head = file.read(offset, HEAD_LEN)?;
     let unreadable = || file.fault(offset, "the head of a block does not match its checksum");
@@ -74,7 +74,7 @@ fn check_block(file: &SectionFile, offset: u64, end: u64) -> Result<u64, Fault> 
     let mut numbers = Numbers(numbers);
     let (_block_type, checksum, stored_len) =
         (|| Some((numbers.u8()?, numbers.u128()?, numbers.u32()?)))().ok_or_else(unreadable)?;
-    // The engine keeps the lower four bytes.
+    // The engine stores the lower four bytes.
     let is_whole = head_checksum == (xxh3_128(checked) as u32).to_le_bytes();
     let next = offset + HEAD_LEN + u64::from(stored_len);
     if !is_whole || next > end {
