@@ -67,7 +67,7 @@ pub(super) fn file_of(path: &str) -> String {
 }
 
 fn page(path: &str, text: &str, is_there: &dyn Fn(&str) -> bool) -> String {
-    let place = |target: &str| {
+    let links = |target: &str| {
         if target.starts_with("https://") || target.starts_with("http://") || target.starts_with('#') {
             return Some(escaped(target));
         }
@@ -86,7 +86,7 @@ fn page(path: &str, text: &str, is_there: &dyn Fn(&str) -> bool) -> String {
          <nav><a href=\"{to_root}docs/index.html\">The book</a> · <a href=\"{to_root}docs/SUMMARY.html\">All pages</a></nav>\n\
          {}</body></html>\n",
         escaped(title),
-        body(text, &place),
+        body(text, &links),
     )
 }
 
@@ -112,19 +112,19 @@ mod tests {
     fn links_between_pages_lead_to_files_and_others_are_plain() {
         let texts = [
             (
-                "docs/a/b.md",
+                "pages/a/b.md",
                 "# B\n\n[c](../c.md#d) [out](../../src/x.rs) [n](https://example.org) ![p](../p.svg)\n",
             ),
-            ("docs/c.md", "# C\n"),
-            ("docs/p.svg", "<svg/>"),
+            ("pages/c.md", "# C\n"),
+            ("pages/p.svg", "<svg/>"),
         ];
         let texts = texts.map(|(path, text)| (path.to_owned(), text.to_owned()));
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), &texts).unwrap();
-        let page = fs::read_to_string(folder.path().join("docs/a/b.html")).unwrap();
+        let page = fs::read_to_string(folder.path().join("pages/a/b.html")).unwrap();
         let expected = "<p><a href=\"../c.html#d\">c</a> out <a href=\"https://example.org\">n</a> <img src=\"../p.svg\" alt=\"p\"></p>";
         assert!(page.contains(expected), "{page}");
         assert!(page.contains("<a href=\"../../docs/index.html\">"), "{page}");
-        assert!(folder.path().join("docs/c.html").exists() && folder.path().join("docs/p.svg").exists());
+        assert!(folder.path().join("pages/c.html").exists() && folder.path().join("pages/p.svg").exists());
     }
 }

@@ -5,28 +5,28 @@ use std::iter::Peekable;
 use std::str::Lines;
 
 /// Where a link or a picture of a page leads; `None` if it is not part of the book.
-pub(super) type Place<'p> = &'p dyn Fn(&str) -> Option<String>;
+pub(super) type Links<'p> = &'p dyn Fn(&str) -> Option<String>;
 
 /// The blocks of a page.
-pub(super) fn body(markdown: &str, place: Place<'_>) -> String {
+pub(super) fn body(markdown: &str, links: Links<'_>) -> String {
     let mut out = String::new();
     let mut lines = markdown.lines().peekable();
     while let Some(line) = lines.next() {
         let (tag, text) = match line {
             _ if line.trim().is_empty() => continue,
             _ if line.starts_with("```") => ("pre", code(&mut lines)),
-            _ if line.starts_with('|') => ("table", table(line, &mut lines, place)),
-            _ if item(line).is_some() => (list_tag(line), list(line, &mut lines, place)),
+            _ if line.starts_with('|') => ("table", table(line, &mut lines, links)),
+            _ if item(line).is_some() => (list_tag(line), list(line, &mut lines, links)),
             _ => match heading(line) {
                 Some((level, text)) => {
-                    let (id, text) = (anchor(text), inline(text, place));
+                    let (id, text) = (anchor(text), inline(text, links));
                     put(
                         &mut out,
                         format_args!("<h{level} id=\"{id}\">{text}</h{level}>\n"),
                     );
                     continue;
                 }
-                None => ("p", inline(&paragraph(line, &mut lines), place)),
+                None => ("p", inline(&paragraph(line, &mut lines), links)),
             },
         };
         put(&mut out, format_args!("<{tag}>{text}</{tag}>\n"));
@@ -63,22 +63,22 @@ fn code(lines: &mut Peekable<Lines<'_>>) -> String {
     format!("<code>{}</code>", escaped(&text.join("\n")))
 }
 
-fn table(first: &str, lines: &mut Peekable<Lines<'_>>, place: Place<'_>) -> String {
-    let mut rows = row(first, "th", place);
+fn table(first: &str, lines: &mut Peekable<Lines<'_>>, links: Links<'_>) -> String {
+    let mut rows = row(first, "th", links);
     // The line below the head only says how columns are aligned.
     lines.next_if(|line| line.starts_with("|--"));
     while let Some(line) = lines.next_if(|line| line.starts_with('|')) {
-        rows += &row(line, "td", place);
+        rows += &row(line, "td", links);
     }
     rows
 }
 
-fn row(line: &str, tag: &str, place: Place<'_>) -> String {
+fn row(line: &str, tag: &str, links: Links<'_>) -> String {
     let line = line.trim().trim_start_matches('|');
     let line = line.strip_suffix('|').unwrap_or(line).replace("\\|", "\u{0}");
     let cells = line.split('|').map(|cell| cell.trim().replace('\u{0}', "|"));
     let cells: String = cells
-        .map(|cell| format!("<{tag}>{}</{tag}>", inline(&cell, place)))
+        .map(|cell| format!("<{tag}>{}</{tag}>", inline(&cell, links)))
         .collect();
     format!("<tr>{cells}</tr>\n")
 }
@@ -95,7 +95,7 @@ fn list_tag(line: &str) -> &'static str {
     if line.starts_with('-') { "ul" } else { "ol" }
 }
 
-fn list(first: &str, lines: &mut Peekable<Lines<'_>>, place: Place<'_>) -> String {
+fn list(first: &str, lines: &mut Peekable<Lines<'_>>, links: Links<'_>) -> String {
     let mut items = vec![item(first).unwrap_or_default().to_owned()];
     while let Some(line) = lines.next_if(|line| item(line).is_some() || line.starts_with("  ")) {
         match (item(line), items.last_mut()) {
@@ -105,7 +105,7 @@ fn list(first: &str, lines: &mut Peekable<Lines<'_>>, place: Place<'_>) -> Strin
     }
     let items = items.iter();
     items
-        .map(|text| format!("<li>{}</li>\n", inline(text, place)))
+        .map(|text| format!("<li>{}</li>\n", inline(text, links)))
         .collect()
 }
 
@@ -120,11 +120,11 @@ fn paragraph(first: &str, lines: &mut Peekable<Lines<'_>>) -> String {
 }
 
 /// Text with code, links, pictures, bold and italic words.
-fn inline(text: &str, place: Place<'_>) -> String {
+fn inline(text: &str, links: Links<'_>) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(next) = rest.chars().next() {
         let after = rest.get(next.len_utf8()..).unwrap_or_default();
-        rest = match span(rest, place) {
+        rest = match span(rest, links) {
             Some((html, after)) => {
                 out += &html;
                 after
@@ -139,7 +139,7 @@ fn inline(text: &str, place: Place<'_>) -> String {
 }
 
 /// What begins here, and what follows it.
-fn span<'t>(text: &'t str, place: Place<'_>) -> Option<(String, &'t str)> {
+fn span<'t>(text: &'t str, links: Links<'_>) -> Option<(String, &'t str)> {
     if text.starts_with('`') {
         let inner = text.trim_start_matches('`');
         let (code, after) = inner.split_once(text.strip_suffix(inner)?)?;
@@ -147,15 +147,15 @@ fn span<'t>(text: &'t str, place: Place<'_>) -> Option<(String, &'t str)> {
     }
     if let Some(bold) = text.strip_prefix("**") {
         let (bold, after) = bold.split_once("**")?;
-        return Some((format!("<strong>{}</strong>", inline(bold, place)), after));
+        return Some((format!("<strong>{}</strong>", inline(bold, links)), after));
     }
     if let Some(italic) = text.strip_prefix('*').filter(|rest| !rest.starts_with(' ')) {
         let (italic, after) = italic.split_once('*')?;
-        return Some((format!("<em>{}</em>", inline(italic, place)), after));
+        return Some((format!("<em>{}</em>", inline(italic, links)), after));
     }
     if let Some(picture) = text.strip_prefix("![") {
         let (name, target, after) = link(picture)?;
-        let shown = place(target).map(|at| format!("<img src=\"{at}\" alt=\"{}\">", escaped(name)));
+        let shown = links(target).map(|at| format!("<img src=\"{at}\" alt=\"{}\">", escaped(name)));
         return Some((
             shown.unwrap_or_else(|| format!("<em>(picture: {})</em>", escaped(name))),
             after,
@@ -163,8 +163,8 @@ fn span<'t>(text: &'t str, place: Place<'_>) -> Option<(String, &'t str)> {
     }
     if let Some(text) = text.strip_prefix('[') {
         let (name, target, after) = link(text)?;
-        let name = inline(name, place);
-        let linked = place(target).map(|at| format!("<a href=\"{at}\">{name}</a>"));
+        let name = inline(name, links);
+        let linked = links(target).map(|at| format!("<a href=\"{at}\">{name}</a>"));
         return Some((linked.unwrap_or(name), after));
     }
     let key = ["<kbd>", "</kbd>"]
