@@ -16,10 +16,11 @@ fn main() -> io::Result<()> {
     table(&book(Path::new("../.."))?, &out.join("book"))
 }
 
-/// The pages by their paths in the book. They are in the repository; the crate on its own is built without them.
+/// The pages and their drawings by their paths in the book. They are in the repository; the crate on its own is built without them.
 fn book(repository: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     let mut pages = below(&repository.join("docs"))?;
-    pages.retain(|(name, _)| name.ends_with(".md"));
+    // Screenshots are left out: they would make the binary much larger.
+    pages.retain(|(name, _)| name.ends_with(".md") || name.ends_with(".svg"));
     if !pages.is_empty() {
         for name in BESIDE_THE_BOOK {
             let file = repository.join(name);

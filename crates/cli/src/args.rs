@@ -81,7 +81,7 @@ pub(crate) enum Command {
     Console(Box<ConsoleFlags>),
     /// Show the changes of a table as they happen, by entity, with what changed.
     Tail(Box<TailFlags>),
-    /// Print the pages of the book; needs no network.
+    /// Open the book in a browser, or print its pages; needs no network.
     Docs(DocsFlags),
     /// Measure this database and the servers it is compared with.
     #[command(after_help = BENCH_HELP)]

@@ -1,12 +1,18 @@
-//! `trestle docs`: the book, which is part of the binary.
+//! `trestle docs`: the book, which is part of the binary, in a browser or in a terminal.
+
+mod browser;
+mod html;
+
+use std::path::Path;
 
 use clap::Args;
-use trestle_console::book_page;
+use trestle_console::{book_page, book_paths};
 
 use crate::exit::Failure;
 use crate::model::line;
 
 const SUMMARY: &str = "SUMMARY.md";
+const FIRST_PAGE: &str = "index.md";
 /// Documents of the repository that pages link to, as lines of a summary.
 const BESIDE_THE_BOOK: &str = "
 # Beside the book
@@ -18,19 +24,59 @@ const BESIDE_THE_BOOK: &str = "
 /// Flags of `trestle docs`.
 #[derive(Debug, Args)]
 pub(crate) struct DocsFlags {
-    /// The page to print, such as `start/python`, `python` or `../../COMPAT.md` [default: the list of pages]
+    /// The page, such as `start/python`, `python` or `../../COMPAT.md` [default: the first page, or the list of pages if it is printed]
     #[arg(value_name = "PAGE")]
     page: Option<String>,
+    /// Print the page; so does a command whose output is not a terminal of a desktop
+    #[arg(long)]
+    print: bool,
 }
 
 pub(crate) fn docs(flags: &DocsFlags) -> Result<(), Failure> {
     let summary = text_of(SUMMARY)? + BESIDE_THE_BOOK;
-    let text = match &flags.page {
-        Some(wanted) => text_of(find(&summary, wanted)?)?,
+    let page = flags
+        .page
+        .as_deref()
+        .map(|wanted| find(&summary, wanted))
+        .transpose()?;
+    let at_desktop = !flags.print && browser::is_at_hand();
+    if let Some(folder) = browser::folder().filter(|_| at_desktop) {
+        return show(&folder, page.unwrap_or(FIRST_PAGE));
+    }
+    let text = match page {
+        Some(page) => text_of(page)?,
         None => list(&summary),
     };
     line(text.trim_end());
     Ok(())
+}
+
+/// Writes the book into a folder and opens a page of it.
+fn show(folder: &Path, page: &str) -> Result<(), Failure> {
+    let texts = book_paths().map(|path| Ok((in_repository(path), text_of(path)?)));
+    let texts = texts.collect::<Result<Vec<_>, Failure>>()?;
+    let file = folder.join(browser::file_of(&in_repository(page)));
+    let instead = "`trestle docs --print` prints a page";
+    browser::write(folder, &texts)
+        .map_err(|error| Failure::failed(format!("{}: {error}; {instead}", folder.display())))?;
+    browser::open(&file).map_err(|error| {
+        Failure::failed(format!(
+            "no browser can be started: {error}; the page is {}, and {instead}",
+            file.display()
+        ))
+    })?;
+    line(&format!("{} opens in the browser; {instead}", file.display()));
+    Ok(())
+}
+
+/// The path of a page as links between pages mean it.
+fn in_repository(page: &str) -> String {
+    let is_beside = BESIDE_THE_BOOK.contains(&format!("({page})"));
+    if is_beside {
+        page.to_owned()
+    } else {
+        format!("docs/{page}")
+    }
 }
 
 fn text_of(page: &str) -> Result<String, Failure> {

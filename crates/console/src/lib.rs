@@ -11,7 +11,7 @@ use flate2::read::GzDecoder;
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-pub use book::book_page;
+pub use book::{book_page, book_paths};
 
 /// What the page may load and do: its own files, its own server, nothing inline, and no frame around it. Scripts come from files; the one
 /// that runs as a worker, `follow.js`, has a policy of its own, which names no other.
