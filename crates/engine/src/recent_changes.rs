@@ -16,9 +16,9 @@ use crate::stream_position::shard_id;
 /// A change record and its shard.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecentChange {
-    /// The record, as in GetRecords.
+    /// The shard's id.
     pub shard: String,
-    /// The record, as GetRecords has it.
+    /// The record, as in GetRecords.
     pub record: Record,
 }
 
