@@ -1,20 +1,20 @@
-//! Which requests read and which write: the one list of it.
+//! Which requests read and which write: the only such list.
 
 use crate::Request;
 
-/// What a request does with the database.
+/// Whether a request reads or writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access<'a> {
     /// It changes nothing.
     Read,
     /// It changes rows or tables if it succeeds.
     Write,
-    /// What its PartiQL statements do, each as text. The dialect's parser is above this crate.
+    /// It depends on its PartiQL statements, given as text. They are parsed in a crate above this one.
     Statements(Vec<&'a str>),
 }
 
 impl Access<'_> {
-    /// Whether anything is written, where `is_write` tells it of a statement.
+    /// Whether anything is written; `is_write` decides for a statement.
     pub fn writes(&self, is_write: impl Fn(&str) -> bool) -> bool {
         match self {
             Self::Read => false,

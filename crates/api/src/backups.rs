@@ -1,4 +1,4 @@
-//! `DescribeContinuousBackups`, which tools ask after creating a table.
+//! `DescribeContinuousBackups`, which tools call after creating a table.
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;

@@ -1,4 +1,4 @@
-//! What a request cost, and how large item collections have become.
+//! The cost of a request, and the sizes of item collections.
 
 use std::collections::BTreeMap;
 
@@ -37,9 +37,9 @@ pub struct ConsumedCapacity {
     pub table_name: Option<String>,
     /// The sum over table and indexes.
     pub capacity_units: Option<f64>,
-    /// The reading part of the sum; only transactions tell.
+    /// The read part of the sum; only in transactions.
     pub read_capacity_units: Option<f64>,
-    /// The writing part of the sum; only transactions tell.
+    /// The write part of the sum; only in transactions.
     pub write_capacity_units: Option<f64>,
     /// The table's own part.
     pub table: Option<Capacity>,
@@ -54,9 +54,9 @@ pub struct ConsumedCapacity {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Capacity {
-    /// The reading part; only transactions tell.
+    /// The read part; only in transactions.
     pub read_capacity_units: Option<f64>,
-    /// The writing part; only transactions tell.
+    /// The write part; only in transactions.
     pub write_capacity_units: Option<f64>,
     /// The sum.
     pub capacity_units: Option<f64>,

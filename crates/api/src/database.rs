@@ -1,4 +1,4 @@
-//! The one door to a database, embedded or remote.
+//! The interface of every database, embedded or remote.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,22 +8,22 @@ use bytes::Bytes;
 
 use crate::*;
 
-/// An answer that may still be on its way.
+/// A response that may still be pending.
 pub type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Result<Response, Error>> + Send + 'a>>;
 
-/// The body of an answer that may still be on its way; `None` if the request must be carried out the usual way.
+/// The body of a response that may still be pending; `None` if the request must be executed the usual way.
 pub type ForwardFuture<'a> = Pin<Box<dyn Future<Output = Option<Bytes>> + Send + 'a>>;
 
-/// Something that answers requests: an engine in this process, or an endpoint elsewhere.
+/// Executes requests: an engine in this process, or a remote endpoint.
 ///
-/// Dropping the answer does not undo the request: a write that was accepted is made.
+/// Dropping the future does not cancel the request: an accepted write is executed.
 pub trait Database: Send + Sync {
-    /// Carries out a request.
+    /// Executes a request.
     fn execute(&self, request: Request) -> ResponseFuture<'_>;
 
-    /// Sends the body of a request for items to an endpoint as it is, if nothing has to be known of it, and answers with the body of the
-    /// endpoint's answer. `None`, at once or in the end: decode the request and [`execute`](Database::execute) it; only a read is
-    /// sent this way, so that it can be made again.
+    /// Forwards the body of a request for items to an endpoint unchanged, if it need not be decoded, and
+    /// returns the body of the endpoint's response. On `None`, at once or as the result, decode the request
+    /// and [`execute`](Database::execute) it; only reads are forwarded, so that they can be repeated.
     fn forward(&self, operation: OperationName, body: &Bytes) -> Option<ForwardFuture<'_>> {
         let _ = (operation, body);
         None
@@ -54,7 +54,7 @@ macro_rules! define {
     ($($family:ident $operation:ident $output:ident $method:ident,)*) => {
         /// One typed method per operation, for every [`Database`].
         pub trait DatabaseExt: Database {
-            /// Carries out a request and answers with its own output type.
+            /// Executes a request and returns its own output type.
             fn call<O: Operation>(&self, operation: O) -> impl Future<Output = Result<O::Output, Error>> + Send {
                 let answer = self.execute(operation.into_request());
                 async move {

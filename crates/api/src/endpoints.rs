@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Asks where the service answers.
+/// Requests the address of the service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DescribeEndpoints {}
 
-/// Where the service answers.
+/// The address of the service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DescribeEndpointsOutput {
@@ -20,6 +20,6 @@ pub struct DescribeEndpointsOutput {
 pub struct Endpoint {
     /// Host, with the port if it is not the usual one.
     pub address: String,
-    /// How long a client may remember the address.
+    /// How long a client may cache the address.
     pub cache_period_in_minutes: i64,
 }

@@ -1,4 +1,4 @@
-//! Points in time as the wire writes them.
+//! Points in time in the form of the API.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct EpochSeconds(pub f64);
 
-/// Doubles count whole seconds exactly below this; beyond it nothing is printed as an integer.
+/// Below this, doubles represent whole seconds exactly; beyond it nothing is written as an integer.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 impl EpochSeconds {
@@ -30,7 +30,7 @@ impl EpochSeconds {
 }
 
 impl Serialize for EpochSeconds {
-    /// Whole seconds print without a fraction, as stream records have them.
+    /// Whole seconds are written without a fraction, as in stream records.
     #[allow(clippy::cast_possible_truncation, reason = "checked to be whole and small")]
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.0.fract() == 0.0 && self.0.abs() < EXACT_MAX {

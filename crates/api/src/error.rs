@@ -69,33 +69,34 @@ impl Error {
         &self.details.reasons
     }
 
-    /// The value that is taken, if that is why.
+    /// The value that belongs to another row, if that is the reason.
     #[must_use]
     pub fn taken_value(&self) -> Option<&Taken> {
         self.details.taken.as_ref()
     }
 
-    /// Whether the request alone is at fault, so that no table was looked at. Some servers word that differently.
+    /// Whether the request alone is at fault, so that no table was read. Some servers use another message for
+    /// that.
     #[must_use]
     pub fn is_of_request(&self) -> bool {
         self.details.is_of_request
     }
 
-    /// The same failure, found in the request alone.
+    /// The same failure, marked as found in the request alone.
     #[must_use]
     pub fn of_request(mut self) -> Self {
         self.details.is_of_request = true;
         self
     }
 
-    /// The same failure in other words.
+    /// The same failure with another message.
     #[must_use]
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.details.message = message.into();
         self
     }
 
-    /// Adds the value that is taken.
+    /// Adds the value that belongs to another row.
     #[must_use]
     pub fn with_taken(mut self, taken: Option<Taken>) -> Self {
         self.details.taken = taken;
@@ -109,7 +110,7 @@ impl Error {
         self
     }
 
-    /// Adds the reasons of a cancelled transaction, for those who read errors from the wire.
+    /// Adds the reasons of a cancelled transaction, for code that decodes errors.
     #[must_use]
     pub fn with_reasons(mut self, reasons: Vec<CancellationReason>) -> Self {
         self.details.reasons = reasons;

@@ -1,5 +1,5 @@
-//! Every operation as plain data, the one public [`Error`], and [`Database`], the trait behind which an
-//! embedded engine and a remote endpoint look the same.
+//! Every operation as plain data, the one public [`Error`], and the trait [`Database`], which embedded
+//! engines and remote endpoints implement.
 //!
 //! A request is named as its operation ([`PutItem`]), its answer adds `Output` ([`PutItemOutput`]). Members
 //! are named as in DynamoDB's API reference, in snake case. Members the API requires are plain, the others are
@@ -74,7 +74,7 @@ pub use touch::{REINDEX_VERSION, TouchRows, Touched};
 pub use unsupported::Unsupported;
 pub use wait::Wait;
 
-// The parameters that came before expressions; `expr` gives them their meaning.
+// The parameters from before expressions existed; `expr` interprets them.
 pub use trestle_expr::legacy::{
     AttributeAction, AttributeValueUpdate, ComparisonOperator, ConditionalOperator, ExpectedAttributeValue,
     LegacyCondition,

@@ -14,7 +14,7 @@ pub fn table_name(name_or_arn: &str) -> &str {
 }
 
 impl Request {
-    /// The names of the tables that this request names, by name or by an ARN. PartiQL statements are not looked into, and a
+    /// The tables that this request names, by name or by an ARN. PartiQL statements are not parsed, and a
     /// shard iterator names no table.
     #[must_use]
     pub fn named_tables(&self) -> Vec<&str> {

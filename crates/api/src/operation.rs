@@ -8,10 +8,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::*;
 
-/// Hands the list of operations to a macro: family, request, output and method name of each.
+/// Passes the list of operations to a macro: family, request, output and method name of each.
 ///
-/// This is the one place an operation is announced; requests, answers, dispatch and typed methods come from it,
-/// here and in the crates that need a `match` over all operations.
+/// This is the one place where an operation is declared; requests, responses, dispatch and typed methods are
+/// generated from it, here and in the crates that need a `match` over all operations.
 #[macro_export]
 macro_rules! for_each_operation {
     ($callback:ident) => {
@@ -50,7 +50,7 @@ macro_rules! for_each_operation {
     };
 }
 
-/// Operations of the API that Trestle does not have. They are told apart from names that do not exist.
+/// Operations of the API that Trestle does not support. They are distinguished from names that do not exist.
 pub const UNSUPPORTED: &[&str] = &[
     "CancelBulkOperation",
     "CreateBackup",
@@ -95,21 +95,21 @@ pub const UNSUPPORTED: &[&str] = &[
 pub enum Family {
     /// Tables and items.
     DynamoDb,
-    /// What changed in them.
+    /// Streams of their changes.
     Streams,
 }
 
-/// A request that knows its answer's type.
+/// A request with the type of its response.
 pub trait Operation: Serialize + DeserializeOwned + Sized {
     /// Which operation it is.
     const NAME: OperationName;
-    /// What it answers.
+    /// The type of its response.
     type Output: Serialize + DeserializeOwned + Send;
 
     /// This request as one of all requests.
     fn into_request(self) -> Request;
 
-    /// The answer out of all answers; `None` if it belongs to another operation.
+    /// The output in a response; `None` if it belongs to another operation.
     fn from_response(response: Response) -> Option<Self::Output>;
 }
 
@@ -229,7 +229,7 @@ macro_rules! define {
         }
 
         impl Serialize for Request {
-            /// The body alone; the name travels beside it.
+            /// The body alone; the name is sent separately.
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 match self {
                     $(Self::$operation(request) => request.serialize(serializer),)*

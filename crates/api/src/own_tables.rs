@@ -1,9 +1,9 @@
-//! Tables in which Trestle keeps what belongs to it: queues, checkpoints, dead letters.
+//! Trestle's own tables: queues, checkpoints, dead letters.
 
 use crate::{Error, Request, TransactWriteItem};
 
-/// What the names of Trestle's own tables begin with. They are ordinary tables that lists of tables do not show and
-/// that clients read but do not write.
+/// The prefix of the names of Trestle's own tables. They are ordinary tables that are left out of lists of
+/// tables, and that clients can read but not write.
 pub const OWN_TABLES: &str = "_trestle";
 
 /// Whether a table, by name or ARN, is one of Trestle's own.
@@ -16,7 +16,7 @@ pub fn is_own_table(name_or_arn: &str) -> bool {
     name.starts_with(OWN_TABLES)
 }
 
-/// What a client is told that would write one of Trestle's own tables.
+/// The error for a client that tries to write one of Trestle's own tables.
 #[must_use]
 pub fn own_table_refusal(table: &str) -> Error {
     Error::validation(format!(
@@ -26,7 +26,7 @@ pub fn own_table_refusal(table: &str) -> Error {
 }
 
 impl TransactWriteItem {
-    /// The table of Trestle's own that this part of a transaction would write, if it is one.
+    /// Trestle's own table that this part of a transaction would write, if it is one.
     #[must_use]
     pub fn own_table_written(&self) -> Option<&str> {
         let put = self.put.as_ref().map(|put| put.table_name.as_str());
@@ -37,8 +37,8 @@ impl TransactWriteItem {
 }
 
 impl Request {
-    /// The table of Trestle's own that this request would write or change, if there is one. PartiQL statements are
-    /// not looked into.
+    /// Trestle's own table that this request would write or change, if there is one. PartiQL statements are
+    /// not parsed.
     #[must_use]
     pub fn own_table_written(&self) -> Option<&str> {
         let single = match self {

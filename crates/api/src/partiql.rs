@@ -30,7 +30,7 @@ pub struct ExecuteStatement {
     pub return_values_on_condition_check_failure: Option<ReturnValuesOnConditionCheckFailure>,
 }
 
-/// What one statement found.
+/// The result of a statement.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
@@ -71,7 +71,7 @@ pub struct BatchStatementRequest {
     pub return_values_on_condition_check_failure: Option<ReturnValuesOnConditionCheckFailure>,
 }
 
-/// What each statement of a batch came to.
+/// The results of a batch of statements.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
@@ -82,7 +82,7 @@ pub struct BatchExecuteStatementOutput {
     pub consumed_capacity: Option<Vec<ConsumedCapacity>>,
 }
 
-/// What one statement of a batch came to.
+/// The result of one statement of a batch.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
@@ -125,7 +125,7 @@ wire_enum! {
         TransactionConflict = "TransactionConflict",
         /// Too many requests.
         ThrottlingError = "ThrottlingError",
-        /// A fault of ours.
+        /// A defect of the server.
         InternalServerError = "InternalServerError",
         /// No such table.
         ResourceNotFound = "ResourceNotFound",
@@ -137,7 +137,7 @@ wire_enum! {
 }
 
 impl BatchStatementErrorCode {
-    /// The code for a kind of failure; what has no code of its own is a fault of ours.
+    /// The code for a kind of failure; kinds without a code of their own become an internal error.
     #[must_use]
     pub fn of(kind: ErrorKind) -> Self {
         match kind {
@@ -167,14 +167,14 @@ impl From<Error> for BatchStatementError {
     }
 }
 
-/// Runs several statements as one: all reads or all writes, all or none.
+/// Runs several statements atomically: all reads or all writes.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct ExecuteTransaction {
     /// The statements.
     pub transact_statements: Vec<ParameterizedStatement>,
-    /// Names the request, so that repeating it does nothing.
+    /// Identifies the request, so that repeating it has no effect.
     pub client_request_token: Option<String>,
     /// How much of the cost to report.
     pub return_consumed_capacity: Option<ReturnConsumedCapacity>,
@@ -193,7 +193,7 @@ pub struct ParameterizedStatement {
     pub return_values_on_condition_check_failure: Option<ReturnValuesOnConditionCheckFailure>,
 }
 
-/// What each statement of a transaction found.
+/// The results of the statements of a transaction.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]

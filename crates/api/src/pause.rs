@@ -12,8 +12,8 @@ const FIRST: Duration = Duration::from_millis(1);
 /// The longest.
 const LONGEST: Duration = Duration::from_millis(64);
 
-/// Waits after so many attempts that met another transaction, which takes as long as a commit does. The more attempts, the
-/// longer.
+/// Waits after this many attempts that conflicted with another transaction, which takes as long as a commit
+/// does. The more attempts, the longer.
 #[must_use = "nothing waits until it is awaited"]
 pub fn pause_after(attempts: usize) -> Pause {
     let doublings = u32::try_from(attempts).unwrap_or(u32::MAX).min(6);
@@ -23,7 +23,7 @@ pub fn pause_after(attempts: usize) -> Pause {
     }
 }
 
-/// A wait. The thread that ends it costs little next to what is waited for, and needs no runtime.
+/// A pause. The thread that ends it costs little compared with the awaited work, and needs no runtime.
 #[derive(Debug)]
 pub struct Pause {
     length: Duration,
@@ -68,7 +68,7 @@ fn start(length: Duration) -> Arc<Mutex<Alarm>> {
             ring();
         }
     };
-    // Without a thread there is no pause.
+    // If no thread can be started, there is no pause.
     if thread::Builder::new().spawn(ring_later).is_err() {
         ring();
     }

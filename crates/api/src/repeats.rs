@@ -1,25 +1,25 @@
-//! Requests that a client sends again by itself, counted for the work that made them.
+//! Counts requests that a client repeats automatically, for the work that made them.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 
 thread_local! {
-    /// Repeats that this thread has noted so far. Only differences mean something.
+    /// The repeats counted on this thread so far. Only differences are meaningful.
     static NOTED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Notes that a request is sent again, because the first time was throttled, failed at the endpoint, or had no answer.
+/// Counts that a request is sent again, because it was throttled, failed at the endpoint, or had no response.
 pub fn note_repeat() {
     NOTED.set(NOTED.get() + 1);
 }
 
-/// Does work, and counts the repeats that were noted in it. What the work leaves to other tasks is not counted.
+/// Runs work and counts its repeats. Those of other tasks that the work starts are not counted.
 pub async fn count_repeats<T>(work: impl Future<Output = T>) -> (T, u64) {
     let mut work = pin!(work);
     let mut repeats = 0;
     let done = poll_fn(|context| {
-        // Other work of this thread is polled before and after, never in between.
+        // Other work of this thread is polled before and after, never during a poll.
         let before = NOTED.get();
         let polled = work.as_mut().poll(context);
         repeats += NOTED.get() - before;
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
     use std::task::{Context, Poll, Waker};
 
-    /// Notes so many repeats, each in a poll of its own.
+    /// Counts this many repeats, each in a separate poll.
     async fn repeating(times: u32) {
         for _ in 0..times {
             note_repeat();

@@ -1,5 +1,5 @@
-//! A page of a table's rows together with the position of the streams at the same moment, which no operation of the protocol
-//! reads: a database in the same process can.
+//! A page of a table's rows together with the position of the streams at the same moment. No operation of the
+//! protocol reads both at once, but a database in the same process can.
 
 use trestle_item::Item;
 
@@ -10,11 +10,12 @@ pub struct RowPage {
     pub rows: Vec<Item>,
     /// The names of the table's key attributes.
     pub key: Vec<String>,
-    /// The key behind which the next page begins; `None` if this is the last.
+    /// The key after which the next page begins; `None` if this is the last.
     pub next: Option<Item>,
-    /// The newest sequence number of the table's streams at that moment: the rows are as all changes up to it have left
-    /// them, and no later one.
+    /// The newest sequence number of the table's streams at that moment: the rows include all changes up to
+    /// it, and no later ones.
     pub mark: String,
-    /// Stands for the order of the rows: a key of one page is a place in another only if both pages have the same.
+    /// Identifies the order of the rows: a key of one page is a valid start for another only if both have the
+    /// same layout.
     pub layout: String,
 }

@@ -9,11 +9,11 @@ use serde_with::skip_serializing_none;
 pub struct UpdateTimeToLive {
     /// Name or ARN of the table.
     pub table_name: String,
-    /// The wish.
+    /// The requested setting.
     pub time_to_live_specification: TimeToLiveSpecification,
 }
 
-/// The wish, repeated.
+/// The requested setting, repeated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct UpdateTimeToLiveOutput {

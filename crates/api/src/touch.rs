@@ -1,34 +1,34 @@
-//! Raising a version attribute of rows, so that the stream has a record of each. No operation of the protocol does it for many
-//! rows at once: a database in the same process can.
+//! Raising a version attribute of rows, so that the stream has a record of each. No operation of the protocol
+//! does this for many rows at once, but a database in the same process can.
 
 use trestle_item::Item;
 
 use crate::Error;
 
-/// The name of the version attribute where neither a model nor a setting gives another one.
+/// The default name of the version attribute.
 pub const REINDEX_VERSION: &str = "reindexVersion";
 
-/// Rows whose version attribute is to be raised.
+/// Rows whose version attribute is raised.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TouchRows {
     /// The table's name.
     pub table: String,
     /// The attribute: a number, which is raised and never lowered. A row without it counts as one below every version.
     pub attribute: String,
-    /// The version that each row has afterwards, unless it has a later one.
+    /// The version that each row gets, unless it has a later one.
     pub version: u64,
     /// The keys of the rows.
     pub keys: Vec<Item>,
-    /// Attributes with the values that each row must have, such as the revision that the caller has read; none unless given. A
-    /// row that has other values is refused with `ConditionalCheckFailedException`.
+    /// Attributes with the values that each row must have, such as the revision that the caller has read;
+    /// empty by default. A row with other values is refused with `ConditionalCheckFailedException`.
     pub expected: Item,
-    /// Whether the stream gets another record of rows that have the version or a later one already. They stay as they are. Only a
-    /// database in the same process can do it.
+    /// Whether the stream gets another record of rows that already have the version or a later one. They stay
+    /// unchanged. Only a database in the same process supports this.
     pub records_again: bool,
 }
 
 impl TouchRows {
-    /// Whether a row has the values that are expected.
+    /// Whether a row has the expected values.
     #[must_use]
     pub fn expects(&self, row: &Item) -> bool {
         let mut expected = self.expected.iter();
@@ -36,12 +36,12 @@ impl TouchRows {
     }
 }
 
-/// What became of one of them.
+/// The outcome for one of the rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Touched {
-    /// It has the version now, or a later one where it is recorded again. The stream has one record of it.
+    /// It now has the version, or a later one if it was recorded again. The stream has one record of it.
     Raised,
-    /// It has this version or a later one already. Nothing was written, nor recorded again.
+    /// It already has this version or a later one. Nothing was written or recorded.
     AlreadyThere,
     /// There is no such row. None is created.
     Gone,

@@ -1,12 +1,12 @@
-//! Members of the API that Trestle knows of and refuses.
+//! Members of the API that Trestle knows but refuses.
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Stands for a member whose feature Trestle does not have.
+/// A member whose feature Trestle does not support.
 ///
-/// Only whether it was given is kept, so that the engine can refuse the request instead of quietly doing half
-/// of it. Any JSON is accepted; it prints as an empty object.
+/// Only its presence is recorded, so that the engine can refuse the request instead of ignoring a part of it.
+/// Any JSON is accepted; it is written as an empty object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unsupported;
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-/// Blocks this thread until the answer is there: `database.put_item(put).wait()?`.
+/// Blocks this thread until the response arrives: `database.put_item(put).wait()?`.
 ///
-/// For everything that can be awaited. In an asynchronous program use `.await`: a task that blocks its thread may block
-/// the one that would answer it.
+/// For everything that can be awaited. In an asynchronous program use `.await`: a task that blocks its thread
+/// may block the one that would send the response.
 pub trait Wait: IntoFuture {
     /// Waits for the answer.
     fn wait(self) -> Self::Output;
@@ -23,7 +23,7 @@ impl<F: IntoFuture> Wait for F {
         loop {
             match future.as_mut().poll(&mut context) {
                 Poll::Ready(answer) => return answer,
-                // A wake-up that came in between makes this return at once; one too many only polls again.
+                // A wake-up in between makes this return at once; a spurious one only polls again.
                 Poll::Pending => std::thread::park(),
             }
         }

@@ -1,6 +1,6 @@
-//! Enumerations whose values are words on the wire.
+//! Enumerations whose values are words in the protocol.
 
-/// Declares an enum with the wire's word beside each variant; the first variant is the default.
+/// Declares an enum with the protocol's word for each variant; the first variant is the default.
 ///
 /// Serde's derive would also accept `{"WORD": null}` for a word; this accepts a string and nothing else.
 macro_rules! wire_enum {

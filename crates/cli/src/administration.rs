@@ -1,4 +1,4 @@
-//! The administration as commands use it: of a running server, or of a directory that no server has open.
+//! The administration for commands: of a running server, or of a directory that no server has open.
 
 pub(crate) mod collections;
 pub(crate) mod copies;
@@ -19,10 +19,10 @@ use crate::model::line;
 use serde::de::DeserializeOwned;
 use trestle_admin::{AdminError, AdminErrorCode};
 
-/// For commands that can do without a server.
+/// The hint for commands that also work without a server.
 pub(crate) const USE_DATA: &str = "for a database that is not running, use --data";
 
-/// For commands that cannot.
+/// The hint for commands that need a server.
 pub(crate) const START_ONE: &str = "start one with `trestle serve`, or say where it is with --endpoint";
 
 impl From<AdminError> for Failure {
@@ -41,7 +41,7 @@ impl From<AdminError> for Failure {
     }
 }
 
-/// What was found where something was refused: its report tells why.
+/// The report in the error of a refused call: it contains the reasons.
 pub(crate) fn reported<R: DeserializeOwned>(error: AdminError) -> Result<R, Failure> {
     match error.report {
         Some(report) => serde_json::from_slice(report.to_string().as_bytes())

@@ -1,15 +1,15 @@
-//! Members of a server's JSON answer. What a server always sends is never replaced by an empty value: an answer without it
-//! is of another program, or of another version of this one.
+//! Members of a server's JSON answer. A missing member is never replaced by an empty value: an answer without
+//! it comes from another program, or from another version of this one.
 
 use crate::exit::Failure;
 use serde_json::Value;
 
-/// A text that must be there.
+/// A required text.
 pub(crate) fn text<'v>(answer: &'v Value, name: &str) -> Result<&'v str, Failure> {
     answer[name].as_str().ok_or_else(|| lacks(name))
 }
 
-/// A number that must be there.
+/// A required number.
 pub(crate) fn number(answer: &Value, name: &str) -> Result<u64, Failure> {
     answer[name].as_u64().ok_or_else(|| lacks(name))
 }

@@ -63,7 +63,7 @@ fn from_directory(directory: &Path, file: File) -> Result<BackupTotals, Failure>
     Ok(totals)
 }
 
-/// Checks the archive while it arrives, so that one that was cut off is noticed.
+/// Checks the archive while it arrives, so that an incomplete one is detected.
 fn from_server(flags: &BackupFlags, file: File) -> Result<BackupTotals, Failure> {
     let mut download = Download::start(flags, file)?;
     let checked = check_backup(&mut download);
@@ -78,7 +78,7 @@ fn from_server(flags: &BackupFlags, file: File) -> Result<BackupTotals, Failure>
     Ok(totals)
 }
 
-/// Where the backup goes.
+/// The destination of the backup.
 struct Target {
     file: PathBuf,
     partial: PathBuf,

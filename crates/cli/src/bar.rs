@@ -1,15 +1,15 @@
-//! How far a long work is: a bar on a terminal, lines in a log.
+//! The progress of a long operation: a bar on a terminal, lines in a log.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// Between two drawings of the bar.
+/// The time between two updates of the bar.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// Between two lines in a log, unless the state changes.
+/// The time between two lines in a log, unless the state changes.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 const WIDTH: usize = 30;
 
-/// Tells standard error how far a work is.
+/// Shows the progress of an operation on standard error.
 pub(crate) struct Bar {
     is_terminal: bool,
     shown: Option<(String, Instant)>,
@@ -23,7 +23,7 @@ impl Bar {
         }
     }
 
-    /// Shows how far it is, if there is something new or it was long ago.
+    /// Shows the progress, if it has changed or was last shown long ago.
     pub(crate) fn show(&mut self, state: &str, line: impl FnOnce() -> String) {
         let interval = if self.is_terminal { INTERVAL } else { LINE_INTERVAL };
         let is_known = self
@@ -42,7 +42,7 @@ impl Bar {
         };
     }
 
-    /// Leaves the line to others.
+    /// Clears the line for other output.
     pub(crate) fn clear(&self) {
         if self.is_terminal {
             let _ = write!(io::stderr(), "\r\x1b[K");
@@ -50,7 +50,7 @@ impl Bar {
     }
 }
 
-/// A bar of signs.
+/// A bar made of characters.
 pub(crate) fn drawn(done: f64) -> String {
     let full = (done * WIDTH as f64).round() as usize;
     let full = full.min(WIDTH);

@@ -1,6 +1,6 @@
 //! Settings: flags over environment over file over defaults.
 //!
-//! Each source becomes the same table of sections; the tables are laid over one another and read once, so a setting
+//! Each source becomes the same table of sections; the tables are merged and parsed once, so that a setting
 //! has one name, one type and one place where it is refused.
 
 mod environment;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use toml::{Table, Value};
 use trestle_server::Role;
 
-/// What can be set; what is absent takes its default where it is used.
+/// All settings; an absent one takes its default where it is used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
@@ -157,14 +157,14 @@ pub(crate) struct LogConfig {
 /// The delay that DynamoDB Local's `-delayTransientStatuses` stands for.
 const TRANSIENT_STATUS_MS: u64 = 500;
 
-/// Gathers the settings from all sources.
+/// Reads the settings from all sources.
 pub(crate) fn load(flags: &ServeFlags) -> Result<Config, Failure> {
     let file = file::read(flags.config.as_deref())?;
     let environment = environment::read(std::env::vars_os())?;
     combine([file, environment, typed(flags)?])
 }
 
-/// Lays the tables over one another, the last on top.
+/// Merges the tables; later ones override earlier ones.
 fn combine(layers: impl IntoIterator<Item = Table>) -> Result<Config, Failure> {
     let mut combined = Table::new();
     for layer in layers {
@@ -186,7 +186,7 @@ fn lay_over(below: &mut Table, above: Table) {
     }
 }
 
-/// What was typed, as a table. A directory that is typed also overrules an `in_memory` set elsewhere.
+/// The flags as a table. A directory given as a flag also overrides an `in_memory` of another source.
 fn typed(flags: &ServeFlags) -> Result<Table, Failure> {
     let delay = flags.delay_transient_statuses.then_some(TRANSIENT_STATUS_MS);
     let config = Config {

@@ -1,7 +1,8 @@
 //! `trestle console`: the console of any endpoint, served on this machine.
 //!
-//! The page speaks to a server of this process, which makes the requests to the endpoint, signed with the credentials of this process.
-//! The page proves with a key that is made for this run that it is the one that was asked for: the server signs for no other.
+//! The page calls a server in this process, which sends the requests to the endpoint, signed with the
+//! credentials of this process. The page authenticates with a key that is created for this run: the server
+//! signs requests of no other client.
 
 use crate::administration::RunningServer;
 use crate::exit::Failure;
@@ -30,7 +31,7 @@ pub(crate) struct ConsoleFlags {
     read_only: bool,
 }
 
-/// Serves the console until told to stop.
+/// Serves the console until it is stopped.
 pub(crate) fn console(flags: &ConsoleFlags) -> Result<(), Failure> {
     let remote = flags.server.remote()?;
     let endpoint = remote.endpoint().to_owned();
@@ -74,12 +75,12 @@ pub(crate) fn console(flags: &ConsoleFlags) -> Result<(), Failure> {
             )),
         }
     });
-    // It holds a runtime, which cannot end inside another.
+    // It contains a runtime, which must not be dropped inside another.
     drop(administration);
     served
 }
 
-/// A key that no other process knows.
+/// A key that only this process knows.
 fn own_key() -> Result<AccessKey, Failure> {
     let mut secret = [0; 32];
     let filled = SystemRandom::new().fill(&mut secret);
@@ -95,7 +96,7 @@ struct EndpointAdministration(RunningServer);
 
 impl Administration for EndpointAdministration {
     fn answer(&self, call: AdminCall) -> Result<AdminAnswer, AdminError> {
-        // A thread of its own: the caller may be inside a runtime, in which no other can wait.
+        // A separate thread: the caller may be inside a runtime, which cannot block on another one.
         std::thread::scope(|scope| {
             let asked = scope.spawn(|| self.0.answer(call)).join();
             asked.unwrap_or_else(|_| Err(AdminError::failed("the call failed")))

@@ -1,4 +1,4 @@
-//! `trestle copy`: tables to another database, while they are written.
+//! `trestle copy`: copies tables to another database while clients write.
 
 mod run;
 mod show;
@@ -163,7 +163,7 @@ fn read_model(file: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Tells the process that is at work to cut over, and waits until it has.
+/// Commands the running copy to cut over, and waits until it has.
 fn cut_over(state: &Path) -> Result<(), Failure> {
     let look = || -> Result<(CopyPhase, Option<u64>), Failure> {
         let known = StateFile::read(state)?;
@@ -202,7 +202,7 @@ fn cut_over(state: &Path) -> Result<(), Failure> {
             Ok(())
         }
         Some(Err(failure)) => Err(failure),
-        // Told to stop: the copy cuts over all the same.
+        // Stopped waiting: the copy cuts over nevertheless.
         None => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! A database to ask: a running server, or a directory that no server has open.
+//! The database of a command: a running server, or a directory that no server has open.
 
 use crate::administration::no_answer;
 use crate::exit::Failure;
@@ -12,13 +12,13 @@ use trestle_api::{DescribeTable, Error, ErrorKind, ListTables, Operation, TableD
 use trestle_embedded::Embedded;
 use trestle_remote::Remote;
 
-/// Where operations are sent.
+/// The destination of operations.
 pub(crate) enum Database {
     Server(Server),
     Directory(Embedded),
 }
 
-/// A running server that is asked on this thread, one request after the other.
+/// A running server that is called on this thread, one request after the other.
 pub(crate) struct Server {
     remote: Remote,
     runtime: Runtime,
@@ -39,7 +39,7 @@ impl Database {
         open::to_read(directory).map(Database::Directory)
     }
 
-    /// Waits for work of several operations.
+    /// Blocks on a future that runs several operations.
     pub(crate) fn wait<'a, T>(
         &'a self,
         work: impl FnOnce(&'a dyn trestle_api::Database) -> Pin<Box<dyn Future<Output = T> + 'a>>,
@@ -50,13 +50,13 @@ impl Database {
         }
     }
 
-    /// Carries out an operation.
+    /// Runs an operation.
     pub(crate) fn run<O: Operation>(&self, operation: O) -> Result<O::Output, Failure> {
         let answered = self.try_run(operation)?;
         answered.map_err(|error| refused::<O>(&error))
     }
 
-    /// Carries out an operation that the database may refuse: the outer error is of the way there.
+    /// Runs an operation that the database may refuse: the outer error means that it was not reached.
     fn try_run<O: Operation>(&self, operation: O) -> Result<Result<O::Output, Error>, Failure> {
         match self {
             Database::Directory(db) => Ok(db.run(operation)),
@@ -64,7 +64,7 @@ impl Database {
         }
     }
 
-    /// Describes a table; without it, says which tables there are.
+    /// Describes a table; if it does not exist, the error lists the existing tables.
     pub(crate) fn describe(&self, table: &str) -> Result<TableDescription, Failure> {
         let described = self.try_run(DescribeTable {
             table_name: table.to_owned(),
@@ -76,7 +76,7 @@ impl Database {
         }
     }
 
-    /// A page of tables, which is a hundred, is enough to find a slip of the pen.
+    /// One page with a hundred tables is enough to notice a typing error.
     fn no_table(&self, table: &str) -> Result<Failure, Failure> {
         let listed = self.run(ListTables::default())?;
         let more = if listed.last_evaluated_table_name.is_some() {
@@ -97,13 +97,13 @@ impl Database {
     }
 }
 
-/// Says that the database refused an operation.
+/// The failure for an operation that the database refused.
 fn refused<O: Operation>(error: &Error) -> Failure {
     Failure::failed(format!("{} was refused: {error}", O::NAME))
 }
 
 impl Server {
-    /// The outer error is of the way there, the inner one of the database.
+    /// The outer error means that the database was not reached; the inner one is its answer.
     fn ask<O: Operation>(&self, operation: O) -> Result<Result<O::Output, Error>, Failure> {
         let asked = self.remote.ask(operation.into_request());
         let response = self.runtime.block_on(asked);

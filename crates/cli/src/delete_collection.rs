@@ -136,7 +136,7 @@ fn rows<'m>(
     }
 }
 
-/// Which rows, for the question.
+/// A description of the rows, for the question.
 fn told(flags: &DeleteCollectionFlags) -> String {
     let mut told = String::new();
     if let Some(partition) = &flags.partition {
@@ -154,7 +154,7 @@ fn told(flags: &DeleteCollectionFlags) -> String {
     told
 }
 
-/// Asks on a terminal. Without one, the command line must say that it is meant.
+/// Asks on a terminal. Without one, a flag is required.
 fn ask(question: &str) -> Result<(), Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::usage(
@@ -170,7 +170,7 @@ fn ask(question: &str) -> Result<(), Failure> {
     }
 }
 
-/// Steps on their way.
+/// A deletion in steps.
 struct Run<'f> {
     flags: &'f DeleteCollectionFlags,
     bar: Bar,
@@ -184,7 +184,7 @@ impl<'f> Run<'f> {
         }
     }
 
-    /// Makes steps until it is done, or as many as were asked for.
+    /// Makes steps until it is done, or as many as requested.
     fn all(&mut self, database: &Database, rows: &CollectionRows<'_>) -> Result<CollectionStep, Failure> {
         let mut all = CollectionStep {
             next: self.flags.after.clone(),
@@ -218,7 +218,7 @@ impl<'f> Run<'f> {
         after: Option<&CollectionBookmark>,
     ) -> Result<CollectionStep, Error> {
         let bounds = StepBounds {
-            // A second's worth at most, so that the rate holds within the second, too.
+            // At most the rows of one second, so that the rate is also kept within a second.
             rows: self.flags.rows_per_step.min(self.flags.rate.unwrap_or(u32::MAX)),
             ..StepBounds::default()
         };
@@ -236,7 +236,7 @@ impl<'f> Run<'f> {
     }
 }
 
-/// Why it ended after so many steps. What was deleted stays deleted.
+/// The error after this many steps. Deleted rows stay deleted.
 fn stopped(error: &Error, after: Option<&CollectionBookmark>, steps: u32) -> Failure {
     let help = match after {
         Some(_) if steps == 0 && error.kind() == ErrorKind::Validation => {

@@ -92,7 +92,7 @@ fn page(line: &str) -> Option<(&str, &str)> {
     link.strip_suffix(')')?.split_once("](")
 }
 
-/// The path of a page by what a user types: its path or its last part, with or without `.md`, or a link as another page has it.
+/// The path of a page, given its path or last part, with or without `.md`, or a link from another page.
 fn find<'s>(summary: &'s str, wanted: &str) -> Result<&'s str, Failure> {
     let without_anchor = wanted.split('#').next().unwrap_or_default();
     let wanted = without_anchor.trim_start_matches("../").trim_end_matches(".md");

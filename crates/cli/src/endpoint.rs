@@ -67,7 +67,7 @@ fn probe(flags: &ProbeFlags) -> Result<(), Failure> {
     let found = StoredProbe::new(found, SystemClock::new().now());
     let stored = runtime.block_on(found.store(&remote));
     show(flags, &found)?;
-    // It was found out all the same.
+    // The result is valid even if it could not be stored.
     if let Err(error) = stored {
         tracing::warn!("what was found is not stored at {url}: {error}");
     }

@@ -1,4 +1,4 @@
-//! How the binary ends when something is wrong: a message that says what to do, and a code for scripts.
+//! How the program ends after an error: a message with the next step, and an exit code for scripts.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -53,7 +53,7 @@ impl Failure {
         Failure::new(Code::Failed, message)
     }
 
-    /// Tells the user and gives the code to end with.
+    /// Prints the message and returns the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         // A closed standard error is not reported.
         let _ = writeln!(std::io::stderr(), "trestle: {}", self.message);

@@ -1,7 +1,7 @@
-//! Meeting the limit on file sizes (`ulimit -f`) without dying of it.
+//! Makes writes fail at the limit on file sizes (`ulimit -f`), instead of killing the process.
 
-/// The system's default is to end a process that writes past the limit. Once the signal has a handler, the write fails instead:
-/// the client is told, and reads go on.
+/// By default, the system kills a process that writes past the limit. With a handler for the signal, the
+/// write fails instead: the client gets an error, and reads continue.
 #[cfg(unix)]
 pub(crate) fn let_writes_fail() {
     use tokio::signal::unix::{SignalKind, signal};

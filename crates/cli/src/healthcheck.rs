@@ -8,11 +8,11 @@ use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// More than enough for the answer's head and its one line.
+/// More than enough for the response's head and its one line.
 const ANSWER_BYTES_MAX: u64 = 16 * 1024;
 
-/// How a TLS server begins to say that it was not spoken to in TLS: an alert record. A check that speaks no TLS
-/// takes this for life: the server accepts connections and answers them.
+/// How a TLS server answers a request without TLS: with an alert record. A check without TLS treats this as
+/// healthy: the server accepts connections and answers them.
 const TLS_ALERT: &[u8] = &[0x15, 0x03];
 
 /// Succeeds if a healthy server answers.
@@ -42,7 +42,7 @@ fn ask(host: &str, port: u16) -> io::Result<Vec<u8>> {
     stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
     match stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer) {
-        // A connection that is reset after the answer has done its work.
+        // A reset of the connection after the response is no error.
         Err(error) if answer.is_empty() => Err(error),
         _ => Ok(answer),
     }

@@ -1,4 +1,4 @@
-//! What a server knows: the models that were applied, and the routes in them and in its route file.
+//! The models of a server, and the routes in them and in its route file.
 
 use crate::administration::{RunningServer, START_ONE};
 use crate::exit::{Code, Failure};
@@ -18,11 +18,11 @@ pub(crate) struct KnownModel {
 /// A route of a server.
 pub(crate) struct KnownRoute {
     pub(crate) route: Route,
-    /// The model it is in; none if it is in the route file.
+    /// The model that contains it; `None` if it is in the route file.
     pub(crate) of_model: Option<String>,
 }
 
-/// The models of a server; none where the endpoint is no server of ours.
+/// The models of a server; empty if the endpoint is not a Trestle server.
 pub(crate) fn models(server: &ServerFlags) -> Result<Vec<KnownModel>, Failure> {
     let server = RunningServer::new(server, START_ONE)?;
     let listed = match server.ask(ListModels {}) {

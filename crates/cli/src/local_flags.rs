@@ -1,9 +1,10 @@
-//! DynamoDB Local's flags, `-inMemory -port 8000`, so that scripts made for it start Trestle unchanged.
+//! DynamoDB Local's flags, such as `-inMemory -port 8000`, so that scripts written for it start Trestle
+//! unchanged.
 
 use crate::exit::Failure;
 use std::ffi::OsString;
 
-/// DynamoDB Local's name and ours.
+/// DynamoDB Local's name of a flag, and Trestle's.
 const TRANSLATIONS: [(&str, &str); 10] = [
     ("-port", "--port"),
     ("-inMemory", "--in-memory"),
@@ -17,8 +18,7 @@ const TRANSLATIONS: [(&str, &str); 10] = [
     ("-version", "--version"),
 ];
 
-/// The arguments as clap understands them: the flags in our spelling, and `serve` in front when only flags were
-/// given.
+/// The arguments for clap: flags with Trestle's names, and `serve` in front if only flags were given.
 pub(crate) fn translate(args: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString>, Failure> {
     let mut translated: Vec<OsString> = Vec::new();
     let mut options_ended = false;
@@ -42,7 +42,7 @@ pub(crate) fn translate(args: impl IntoIterator<Item = OsString>) -> Result<Vec<
     Ok(translated)
 }
 
-/// Our name of a flag of DynamoDB Local; `None` if the argument is not written in its way.
+/// Trestle's name of a flag of DynamoDB Local; `None` if the argument is not written in that form.
 fn ours(arg: &OsString) -> Result<Option<&'static str>, Failure> {
     let Some(text) = arg.to_str() else { return Ok(None) };
     if !is_long_with_one_dash(text) {

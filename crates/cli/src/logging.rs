@@ -1,7 +1,7 @@
 //! The log on standard error.
 //!
-//! What clients send ends up in log lines: names of tables in errors, statements, reasons. Every value is therefore one
-//! line and bounded in length, whichever crate logs it: see [`bounded`].
+//! Log lines contain text from clients: names of tables in errors, statements, reasons. Every value is
+//! therefore one line of limited length, whichever crate logs it: see [`bounded`].
 
 mod bounded;
 mod json;
@@ -26,7 +26,7 @@ pub(crate) fn start(level: &str, format: LogFormat) -> Result<(), Failure> {
             "cannot use log level `{level}`: {why}; use error, warn, info, debug or trace"
         ))
     };
-    // A word that is no level would be taken for the name of a part of the program, and nothing would be logged.
+    // A word that is no level would be taken as the name of a module, and nothing would be logged.
     let is_word = level.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if is_word && level.parse::<LevelFilter>().is_err() {
         return Err(wrong(&"it is none"));
@@ -47,7 +47,7 @@ pub(crate) fn start(level: &str, format: LogFormat) -> Result<(), Failure> {
     started.map_err(|error| Failure::failed(format!("cannot start the log: {error}")))
 }
 
-/// A value in a line of text. The message comes without its name.
+/// A value in a line of text. The message is written without its name.
 fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> std::fmt::Result {
     let value = Bounded::text(value);
     match field.name() {

@@ -1,4 +1,4 @@
-//! The `trestle` binary: what was typed, what is meant, and how it ends.
+//! The `trestle` program: parses arguments, runs the command, and sets the exit code.
 
 mod administration;
 mod answer;
@@ -40,7 +40,7 @@ use clap::Parser;
 use exit::Failure;
 use std::process::ExitCode;
 
-/// Requests are many small allocations on several threads, which the system's allocator is slow at.
+/// Requests make many small allocations on several threads, for which the system's allocator is slow.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the binary writes is for its user alone: data, backups, reports of rows.
+/// Makes new files readable only by the user: data, backups, reports of rows.
 fn keep_files_private() {
     #[cfg(unix)]
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);

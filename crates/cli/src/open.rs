@@ -5,13 +5,13 @@ use crate::verify::cannot_open;
 use std::path::Path;
 use trestle_embedded::{Background, DirectoryAccess, Embedded, OpenError, Options};
 
-/// For commands that look at rows: nothing is changed, also where a stored model does not load.
+/// For commands that only read rows: nothing is changed, even if a stored model does not load.
 pub(crate) fn to_read(directory: &Path) -> Result<Embedded, Failure> {
     let opened = Embedded::open_for_repair(directory, existing(Background::Nothing));
     opened.map_err(|error| failure(directory, &error))
 }
 
-/// For commands that look at a small directory which a running process may have open.
+/// For commands that only read a small directory that a running process may have open.
 pub(crate) fn to_look(directory: &Path) -> Result<Embedded, Failure> {
     let mut options = existing(Background::Nothing);
     options.store.access = DirectoryAccess::Live;
@@ -25,7 +25,7 @@ pub(crate) fn for_models(directory: &Path) -> Result<Embedded, Failure> {
     opened.map_err(|error| failure(directory, &error))
 }
 
-/// The same for the first command of a database: a directory that is not there is made.
+/// The same for the first command on a database: a missing directory is created.
 pub(crate) fn for_first_model(directory: &Path) -> Result<Embedded, Failure> {
     let options = Options {
         must_exist: false,
@@ -35,7 +35,7 @@ pub(crate) fn for_first_model(directory: &Path) -> Result<Embedded, Failure> {
     opened.map_err(|error| failure(directory, &error))
 }
 
-/// For commands that write or move rows: models are in force, and nothing happens by itself.
+/// For commands that write or move rows: models are in force, without background work.
 pub(crate) fn to_write(directory: &Path) -> Result<Embedded, Failure> {
     let opened = Embedded::open(directory, existing(Background::Tables));
     opened.map_err(|error| failure(directory, &error))

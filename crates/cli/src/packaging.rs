@@ -1,4 +1,4 @@
-//! `trestle print-for-packages`: completions of shells and man pages, from the commands and flags themselves.
+//! `trestle print-for-packages`: shell completions and man pages, generated from the commands and flags.
 
 use crate::args::Cli;
 use crate::exit::Failure;
@@ -17,7 +17,7 @@ pub(crate) fn write_into(directory: &Path) -> Result<(), Failure> {
     clap_mangen::generate_to(Cli::command(), directory).map_err(failed)
 }
 
-/// What a user is to find: `clap_complete` would complete hidden commands, too.
+/// The command without hidden parts, which `clap_complete` would also complete.
 fn without_hidden(command: &Command) -> Command {
     let inner = command.get_subcommands().filter(|inner| !inner.is_hide_set());
     Command::new(command.get_name().to_owned())

@@ -1,4 +1,4 @@
-//! `trestle print-reference`: the page `docs/reference/cli.md`, from the commands and flags themselves.
+//! `trestle print-reference`: the page `docs/reference/cli.md`, generated from the commands and flags.
 
 use crate::args::Cli;
 use crate::exit::EXIT_CODES;
@@ -89,7 +89,7 @@ fn table<'a>(args: impl IntoIterator<Item = &'a Arg>) -> String {
     format!("| | |\n|---|---|\n{}", rows.collect::<String>())
 }
 
-/// How an argument is typed, with the names of its values.
+/// The syntax of an argument, with the names of its values.
 fn typed(arg: &Arg) -> String {
     let names = arg.get_value_names().unwrap_or_default();
     let takes_values = arg.get_num_args().is_some_and(|count| count.takes_values());
@@ -106,7 +106,7 @@ fn typed(arg: &Arg) -> String {
     [flags.join(", "), values.join(" ")].join(" ").trim().to_owned()
 }
 
-/// What an argument means, with its values, its variable and its default, in one line of a table.
+/// The description of an argument, with its values, its variable and its default, in one line of a table.
 fn meaning(arg: &Arg) -> String {
     let help = arg.get_long_help().or_else(|| arg.get_help());
     let mut parts = vec![help.map(StyledStr::to_string).unwrap_or_default()];

@@ -1,5 +1,5 @@
-//! `trestle routes`: checks route files, applies them to a running server, tells how routes are doing, and sees to what
-//! was given up.
+//! `trestle routes`: checks route files, applies them to a running server, shows the status of routes, and
+//! handles dead letters.
 
 mod apply;
 mod backfill;
@@ -27,7 +27,7 @@ use std::io::Write;
 use std::path::Path;
 use trestle_admin::{AdminErrorCode, AdministrationExt, Call, ListRoutes};
 
-/// Where routes are described.
+/// The page that describes routes.
 const PAGE: &str = "docs/reference/routes.md";
 
 /// What can be done with routes.
@@ -77,7 +77,7 @@ fn line(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
-/// What is not the answer itself. A closed standard error is not reported.
+/// Prints a message that is not part of the answer. A closed standard error is not reported.
 fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
@@ -92,11 +92,11 @@ fn ask<C: Call>(server: &ServerFlags, call: C) -> Result<C::Answer, Failure> {
     Ok(RunningServer::new(server, START_ONE)?.ask(call)?)
 }
 
-/// Whether a server is one of ours, which runs routes. Others answer such a question in their own ways.
+/// Whether an endpoint is a Trestle server, which runs routes. Others answer the call with various errors.
 fn runs_routes(server: &ServerFlags) -> Result<bool, Failure> {
     match RunningServer::new(server, START_ONE)?.ask(ListRoutes {}) {
         Ok(_) => Ok(true),
-        // Only ours says that a caller may not.
+        // Only a Trestle server refuses it for lack of permission.
         Err(error) if matches!(error.code, AdminErrorCode::NoAnswer | AdminErrorCode::Forbidden) => {
             Err(error.into())
         }

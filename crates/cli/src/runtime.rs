@@ -1,19 +1,19 @@
-//! Waiting for what is asynchronous, on this thread.
+//! Blocks this thread on asynchronous work.
 
 use crate::exit::Failure;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use trestle_server::termination;
 
-/// Between two looks, at least.
+/// The shortest pause between two checks.
 const SHORTEST: Duration = Duration::from_millis(10);
-/// Between two looks, at most.
+/// The longest pause between two checks.
 const LONGEST: Duration = Duration::from_secs(1);
-/// A pause is this part of the time that has passed, so that the end of short work is seen with as little delay, for its length, as
-/// the end of long work.
+/// A pause is this fraction of the time that has passed, so that the delay at the end is proportional to the
+/// length of the work.
 const PART: u32 = 16;
 
-/// A runtime that works while this thread waits in it.
+/// A runtime that runs on this thread.
 pub(crate) fn on_this_thread() -> Result<Runtime, Failure> {
     Builder::new_current_thread()
         .enable_all()
@@ -21,7 +21,8 @@ pub(crate) fn on_this_thread() -> Result<Runtime, Failure> {
         .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))
 }
 
-/// Looks every second, more often at first, until there is nothing more to wait for or the command is told to stop.
+/// Calls `look` every second, more often at first, until it returns that the work is done or the command is
+/// stopped.
 pub(crate) fn until_told_or(mut look: impl FnMut() -> Result<bool, Failure>) -> Result<(), Failure> {
     let runtime = on_this_thread()?;
     let mut told_to_stop = std::pin::pin!(termination());
@@ -30,7 +31,7 @@ pub(crate) fn until_told_or(mut look: impl FnMut() -> Result<bool, Failure>) -> 
     loop {
         let wait = async {
             tokio::select! {
-                // First, so that a signal is heard from the beginning.
+                // First, so that no signal is missed.
                 biased;
                 () = &mut told_to_stop => true,
                 () = tokio::time::sleep(pause) => false,

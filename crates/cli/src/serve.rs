@@ -39,7 +39,7 @@ use trestle_server::{
 /// Threads that deliver changes.
 const ROUTE_WORKERS: usize = 2;
 
-/// Serves until told to stop.
+/// Serves until it is stopped.
 pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     let level = config.log.level.as_deref().unwrap_or("info");
     logging::start(level, config.log.format.unwrap_or(LogFormat::Text))?;
@@ -49,7 +49,7 @@ pub(crate) fn serve(config: &Config) -> Result<(), Failure> {
     }
 }
 
-/// Serves a database of this machine.
+/// Serves a local database.
 fn serve_data(config: &Config) -> Result<(), Failure> {
     let mut server_settings = settings::server(config)?;
     open_files::make_room(&mut server_settings);
@@ -84,7 +84,7 @@ fn serve_data(config: &Config) -> Result<(), Failure> {
         storage: Some(storage_source(&db)),
         route_lags: Some(Arc::new(move || lag_source.lags())),
     };
-    // It accepts connections and hears signals; the server has threads of its own for the rest.
+    // It accepts connections and receives signals; the server has its own threads for the rest.
     let runtime = runtime::on_this_thread()?;
     let result = runtime.block_on(listen(
         &server_settings,
@@ -94,16 +94,16 @@ fn serve_data(config: &Config) -> Result<(), Failure> {
         &storage,
     ));
     drop(runtime);
-    // Before the routes and the database, which it uses.
+    // Before the routes and the database, which they use.
     workers.block_on(reindexes.stop());
     let regions_closed = regions.map_or(Ok(()), |regions| workers.block_on(regions.close()));
     let closed = workers.block_on(db.close());
-    // Until here, so that deliveries under way finish.
+    // Kept until here, so that deliveries under way finish.
     drop((reindexes, routes));
     result.and(regions_closed).and(closed.map_err(Failure::failed))
 }
 
-/// The regions, if they are kept apart.
+/// The regions, if they are separate.
 fn regions(
     db: &Embedded,
     storage: &Storage,
@@ -119,7 +119,7 @@ fn regions(
     }
 }
 
-/// The threads that routes are delivered on, apart from those that answer requests.
+/// The threads that deliver changes, separate from those that answer requests.
 fn route_workers() -> Result<Runtime, Failure> {
     Builder::new_multi_thread()
         .worker_threads(ROUTE_WORKERS)
@@ -138,7 +138,7 @@ fn clock(is_virtual: bool) -> (Arc<dyn Clock>, Option<Arc<VirtualClock>>) {
     (Arc::clone(&clock) as Arc<dyn Clock>, Some(clock))
 }
 
-/// What the server's backups are taken from.
+/// The source of the server's backups.
 #[derive(Debug)]
 struct Backups(Embedded);
 
@@ -148,13 +148,14 @@ impl BackupSource for Backups {
     }
 }
 
-/// What the metrics say of storage.
+/// The source of the metrics of storage.
 fn storage_source(db: &Embedded) -> StorageSource {
     let db = db.clone();
     Arc::new(move || db.storage_reads())
 }
 
-/// Stored models may not load yet: a file that was given may correct them. Nothing expires before they do.
+/// Opens the database. Stored models may not load yet: a given file may correct them. Nothing expires before
+/// they do.
 fn open(storage: &Storage, clock: &Arc<dyn Clock>, config: &Config) -> Result<Embedded, Failure> {
     let clock = Arc::clone(clock);
     let mut options = Options {
@@ -220,7 +221,7 @@ fn start_failure(error: &StartError) -> Failure {
     }
 }
 
-/// The first signal to stop, and a second one that does not wait.
+/// Two signals: the first stops, the second does not wait.
 fn two_signals(
     queues: Option<Queues>,
     regions: Option<Arc<ServerRegions>>,
@@ -230,7 +231,7 @@ fn two_signals(
     let first = async move {
         termination().await;
         tracing::info!("stopping; ask again to stop at once");
-        // Clients that wait for messages would delay the end.
+        // Clients that wait for messages would delay the shutdown.
         if let Some(queues) = queues {
             queues.close();
         }
@@ -246,7 +247,7 @@ fn two_signals(
     (first, second)
 }
 
-/// The one line on standard output: where the server is and how to use it.
+/// Prints the one line on standard output: the address of the server, and how to use it.
 fn announce(endpoint: &str, place: &dyn fmt::Display) {
     let line = format!(
         "Trestle {} is ready at {endpoint} ({place}). Point AWS SDKs at it with \
@@ -255,6 +256,6 @@ fn announce(endpoint: &str, place: &dyn fmt::Display) {
         env!("CARGO_PKG_VERSION")
     );
     let mut out = std::io::stdout().lock();
-    // A closed standard output is no reason not to serve.
+    // A closed standard output does not prevent serving.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }

@@ -1,4 +1,4 @@
-//! Which running server is called, and with which credentials.
+//! Which running server a command calls, with which credentials.
 
 use crate::exit::Failure;
 use clap::Args;
@@ -39,7 +39,7 @@ pub(crate) struct ServerFlags {
 }
 
 impl ServerFlags {
-    /// What the flags say, and the environment where they say nothing.
+    /// The settings from flags, or from the environment.
     pub(crate) fn settings(&self) -> Settings {
         let mut settings = Settings::from_environment(&self.endpoint);
         let key = self.access_key.clone().zip(self.secret_key.clone());
@@ -53,7 +53,7 @@ impl ServerFlags {
         settings
     }
 
-    /// The server's database, for those who wait for many answers at once.
+    /// The server's database, for concurrent requests.
     pub(crate) fn remote(&self) -> Result<Remote, Failure> {
         Remote::new(self.settings()).map_err(Failure::usage)
     }

@@ -42,7 +42,7 @@ pub(crate) struct TailFlags {
 }
 
 fn event(name: &str) -> Result<ChangeEvent, String> {
-    // Rows of a backfill are in no stream.
+    // Streams contain no rows of backfills.
     let known = || {
         ChangeEvent::ALL
             .into_iter()
@@ -53,7 +53,7 @@ fn event(name: &str) -> Result<ChangeEvent, String> {
     found.ok_or_else(|| format!("there is {}", names()))
 }
 
-/// Shows changes until told to stop.
+/// Shows changes until it is stopped.
 pub(crate) fn tail(flags: &TailFlags) -> Result<(), Failure> {
     logging::start("warn", LogFormat::Text)?;
     let models = models(flags)?;
@@ -76,7 +76,7 @@ pub(crate) fn tail(flags: &TailFlags) -> Result<(), Failure> {
     )
 }
 
-/// The models that say what an item is. A filter by entity needs a model that knows the entity.
+/// The models that determine entities. A filter by entity needs a model with that entity.
 fn models(flags: &TailFlags) -> Result<Vec<Arc<Model>>, Failure> {
     let models: Vec<Arc<Model>> = if flags.models.is_empty() {
         let known = known::models(&flags.follow.server)?;

@@ -1,4 +1,4 @@
-//! `trestle verify`: walks a data directory and says everything that does not agree.
+//! `trestle verify`: checks a data directory and reports everything that does not agree.
 
 use crate::args::{LogFormat, VerifyFlags};
 use crate::exit::{Code, Failure};
@@ -13,7 +13,7 @@ use trestle_embedded::{
     VerifyOptions, VerifyWatcher, verify_directory,
 };
 
-/// Between two signs of progress on a terminal.
+/// The time between two updates of progress on a terminal.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Succeeds if everything in the directory agrees.
@@ -29,7 +29,7 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Result<(), Failure> {
     check_with(&flags.dir, access, flags.json, options)
 }
 
-/// As [`verify`], for other commands that end with it.
+/// Like [`verify`], for other commands that end with it.
 pub(crate) fn check(directory: &Path, json: bool, options: VerifyOptions) -> Result<(), Failure> {
     check_with(directory, DirectoryAccess::ReadWrite, json, options)
 }
@@ -84,7 +84,7 @@ fn cannot_read(directory: &Path, error: &dyn Display) -> Failure {
     Failure::failed(format!("cannot read the data directory {place}: {error}"))
 }
 
-/// Prints what is found as it is found.
+/// Prints disagreements as they are found.
 struct Printer {
     json: bool,
     /// Whether progress is shown.

@@ -1,4 +1,4 @@
-//! The moment at which the target takes over.
+//! The cut-over, after which the target is in use.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,13 +12,14 @@ use crate::job::CopyJob;
 use crate::side::SideKind;
 use crate::{CopyError, CopyPhase, CopyPlan, StateFile};
 
-/// Writing is paused for so long at first: if the copy dies meanwhile, it goes on by itself.
+/// How long writes are paused at first: if the copy is killed meanwhile, they resume after this time.
 const PAUSE: Duration = Duration::from_secs(60);
-/// What is left must be at the target after so much of it.
+/// The time within which the remaining changes must be at the target.
 const DRAIN_MAX: Duration = Duration::from_secs(45);
 
 impl CopyJob {
-    /// Lets the last changes come over, with writing paused. Says when that began. What is left is [`CopyJob::take_over`].
+    /// Copies the last changes while writes are paused. Returns when the pause began. [`CopyJob::take_over`]
+    /// does the rest.
     pub(crate) async fn freeze(
         &self,
         plan: &CopyPlan,
@@ -26,12 +27,12 @@ impl CopyJob {
         followed: &[Arc<Followed>],
     ) -> Result<Instant, CopyError> {
         self.progress.enter("cutting-over");
-        // So that little is left when writing is paused.
+        // So that few changes are left when writes are paused.
         for followed in followed {
             followed.kept_up().await;
         }
         if self.to.kind == SideKind::Endpoint {
-            // There it takes long, and nothing follows from a row that expires.
+            // At endpoints this takes long, and the expiry of a row has no effects there.
             self.begin_to_act(plan, state).await?;
         }
         let began = Instant::now();
@@ -49,7 +50,7 @@ impl CopyJob {
         Ok(began)
     }
 
-    /// Pauses writing at the source, and waits until everything that was written is at the target.
+    /// Pauses writes at the source, and waits until everything that was written is at the target.
     async fn pause(&self, plan: &CopyPlan, followed: &[Arc<Followed>]) -> Result<(), CopyError> {
         let tables: Vec<String> = plan.tables.iter().map(|table| table.table.clone()).collect();
         let pause = |seconds: Option<f64>| PauseWrites {
@@ -76,9 +77,9 @@ impl CopyJob {
                 self.from.name
             )));
         }
-        // From here on the source stays as it is, also if this process ends.
+        // From here on the source stays unchanged, even if this process ends.
         self.from.administer(&what, pause(None)).await?;
-        // If this process was stopped for long, the pause had ended, and rows were written since.
+        // If this process was suspended for long, the pause had ended, and rows were written since.
         for followed in followed {
             followed.caught_up().await;
         }
@@ -115,7 +116,7 @@ impl CopyJob {
         self.finish(state).await
     }
 
-    /// What is left when the target has taken over.
+    /// The last steps after the target has taken over.
     pub(crate) async fn finish(&self, state: &StateFile) -> Result<(), CopyError> {
         self.progress.enter("cutting-over");
         self.clear_up(state).await?;
@@ -126,7 +127,7 @@ impl CopyJob {
         Ok(())
     }
 
-    /// Lets rows expire at the target, and records changes there, as at the source.
+    /// Enables expiry and streams at the target, as at the source.
     async fn begin_to_act(&self, plan: &CopyPlan, state: &StateFile) -> Result<(), CopyError> {
         let target = self.target();
         for table in &plan.tables {
@@ -141,7 +142,7 @@ impl CopyJob {
         Ok(())
     }
 
-    /// Takes away the streams that were made for the copy.
+    /// Removes the streams that were enabled for the copy.
     async fn clear_up(&self, state: &StateFile) -> Result<(), CopyError> {
         for table in state.look(|state| state.tables.keys().cloned().collect::<Vec<_>>()) {
             if state.change_table(&table, |table| table.stream_made) {
@@ -164,7 +165,7 @@ impl CopyJob {
         Ok(of_model.any(|status| status.state.is_under_way()))
     }
 
-    /// Begins the migration to another layout at the target, if one was asked for.
+    /// Starts the migration to another layout at the target, if one was requested.
     async fn change_layout(&self) -> Result<(), CopyError> {
         let Some(text) = &self.settings.model else {
             return Ok(());
@@ -179,7 +180,7 @@ impl CopyJob {
             .models;
         let is_there = models.iter().any(|model| Some(&model.name) == name.as_ref());
         if is_there && self.is_moving(name.as_ref()).await? {
-            // A run of this copy that was killed has begun it.
+            // An earlier run of this copy, which was killed, has started it.
             return Ok(());
         }
         if is_there {
@@ -194,7 +195,7 @@ impl CopyJob {
                 .await
             {
                 Ok(_) => return Ok(()),
-                // No row has another key: then the version is applied.
+                // If no key changes, the version is applied without a migration.
                 Err(CopyError::Administration { error, .. }) if error.code == AdminErrorCode::Refused => {}
                 Err(error) => return Err(error),
             }

@@ -1,38 +1,38 @@
-//! Why a copy does not go on.
+//! The errors of a copy.
 
 use trestle_admin::AdminError;
 use trestle_api::Error;
 
-/// Why a copy does not go on. The message names the way out.
+/// Why a copy cannot continue. The message names the next step.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CopyError {
-    /// Something in one of the databases is in the way. Nothing was changed.
+    /// The state of one of the databases prevents the copy. Nothing was changed.
     #[error("{0}")]
     Refused(String),
-    /// The two sides differ, after all.
+    /// The two sides differ although everything was copied.
     #[error("{0}")]
     Differs(String),
-    /// A database did not do what it was asked for.
+    /// A request to a database failed.
     #[error("{what}: {error}")]
     Database {
-        /// What it was asked for.
+        /// The request.
         what: String,
-        /// What it said.
+        /// The error of the database.
         error: Error,
     },
-    /// The administration of a server did not do what it was asked for.
+    /// A call to the administration of a server failed.
     #[error("{what}: {error}")]
     Administration {
-        /// What it was asked for.
+        /// The call.
         what: String,
-        /// What it said.
+        /// The error of the server.
         error: AdminError,
     },
     /// The state file cannot be read or written.
     #[error("{0}")]
     State(String),
-    /// A fault of ours.
+    /// A defect of this program.
     #[error("internal error: {0}")]
     Defect(String),
 }

@@ -1,4 +1,4 @@
-//! The changes of a table, followed: a change tells which row to read again at the source.
+//! Follows the changes of a table: a change only determines which row is read again at the source.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use crate::{CopyError, CopyProgress, StateFile};
 
 /// DynamoDB's limit.
 const GET_ROWS: usize = 100;
-/// Before keys are asked for again of which the endpoint has read none.
+/// The pause before keys that the endpoint did not process are requested again.
 const UNPROCESSED_PAUSE: Duration = Duration::from_millis(50);
-/// Times of records are rounded down, to the second as a rule.
+/// Times of records are rounded down, normally to the second.
 const RECORD_TIME_UNIT: Duration = Duration::from_secs(1);
 
-/// Rows that are read by their keys.
+/// Reads rows by their keys.
 #[derive(Clone)]
 pub(crate) struct RowReader {
     pub(crate) database: Arc<dyn Database>,
@@ -37,7 +37,7 @@ pub(crate) struct RowReader {
 }
 
 impl RowReader {
-    /// The rows with these keys that are there now, by the bytes of their keys.
+    /// The current rows with these keys, by the bytes of their keys.
     pub(crate) async fn rows(&self, keys: &[Item]) -> Result<HashMap<Vec<u8>, Item>, CopyError> {
         let what = format!("reading rows of table {} by their keys", self.table);
         let mut found = HashMap::new();
@@ -64,7 +64,7 @@ impl RowReader {
                 let unprocessed = answer.unprocessed_keys.remove(&self.table);
                 left = unprocessed.map(|left| left.keys).unwrap_or_default();
                 if has_nothing && !left.is_empty() {
-                    // It throttles.
+                    // The endpoint throttles.
                     tokio::time::sleep(UNPROCESSED_PAUSE).await;
                 }
             }
@@ -79,25 +79,25 @@ impl RowReader {
     }
 }
 
-/// What others know of the follower of a table.
+/// The progress of the follower of a table, for other tasks.
 pub(crate) struct Followed {
-    /// The numbers of keys that have changed, while they are collected.
+    /// The numbers of changed keys, while they are collected.
     changed: Mutex<Option<HashSet<u64>>>,
-    /// How many rounds were begun.
+    /// How many rounds have begun.
     begun: AtomicU64,
     seen: watch::Sender<Seen>,
     wake: Notify,
     clock: SystemClock,
 }
 
-/// What the rounds of a follower have come to.
+/// The results of the rounds of a follower.
 #[derive(Clone, Copy)]
 struct Seen {
-    /// The last round in which nothing was left to read.
+    /// The last round that found nothing to read.
     all: u64,
     /// When the last change came.
     last_change: Instant,
-    /// The last round, and up to which time of the source it has read.
+    /// The last round, and the time at the source up to which it has read.
     read: (u64, Option<Timestamp>),
 }
 
@@ -116,8 +116,8 @@ impl Followed {
         }
     }
 
-    /// Waits until everything is at the target that was written before this call, while more is written: until records come
-    /// that are later by the clock, or none do.
+    /// Waits until everything that was written before this call is at the target, while other writes
+    /// continue: until records arrive that are later by the clock, or no more arrive.
     pub(crate) async fn kept_up(&self) {
         let before = self.begun.load(Ordering::SeqCst);
         let now = self.clock.now().plus(RECORD_TIME_UNIT);
@@ -130,16 +130,17 @@ impl Followed {
         let _ = seen.wait_for(has_passed).await;
     }
 
-    /// Waits until nothing is left to follow that had a record before this call. It may take for ever while others write.
+    /// Waits until all records from before this call have been followed. It may never return while others
+    /// write.
     pub(crate) async fn caught_up(&self) {
         let before = self.begun.load(Ordering::SeqCst);
         let mut seen = self.seen.subscribe();
         self.wake.notify_one();
-        // It is held by the one who waits: it cannot be closed.
+        // The sender belongs to `self`, so it cannot be closed.
         let _ = seen.wait_for(|seen| seen.all > before).await;
     }
 
-    /// Waits until no change has come for so long.
+    /// Waits until no change has arrived for this long.
     pub(crate) async fn quiet_for(&self, time: Duration) {
         let began = Instant::now();
         loop {
@@ -177,12 +178,12 @@ pub(crate) struct Follower {
     pub(crate) state: Arc<StateFile>,
     pub(crate) progress: Arc<CopyProgress>,
     pub(crate) patience: Patience,
-    /// Between two looks while nothing changes.
+    /// The pause between two reads while nothing changes.
     pub(crate) poll: Duration,
 }
 
 impl Follower {
-    /// Follows until it is dropped, or cannot go on.
+    /// Follows changes until it is dropped, or an error occurs.
     pub(crate) async fn run(mut self) -> Result<(), CopyError> {
         loop {
             let had_changes = self.round().await?;
@@ -231,7 +232,7 @@ impl Follower {
         self.patience.ask(&what, next).await
     }
 
-    /// Makes rows at the target what they are at the source now.
+    /// Copies the current state of rows from the source to the target.
     async fn renew(&self, keys: Vec<Item>) -> Result<(), CopyError> {
         let mut keys = self.source.distinct(keys)?;
         if let Some(changed) = &mut *self.followed.changed.lock() {
@@ -239,7 +240,8 @@ impl Follower {
                 changed.insert(self.source.key.number(key)?);
             }
         }
-        // Pages that were read before the changes came may have earlier states of the rows. They are written first.
+        // Pages that were read before these changes may have earlier states of the rows, so they are written
+        // first.
         self.under_way.passed().await;
         let wanted: Vec<Item> = keys.values().cloned().collect();
         let found = self.source.rows(&wanted).await?;

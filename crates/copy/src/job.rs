@@ -24,43 +24,46 @@ use crate::verify::{Comparison, TableVerified};
 use crate::write::RowWriter;
 use crate::{CopyError, CopyPhase, CopyPlan, PlannedTable, SideKind, StateFile};
 
-/// Between two times at which the state is stored.
+/// The time between two writes of the state.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
-/// Clocks differ, and times of records are rounded: changes of so much time before the copy began are followed, too.
+/// Clocks differ, and times of records are rounded: changes from this long before the copy began are
+/// followed, too.
 const CLOCK_MARGIN: Duration = Duration::from_secs(20 * 60);
-/// Between two looks at a stream while nothing changes. Amazon DynamoDB answers five times a second for a shard, to all readers together.
+/// The pause between two reads of a stream while nothing changes. Amazon DynamoDB allows five reads per
+/// second of a shard, for all readers together.
 const ENDPOINT_POLL: Duration = Duration::from_secs(1);
 const SERVER_POLL: Duration = Duration::from_millis(200);
-/// How long a stream that was just turned on may take to be there.
+/// How often a stream that was just enabled is checked until it exists.
 const STREAM_GLANCES: u32 = 600;
 const STREAM_GLANCE: Duration = Duration::from_millis(100);
 
-/// How a copy is made.
+/// The options of a copy.
 #[derive(Clone, Debug)]
 pub struct CopySettings {
-    /// Only these tables; all if there are none.
+    /// Only these tables; empty for all.
     pub tables: Vec<String>,
     /// Whether the models of the tables are copied.
     pub models: bool,
-    /// A model file that the target gets in the end: rows move to its keys in a migration.
+    /// A model file that the target gets at the end: rows move to its keys in a migration.
     pub model: Option<String>,
-    /// Segments of a table, each with a position of its own.
+    /// The number of segments of a table, each with its own position.
     pub segments: u32,
-    /// Segments that are copied at the same time.
+    /// The number of segments that are copied in parallel.
     pub workers: usize,
-    /// The most rows on a page, which is what a crash costs.
+    /// The maximum number of rows on a page, which are copied again after a crash.
     pub page_rows: u32,
-    /// The most read units in a second.
+    /// The maximum of read units per second.
     pub read_units: Option<f64>,
-    /// The most write units in a second.
+    /// The maximum of write units per second.
     pub write_units: Option<f64>,
     /// Whether both sides are compared.
     pub verify: bool,
     /// Whether rows that differ are copied again.
     pub repair: bool,
-    /// After so much time without a change, nothing more comes; for a source whose writers cannot be paused.
+    /// If no change arrives for this long, the source counts as unchanged; for a source whose writers cannot
+    /// be paused.
     pub settle: Duration,
-    /// How long a database may be away.
+    /// How long a database may be unavailable.
     pub patience: Duration,
 }
 
@@ -83,12 +86,12 @@ impl Default for CopySettings {
     }
 }
 
-/// What a running copy is told.
+/// Commands to a running copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CopyOrder {
     /// Cut over as soon as the target has everything.
     pub cut_over: bool,
-    /// Stop. The same copy goes on from there later.
+    /// Stop. The same copy can be continued later.
     pub stop: bool,
 }
 
@@ -98,36 +101,36 @@ pub struct CopyOrder {
 pub enum CopyEnd {
     /// The target has taken over.
     Done,
-    /// It was told to stop.
+    /// It was stopped by a command.
     Stopped,
 }
 
-/// What a copy did.
+/// The result of a copy.
 #[derive(Clone, Debug, Serialize)]
 pub struct CopyReport {
     /// How it ended.
     pub end: CopyEnd,
     /// Rows that were copied, in all runs.
     pub rows: u64,
-    /// Rows a second, in this run.
+    /// Rows per second in this run.
     pub rows_per_second: u64,
     /// Changes that were followed in this run.
     pub changes: u64,
-    /// How long writing was paused in the cut-over, in milliseconds.
+    /// How long writes were paused in the cut-over, in milliseconds.
     pub paused_ms: Option<u64>,
-    /// How the comparison came out.
+    /// The results of the comparison.
     pub verified: Vec<TableVerified>,
 }
 
 /// A copy from one database to another.
 pub struct CopyJob {
-    /// Where rows come from.
+    /// The source.
     pub from: CopySide,
-    /// Where they go.
+    /// The target.
     pub to: CopySide,
-    /// How.
+    /// The options.
     pub settings: CopySettings,
-    /// How far it is.
+    /// The progress.
     pub progress: Arc<CopyProgress>,
 }
 
@@ -139,8 +142,8 @@ struct TableTasks {
 }
 
 impl CopyJob {
-    /// Copies, follows, compares and cuts over when told to; a source that does not change is cut over when its rows are there.
-    /// In a Tokio runtime with several threads.
+    /// Copies, follows, compares, and cuts over on command; a source that does not change is cut over when
+    /// its rows are copied. Requires a Tokio runtime with several threads.
     pub async fn run(
         &self,
         state: Arc<StateFile>,
@@ -150,14 +153,14 @@ impl CopyJob {
         let mut stopping = orders.clone();
         let ended = tokio::select! {
             worked = self.work(&state, orders, &mut verified) => worked.map(|()| CopyEnd::Done),
-            // The sender of orders may be gone: then there are no more.
+            // The sender of commands may have been dropped: then there are no more.
             _ = async {
                 if stopping.wait_for(|order| order.stop).await.is_err() {
                     std::future::pending::<()>().await;
                 }
             } => Ok(CopyEnd::Stopped),
         };
-        // What was refused before anything began leaves no state behind.
+        // A copy that was refused before it began leaves no state behind.
         if state.look(|state| !state.tables.is_empty()) {
             state.save()?;
         }
@@ -206,7 +209,7 @@ impl CopyJob {
                 Some(Ok(Ok(()))) | None => CopyError::Defect("a task of the copy has ended".to_owned()),
             }),
         };
-        // Nothing is left to follow, and what the target does from here on is not to be overwritten.
+        // No changes are left to follow, and later changes at the target must not be overwritten.
         background.shutdown().await;
         self.take_over(&plan, state, Some(began)).await
     }
@@ -238,7 +241,7 @@ impl CopyJob {
         }
         if plan.follows {
             self.progress.enter("following");
-            // The sender of orders may be gone: then it follows until this is dropped.
+            // The sender of commands may have been dropped: then it follows until this is dropped.
             if orders.wait_for(|order| order.cut_over).await.is_err() {
                 std::future::pending::<()>().await;
             }
@@ -268,7 +271,7 @@ impl CopyJob {
         Ok(())
     }
 
-    /// Makes a table at the target, and begins to follow it before its first row is read.
+    /// Creates a table at the target, and begins to follow its changes before its first row is read.
     async fn begin(
         &self,
         table: &PlannedTable,
@@ -364,7 +367,7 @@ impl CopyJob {
         })
     }
 
-    /// The changes of a table: from where they are followed, or from now on if no row was read.
+    /// The changes of a table: from the stored position, or from now on if no row was read.
     async fn changes(&self, table: &PlannedTable, state: &StateFile) -> Result<ChangedKeys, CopyError> {
         let name = &table.table;
         let database = Arc::clone(&self.from.database);

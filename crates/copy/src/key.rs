@@ -1,4 +1,4 @@
-//! The keys of a table's rows: their attributes, and numbers that stand for keys and rows.
+//! The keys of a table's rows: their attributes, and hashes of keys and rows.
 
 use trestle_api::{KeySchemaElement, KeyType};
 use trestle_item::{Item, codec, key};
@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::CopyError;
 
-/// How the rows of a table are told apart.
+/// The key attributes of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct RowKey {
     table: String,
@@ -33,7 +33,7 @@ impl RowKey {
         attributes.collect::<Result<Item, CopyError>>()
     }
 
-    /// Bytes that tell the row from all others of its table.
+    /// The bytes of a row's key, different for every row of the table.
     pub(crate) fn bytes(&self, row: &Item) -> Result<Vec<u8>, CopyError> {
         let mut bytes = Vec::new();
         for name in &self.names {
@@ -43,7 +43,7 @@ impl RowKey {
         Ok(bytes)
     }
 
-    /// A number that stands for the key.
+    /// A hash of the key.
     pub(crate) fn number(&self, row: &Item) -> Result<u64, CopyError> {
         Ok(xxh3_64(&self.bytes(row)?))
     }
@@ -56,7 +56,7 @@ impl RowKey {
     }
 }
 
-/// A number that stands for everything in a row.
+/// A hash of the whole row.
 pub(crate) fn row_number(row: &Item) -> u128 {
     xxh3_128(&codec::encode(row))
 }

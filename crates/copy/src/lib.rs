@@ -1,17 +1,19 @@
-//! Tables, their rows and their models copied to another database while they are written, and the moment at which the other one
-//! takes over.
+//! Copies tables, rows and models to another database while clients write, compares both sides, and cuts
+//! over.
 //!
-//! A [`CopyJob`] goes from one [`CopySide`] to another: a directory, a server of Trestle's or any endpoint, all over
-//! [`Database`](trestle_api::Database). Its order: `plan` looks at both sides; `tables` makes the tables; `follow` begins with the
-//! changes of each table before its first row is read; `rows` copies the rows, segment by segment; `verify` compares both sides;
-//! `cut_over` ends it. How far it is, durably, is a `state` file.
+//! A [`CopyJob`] copies from one [`CopySide`] to another: a directory, a Trestle server or any endpoint, all
+//! through [`Database`](trestle_api::Database). In order: `plan` checks both sides; `tables` creates the
+//! tables; `follow` begins with the changes of each table before its first row is read; `rows` copies the
+//! rows, segment by segment; `verify` compares both sides; `cut_over` ends the copy. A `state` file stores
+//! the progress.
 //!
-//! *Invariant*: whatever is written at the target for a key is what the source had at a moment after every change that was
-//! followed before. A change only tells which row to read again (`follow`), and is followed when no page of rows that was read
-//! before it is still under way (`under_way`). So rows never go back, and what was deleted stays so, whatever the order of shards.
+//! *Invariant*: the row written at the target for a key is a state of the source after every change that was
+//! followed before. A change only determines which row is read again (`follow`), and is followed when no page
+//! of rows that was read before it is still under way (`under_way`). So rows never return to an earlier
+//! state, and deleted rows stay deleted, in any order of shards.
 //!
-//! *Invariant*: rows are written as they are, derived ones included, where no model is in force. Models take effect at the target in
-//! the cut-over, when it has everything (`cut_over`): nothing is derived twice.
+//! *Invariant*: rows are written unchanged, including derived ones, while no model is in force. Models take
+//! effect at the target in the cut-over, when it has everything (`cut_over`): nothing is derived twice.
 //!
 //! ```
 //! use std::sync::Arc;

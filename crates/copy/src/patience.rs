@@ -1,4 +1,4 @@
-//! Waiting for a database that is being started again, or has too much to do.
+//! Waits for a database that is restarting or overloaded.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::{CopyError, CopyProgress};
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// How long a database may be away.
+/// How long a database may be unavailable.
 #[derive(Clone)]
 pub(crate) struct Patience {
     pub(crate) time: Duration,
@@ -18,7 +18,7 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// Asks until there is an answer, or an error that does not pass.
+    /// Repeats a request until it succeeds, or fails with an error that is not temporary.
     pub(crate) async fn ask<T, F: Future<Output = Result<T, Error>>>(
         &self,
         what: &str,

@@ -1,4 +1,4 @@
-//! What is to be copied, and what is in the way.
+//! What will be copied, and what prevents it.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,14 @@ use crate::side::{CopySide, SideKind};
 use crate::tables::{Tables, stream_of};
 use crate::{CopyError, StateFile};
 
-/// What is to be copied.
+/// What will be copied.
 #[derive(Clone, Debug, Serialize)]
 pub struct CopyPlan {
     /// The tables, by name.
     pub tables: Vec<PlannedTable>,
     /// The models that take effect at the target in the cut-over, by name.
     pub models: Vec<String>,
-    /// What is as well to know.
+    /// Notes for the user.
     pub notes: Vec<String>,
     #[serde(skip)]
     pub(crate) texts: Vec<String>,
@@ -27,18 +27,18 @@ pub struct CopyPlan {
     pub follows: bool,
 }
 
-/// A table that is to be copied.
+/// A table that will be copied.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedTable {
     /// Its name.
     pub table: String,
-    /// How many rows it has, about.
+    /// The approximate number of its rows.
     pub rows: u64,
-    /// Whether it is there already at the target.
+    /// Whether it already exists at the target.
     pub exists: bool,
     /// The attribute by which its rows expire, if they do.
     pub expiry: Option<String>,
-    /// Whether it has no stream at the source, and gets one for the time of the copy.
+    /// Whether it has no stream at the source, and gets one for the duration of the copy.
     pub needs_stream: bool,
     #[serde(skip)]
     pub(crate) description: TableDescription,
@@ -47,14 +47,14 @@ pub struct PlannedTable {
 }
 
 impl PlannedTable {
-    /// What its stream shows at the source, if it has one of its own.
+    /// The view type of its own stream at the source, if it has one.
     pub(crate) fn stream(&self, was_made: bool) -> Option<StreamViewType> {
         stream_of(&self.description).filter(|_| !was_made)
     }
 }
 
 impl CopyJob {
-    /// Looks at both sides and says what is to be copied, or what is in the way. Changes nothing.
+    /// Checks both sides and returns what will be copied, or what prevents it. Changes nothing.
     pub async fn plan(&self, state: Option<&StateFile>) -> Result<CopyPlan, CopyError> {
         let chosen = self.chosen().await?;
         let mut notes = Vec::new();
@@ -93,7 +93,7 @@ impl CopyJob {
         })
     }
 
-    /// The tables that were asked for.
+    /// The requested tables.
     async fn chosen(&self) -> Result<Vec<String>, CopyError> {
         let mut names = self.source().names().await?;
         let wanted = &self.settings.tables;
@@ -114,7 +114,7 @@ impl CopyJob {
         Ok(names)
     }
 
-    /// The models of these tables, whole.
+    /// The models of these tables, all of whose tables must be copied.
     async fn models_of(
         &self,
         chosen: &[String],
@@ -195,7 +195,7 @@ impl CopyJob {
         }
     }
 
-    /// The tables of Trestle's own that hold what the models keep about rows. Where no model is known, those that are there.
+    /// Trestle's own tables with data of the models about rows. Without known models, those that exist.
     async fn kept_tables(&self, models: &[SourceModel]) -> Result<Vec<String>, CopyError> {
         let wanted: BTreeSet<&str> = match self.from.administration {
             Some(_) => models.iter().flat_map(|model| kept_by(&model.model)).collect(),
@@ -211,7 +211,8 @@ impl CopyJob {
         Ok(there)
     }
 
-    /// A row that is written while a model is in effect is derived again, so the copy writes before that.
+    /// Refuses models at the target: a row that is written under a model is derived again, so the copy must
+    /// write before.
     async fn refuse_models_at_target(&self, names: &[String]) -> Result<(), CopyError> {
         if self.to.administration.is_none() {
             return Ok(());
@@ -296,14 +297,14 @@ async fn list_models(side: &CopySide) -> Result<Vec<ModelSummary>, CopyError> {
     Ok(side.administer(&what, ListModels::default()).await?.models)
 }
 
-/// The tables of Trestle's own that a model needs.
+/// Trestle's own tables that a model needs.
 fn kept_by(model: &Model) -> Vec<&'static str> {
     let parts = model.has_large_values().then_some(PARTS_TABLE);
     let own = model.own_tables().into_iter().map(|own| own.name);
     own.chain(parts).collect()
 }
 
-/// A table at the target must be able to hold the rows of the source.
+/// Refuses a table at the target that cannot hold the rows of the source.
 fn refuse_other(
     source: &TableDescription,
     target: &TableDescription,

@@ -1,4 +1,4 @@
-//! How far a copy is, for those who watch it.
+//! The progress of a copy, for observers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -6,11 +6,11 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use serde::Serialize;
 
-/// How far a copy is. Shared by its tasks and those who watch.
+/// The progress of a copy. Shared by its tasks and observers.
 pub struct CopyProgress {
     began: Instant,
     phase: Mutex<(&'static str, Option<String>)>,
-    /// How many rows there are to copy, about.
+    /// The approximate number of rows to copy.
     pub(crate) total: AtomicU64,
     pub(crate) rows: AtomicU64,
     pub(crate) changes: AtomicU64,
@@ -19,22 +19,22 @@ pub struct CopyProgress {
     pub(crate) rows_before: AtomicU64,
 }
 
-/// How far a copy is at a moment.
+/// The progress of a copy at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CopyStatus {
     /// `planning`, `copying`, `catching-up`, `comparing`, `following`, `cutting-over` or `done`.
     pub phase: &'static str,
     /// Rows that were copied.
     pub rows: u64,
-    /// Rows that there are, about.
+    /// The approximate number of rows to copy.
     pub total: u64,
-    /// Rows a second, in this run.
+    /// Rows per second in this run.
     pub rows_per_second: u64,
     /// Changes that were followed.
     pub changes: u64,
     /// Rows that were compared.
     pub compared: u64,
-    /// What it waits for, if a database does not answer.
+    /// What it waits for, if a database does not respond.
     pub waiting: Option<String>,
 }
 
@@ -53,7 +53,7 @@ impl Default for CopyProgress {
 }
 
 impl CopyProgress {
-    /// How far it is now.
+    /// The current progress.
     #[must_use]
     pub fn status(&self) -> CopyStatus {
         let (phase, waiting) = self.phase.lock().clone();

@@ -1,4 +1,4 @@
-//! The rows of a table, segment by segment.
+//! Copies the rows of a table, segment by segment.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use crate::under_way::PagesUnderWay;
 use crate::write::{RowWrite, RowWriter};
 use crate::{CopyError, CopyProgress, StateFile};
 
-/// A read unit is for so many bytes.
+/// The bytes of a read unit.
 const READ_UNIT_BYTES: usize = 4096;
 
 /// Reads the rows of a table, page by page.
@@ -27,14 +27,14 @@ pub(crate) struct RowScan {
     pub(crate) patience: Patience,
 }
 
-/// A page of rows, and the key behind which the next one begins.
+/// A page of rows, and the key after which the next one begins.
 pub(crate) struct ScannedPage {
     pub(crate) rows: Vec<Item>,
     pub(crate) next: Option<Item>,
 }
 
 impl RowScan {
-    /// Reads a page, as of a moment after it was asked for.
+    /// Reads a page. All its rows are read after the call.
     pub(crate) async fn page(&self, segment: u32, after: Option<Item>) -> Result<ScannedPage, CopyError> {
         let request = Scan {
             table_name: self.table.clone(),
@@ -70,7 +70,7 @@ pub(crate) struct RowCopy {
 }
 
 impl RowCopy {
-    /// Copies what is left of a segment.
+    /// Copies the rest of a segment.
     pub(crate) async fn segment(&self, segment: u32) -> Result<(), CopyError> {
         let table = &self.scan.table;
         let at = segment as usize;
@@ -88,7 +88,7 @@ impl RowCopy {
                     )));
                 }
             };
-            // A change of one of these rows that comes from now on waits until they are written.
+            // Changes of these rows that arrive from now on wait until the rows are written.
             let under_way = self.under_way.begin();
             let page = self.scan.page(segment, after).await?;
             let rows = page.rows.len() as u64;

@@ -11,29 +11,29 @@ use crate::CopyError;
 /// One of the two databases of a copy.
 #[derive(Clone)]
 pub struct CopySide {
-    /// What people call it: a path or a URL.
+    /// Its name for users: a path or a URL.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: SideKind,
     /// Its operations.
     pub database: Arc<dyn Database>,
-    /// Its administration, if it is one of Trestle's.
+    /// Its administration, if it is a Trestle server.
     pub administration: Option<Arc<dyn Administration>>,
 }
 
-/// What sort of database it is.
+/// The kind of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SideKind {
     /// A directory that this process has open: no other process writes it.
     Directory,
-    /// A running server of Trestle's.
+    /// A running Trestle server.
     Server,
     /// Any other endpoint.
     Endpoint,
 }
 
 impl CopySide {
-    /// A running server of Trestle's. What models keep about rows is written through its administration.
+    /// A running Trestle server. Data of models about rows is written through its administration.
     #[must_use]
     pub fn server(
         name: String,
@@ -51,12 +51,12 @@ impl CopySide {
         }
     }
 
-    /// Whether others may write it meanwhile.
+    /// Whether clients may write to it during the copy.
     pub(crate) fn changes(&self) -> bool {
         self.kind != SideKind::Directory
     }
 
-    /// Asks its administration.
+    /// Makes a call to its administration.
     pub(crate) async fn administer<C>(&self, what: &str, call: C) -> Result<C::Answer, CopyError>
     where
         C: Call + Send + 'static,
@@ -74,7 +74,8 @@ impl CopySide {
     }
 }
 
-/// A server's database whose tables of kept rows are written through the administration: clients may not.
+/// A server's database whose own tables are written through the administration, because clients may not write
+/// them.
 struct WithKeptRows {
     database: Arc<dyn Database>,
     administration: Arc<dyn Administration>,
@@ -104,7 +105,7 @@ fn write(administration: &dyn Administration, request: &Request) -> Result<Respo
         .map_err(|error| Error::internal(error.to_string()))
 }
 
-/// Whether a call may be tried again is for the one who calls: all of these may be repeated.
+/// An error that allows the caller to repeat the request: all of these calls may be repeated.
 fn unanswered(error: AdminError) -> Error {
     match error.code {
         AdminErrorCode::Failed | AdminErrorCode::NoAnswer => Error::internal(error.to_string()),

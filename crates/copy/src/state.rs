@@ -1,4 +1,4 @@
-//! How far a copy is, in a file: the same command, run again, continues there.
+//! The progress of a copy in a file: the same command, run again, continues from it.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -12,27 +12,27 @@ use trestle_item::Item;
 
 use crate::CopyError;
 
-/// The form of the file.
+/// The version of the file format.
 const VERSION: u32 = 1;
 
-/// How far a copy is.
+/// The progress of a copy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CopyState {
     version: u32,
-    /// Where rows come from.
+    /// The source.
     pub from: String,
-    /// Where they go.
+    /// The target.
     pub to: String,
     /// When it began, in milliseconds since 1970.
     pub started_ms: u64,
-    /// What it is at.
+    /// Its phase.
     pub phase: CopyPhase,
     pub(crate) tables: BTreeMap<String, TableState>,
-    /// How long writing was paused in the cut-over.
+    /// How long writes were paused in the cut-over.
     pub paused_ms: Option<u64>,
 }
 
-/// What a copy is at.
+/// The phase of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyPhase {
@@ -40,27 +40,28 @@ pub enum CopyPhase {
     Rows,
     /// All rows were copied; changes are followed.
     Following,
-    /// The target has everything, and nothing is written at the source any more: the target is about to take over.
+    /// The target has everything, and nothing is written at the source any more: the target will take over.
     Frozen,
-    /// The target has taken over: streams that were made for the copy go, and rows begin to move to another layout.
+    /// The target has taken over: streams of the copy are removed, and a migration to another layout is
+    /// started.
     TakenOver,
     /// Nothing is left to do.
     Done,
 }
 
-/// How far a table is.
+/// The progress of a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TableState {
     /// Rows that were copied.
     pub(crate) rows: u64,
     pub(crate) segments: Vec<SegmentState>,
-    /// Up to where its changes are followed; `None` before the first row is read.
+    /// The position up to which its changes are followed; `None` before the first row is read.
     pub(crate) position: Option<KeyPosition>,
-    /// Whether the copy gave the table its stream, and takes it away in the end.
+    /// Whether the copy enabled the table's stream, and removes it at the end.
     pub(crate) stream_made: bool,
 }
 
-/// How far a segment of a table is: rows up to there are at the target, durably.
+/// The progress in a segment of a table: rows up to that key are durable at the target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum SegmentState {
@@ -70,19 +71,20 @@ pub(crate) enum SegmentState {
     Done,
 }
 
-/// The state of a copy, which is stored. One process at a time can have it.
+/// The stored state of a copy. Only one process at a time can open it.
 pub struct StateFile {
     path: PathBuf,
     _lock: File,
     state: Mutex<CopyState>,
     /// Held while the file is written.
     saving: Mutex<()>,
-    /// Whether the file was there.
+    /// Whether the file existed.
     is_resumed: bool,
 }
 
 impl StateFile {
-    /// Opens the state of a copy, or begins one. Refused if the file is that of another copy, or another process has it.
+    /// Opens the state of a copy, or creates it. Refused if the file belongs to another copy, or another
+    /// process has opened it.
     pub fn open(path: &Path, from: &str, to: &str, now_ms: u64) -> Result<Self, CopyError> {
         let lock = Self::lock(path)?.ok_or_else(|| {
             CopyError::State(format!(
@@ -120,7 +122,7 @@ impl StateFile {
         })
     }
 
-    /// What a file says; `None` if there is none.
+    /// The content of a file; `None` if it does not exist.
     pub fn read(path: &Path) -> Result<Option<CopyState>, CopyError> {
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
@@ -135,7 +137,7 @@ impl StateFile {
         Ok(Some(state))
     }
 
-    /// Whether a process is at work on the copy of a file.
+    /// Whether a process is running the copy of this file.
     pub fn is_in_use(path: &Path) -> Result<bool, CopyError> {
         Ok(Self::lock(path)?.is_none())
     }
@@ -155,7 +157,7 @@ impl StateFile {
         }
     }
 
-    /// The file that tells a copy to cut over.
+    /// The file that commands a copy to cut over.
     #[must_use]
     pub fn cut_over_note(path: &Path) -> PathBuf {
         beside(path, "cut-over")
@@ -169,17 +171,17 @@ impl StateFile {
         look(&self.state.lock())
     }
 
-    /// Changes the state in memory: it is stored with the next [`StateFile::save`].
+    /// Changes the state in memory: it is stored by the next [`StateFile::save`].
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut CopyState) -> T) -> T {
         change(&mut self.state.lock())
     }
 
-    /// Changes what is known of a table.
+    /// Changes the state of a table.
     pub(crate) fn change_table<T>(&self, table: &str, change: impl FnOnce(&mut TableState) -> T) -> T {
         self.change(|state| change(state.tables.entry(table.to_owned()).or_default()))
     }
 
-    /// Stores the state, durably, in place of the one before.
+    /// Stores the state durably, in place of the previous one.
     pub(crate) fn save(&self) -> Result<(), CopyError> {
         let _one_at_a_time = self.saving.lock();
         let state = self.state.lock().clone();

@@ -1,4 +1,4 @@
-//! Tables: what they are at the source, and the same at the target.
+//! Describes tables at the source, and creates the same tables at the target.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use trestle_api::{
 use crate::CopyError;
 use crate::patience::Patience;
 
-/// Between two looks at a table that changes.
+/// The time between two checks of a table that is changing.
 const GLANCE: Duration = Duration::from_millis(100);
-/// A table that is not active after so many looks is not worth waiting for.
+/// After this many checks, waiting for a table to become active fails.
 const GLANCES_MAX: u32 = 6000;
 
 /// Tables of one side.
@@ -27,7 +27,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// The names of all tables but those of Trestle itself.
+    /// The names of all tables except Trestle's own.
     pub(crate) async fn names(&self) -> Result<Vec<String>, CopyError> {
         let mut names: Vec<String> = Vec::new();
         let mut request = ListTables::default();
@@ -42,7 +42,7 @@ impl Tables {
         }
     }
 
-    /// A table, if it is there.
+    /// A table, if it exists.
     pub(crate) async fn describe(&self, table: &str) -> Result<Option<TableDescription>, CopyError> {
         let request = DescribeTable {
             table_name: table.to_owned(),
@@ -57,7 +57,7 @@ impl Tables {
             .await
     }
 
-    /// Waits until a table and its indexes are in service.
+    /// Waits until a table and its indexes are active.
     pub(crate) async fn active(&self, table: &str) -> Result<TableDescription, CopyError> {
         for _ in 0..GLANCES_MAX {
             match self.describe(table).await? {
@@ -134,7 +134,7 @@ impl Tables {
         }
     }
 
-    /// Creates a table as another one is, without what acts by itself: rows do not expire there, and nothing is recorded.
+    /// Creates a table like another one, but without expiry and stream.
     pub(crate) async fn create_like(
         &self,
         model: &TableDescription,
@@ -143,7 +143,7 @@ impl Tables {
         let table = &model.table_name;
         let request = like(model, tags);
         let create = async || match self.database.create_table(request.clone()).await {
-            // The answer to an earlier try was lost.
+            // The response to an earlier attempt was lost.
             Err(error) if error.kind() == ErrorKind::ResourceInUse => Ok(()),
             other => other.map(|_| ()),
         };
@@ -153,7 +153,7 @@ impl Tables {
         self.active(table).await.map(|_| ())
     }
 
-    /// Turns the stream of a table on or off, unless it is so.
+    /// Enables or disables the stream of a table, unless it already is.
     pub(crate) async fn set_stream(
         &self,
         table: &str,
@@ -173,7 +173,7 @@ impl Tables {
             ..UpdateTable::default()
         };
         let update = async || match self.database.update_table(request.clone()).await {
-            // An earlier try was carried out, and its answer lost.
+            // An earlier attempt was executed, and its response was lost.
             Err(error) if error.kind() == ErrorKind::ResourceInUse => Ok(()),
             other => other.map(|_| ()),
         };
@@ -182,7 +182,7 @@ impl Tables {
         self.active(table).await.map(|_| ())
     }
 
-    /// Lets rows expire, unless they do.
+    /// Enables expiry, unless it already is.
     pub(crate) async fn set_expiry(&self, table: &str, attribute: &str) -> Result<(), CopyError> {
         if self.expiry(table).await?.is_some() {
             return Ok(());
@@ -200,12 +200,12 @@ impl Tables {
     }
 }
 
-/// Endpoints that do not know tags or time to live have none.
+/// Endpoints that do not support tags or time to live have none.
 fn is_unknown(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::UnknownOperation | ErrorKind::ResourceNotFound)
 }
 
-/// What the stream of a table shows, if it has one.
+/// The view type of a table's stream, if it has one.
 pub(crate) fn stream_of(table: &TableDescription) -> Option<StreamViewType> {
     let stream = table.stream_specification.as_ref();
     stream.filter(|stream| stream.stream_enabled)?.stream_view_type

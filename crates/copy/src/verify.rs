@@ -1,4 +1,4 @@
-//! Compares both sides: sums over the rows of each segment of keys, and where they differ, row by row.
+//! Compares both sides: by sums over the rows of segments of keys, and row by row where they differ.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use crate::rows::RowScan;
 use crate::write::{RowWrite, RowWriter};
 use crate::{CopyError, CopyProgress};
 
-/// Keys are told apart into so many segments, by the first bits of their numbers.
+/// Keys are divided into segments by this many first bits of their hashes.
 const SEGMENT_BITS: u32 = 16;
 /// Rows of differing segments that are held in memory.
 const ROWS_HELD: u64 = 500_000;
-/// How often rows that differ are looked at again: one of the two sides may be about to change.
+/// How often rows that differ are read again: one of the two sides may be about to change.
 const LOOKS: u32 = 5;
-/// Differences that are named.
+/// The maximum number of reported differences.
 pub(crate) const NAMED_MAX: usize = 20;
-/// Segments of a scan that are read at the same time.
+/// Segments of a scan that are read in parallel.
 const SCANS_AT_ONCE: usize = 4;
 
-/// How the comparison of a table came out.
+/// The result of comparing a table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TableVerified {
     /// The table.
@@ -38,11 +38,11 @@ pub struct TableVerified {
     pub equal_segments: u64,
     /// Segments that were compared row by row.
     pub compared_segments: u64,
-    /// Rows that changed meanwhile, and are the follower's.
+    /// Rows that changed meanwhile, which the follower copies.
     pub changed_meanwhile: u64,
     /// Rows that were written again, with `--repair`.
     pub repaired: u64,
-    /// Rows that differ: how many.
+    /// The number of rows that differ.
     pub differing: u64,
     /// The first of them.
     pub differences: Vec<RowDifference>,
@@ -68,12 +68,12 @@ pub(crate) struct Comparison {
     /// The follower, if changes are followed.
     pub(crate) followed: Option<Arc<Followed>>,
     pub(crate) repair: bool,
-    /// After so much time a change has its record.
+    /// The time after which a change has its record.
     pub(crate) settle: Duration,
     pub(crate) progress: Arc<CopyProgress>,
 }
 
-/// How many rows a segment has, and the sum of their numbers, which does not depend on their order.
+/// The number of rows of a segment, and the sum of their hashes, which does not depend on their order.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Sum {
     rows: u64,
@@ -139,7 +139,7 @@ impl Comparison {
         Ok(sums.into_inner())
     }
 
-    /// Goes over all rows of a side.
+    /// Reads all rows of a side.
     async fn walk(
         &self,
         side: &RowScan,
@@ -166,7 +166,7 @@ impl Comparison {
             .await
     }
 
-    /// The keys of rows in these segments that differ, for now.
+    /// The keys of rows in these segments that differ at the moment.
     async fn suspects(&self, segments: &[usize]) -> Result<Vec<Item>, CopyError> {
         let is_in = |key: u64| segments.binary_search(&segment_of(key)).is_ok();
         let wanted: Mutex<HashMap<u64, (u128, Item)>> = Mutex::new(HashMap::new());
@@ -201,7 +201,7 @@ impl Comparison {
         Ok(suspects)
     }
 
-    /// Looks at rows one by one, until they are equal, have changed, or were looked at often enough.
+    /// Reads rows one by one until they are equal, have changed, or were read often enough.
     async fn look_again(
         &self,
         mut suspects: Vec<Item>,
@@ -225,7 +225,7 @@ impl Comparison {
             else {
                 break;
             };
-            // A change that came to the source in between has its record by then.
+            // A change at the source meanwhile has its record by then.
             tokio::time::sleep(self.settle).await;
             followed.kept_up().await;
             suspects = differences.into_iter().map(|difference| difference.key).collect();
@@ -241,7 +241,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// Those of the rows with these keys that differ now.
+    /// The rows with these keys that differ now.
     async fn differing(&self, keys: &[Item]) -> Result<Vec<RowDifference>, CopyError> {
         let (source, target) = tokio::try_join!(self.source_rows.rows(keys), self.target_rows.rows(keys))?;
         let mut differing = Vec::new();
@@ -276,7 +276,7 @@ impl Comparison {
     }
 }
 
-/// Segments in groups whose rows fit into memory, each in order.
+/// Divides segments into groups whose rows fit into memory, each in order.
 fn groups(segments: &[usize], rows: impl Fn(usize) -> u64) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut held = 0;

@@ -14,13 +14,13 @@ use crate::patience::Patience;
 
 /// DynamoDB's limit.
 const BATCH_ROWS: usize = 25;
-/// Well below DynamoDB's limit of 16 MB, also as JSON.
+/// Well below DynamoDB's limit of 16 MB, including the overhead of JSON.
 const BATCH_BYTES: usize = 4 << 20;
-/// Batches of one page that are under way at the same time.
+/// Batches of one page that are written in parallel.
 const BATCHES_AT_ONCE: usize = 4;
-/// Before the rest of a batch is tried again.
+/// The pause before the rest of a batch is tried again.
 const PAUSE: Duration = Duration::from_millis(50);
-/// A write unit is for so many bytes.
+/// The bytes of a write unit.
 const UNIT_BYTES: usize = 1024;
 
 /// Writes rows of one table.
@@ -32,10 +32,10 @@ pub(crate) struct RowWriter {
     pub(crate) patience: Patience,
 }
 
-/// What is to be written for a key.
+/// The write for a key.
 pub(crate) enum RowWrite {
     Put(Item),
-    /// The key of a row that is not there.
+    /// Deletes the row with this key.
     Delete(Item),
 }
 
@@ -60,7 +60,7 @@ impl RowWrite {
 }
 
 impl RowWriter {
-    /// Writes rows, each key once. They are durable when it returns; writing them again changes nothing.
+    /// Writes rows, each key once. They are durable when this returns; writing them again has no effect.
     pub(crate) async fn write(&self, rows: Vec<RowWrite>) -> Result<(), CopyError> {
         stream::iter(batches(rows).into_iter().map(|batch| self.batch(batch)))
             .buffer_unordered(BATCHES_AT_ONCE)

@@ -1,5 +1,5 @@
-//! What a copy of tables to another database needs: writing rows of Trestle's own tables that belong to models, and tables that
-//! are read and not written for a while.
+//! Operations for a copy of tables to another database: writing Trestle's own tables that contain data of
+//! models, and pausing writes.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -12,16 +12,17 @@ use trestle_model::is_kept_about_rows;
 use crate::Embedded;
 
 impl Embedded {
-    /// A handle that also writes the tables of Trestle's own that hold what models keep about rows: a copy of the rows takes
-    /// them along. No model may be in force here that has such rows: they would be written behind its back.
+    /// A handle that can also write Trestle's own tables with data of models about rows, because a copy of
+    /// the rows includes them. No model that has such data may be in force here: the writes bypass the
+    /// models.
     #[must_use]
     pub fn for_copy(&self) -> Arc<dyn Database> {
         Arc::new(CopyHandle(self.clone()))
     }
 
-    /// Lets the rows of tables be read and not written: for so long, or until [`Embedded::resume_writes`], also after the database
-    /// was closed. When it returns, everything that was written before is in the tables and their streams, and nothing
-    /// comes behind it.
+    /// Makes the rows of tables read-only: for the given time, or until [`Embedded::resume_writes`], also
+    /// after the database was closed. When this returns, all earlier writes are in the tables and their
+    /// streams, and no later ones follow.
     pub fn pause_writes(&self, tables: &[String], time: Option<Duration>) -> Result<(), Error> {
         self.opened().engine.pause_writes(tables, time)
     }
@@ -31,7 +32,7 @@ impl Embedded {
         self.opened().engine.resume_writes(tables)
     }
 
-    /// The tables whose rows are not written now, by name.
+    /// The tables whose rows are read-only now, by name.
     #[must_use]
     pub fn paused_tables(&self) -> Vec<PausedTable> {
         self.opened().engine.paused_tables()

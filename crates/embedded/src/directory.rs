@@ -1,5 +1,5 @@
-//! A data directory that no process has open: verified, backed up and restored. No database is opened on it, no model is
-//! enforced and nothing runs in the background.
+//! Verifies, backs up and restores a data directory that no process has open. No database is opened on it, no
+//! model is enforced and no background work runs.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub enum VerifyError {
     /// It cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// It cannot be read to its end.
+    /// It cannot be read completely.
     #[error(transparent)]
     Read(#[from] Error),
 }

@@ -17,23 +17,23 @@ use crate::opened::Opened;
 use crate::{Options, model_tables};
 use trestle_models::Models;
 
-/// An open database in this process, and everything that belongs to it. Cloning it is cheap and gives another handle to the
-/// same database.
+/// An open database in this process with everything that belongs to it. Cloning it is cheap and gives another
+/// handle to the same database.
 ///
-/// It closes when the last handle is gone: of this type, of its queues and of its router. [`Embedded::close`] ends it in order
-/// and reports errors.
+/// It closes when the last handle of this type, of its queues and of its router is dropped.
+/// [`Embedded::close`] ends it in order and reports errors.
 #[derive(Clone)]
 pub struct Embedded {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    /// The one router, while it is at work. It is not kept alive from here: its handlers may own handles of the database.
+    /// The one router, while it runs. A weak reference, because its handlers may own handles of the database.
     router: Mutex<Option<WeakRouter>>,
     queues: Queues,
-    /// Writes that were asked for by clients, in this process or over the network.
+    /// The number of writes that clients have requested, in this process or over the network.
     client_writes: AtomicU64,
-    /// Whether clients may write the tables of Trestle itself.
+    /// Whether clients may write Trestle's own tables.
     behind_gateways: bool,
     opened: Arc<Opened>,
 }
@@ -58,7 +58,7 @@ impl Embedded {
         }
     }
 
-    /// Starts a request. Reads are answered at once, writes when they are durable.
+    /// Starts a request. Reads are executed at once, writes are done when they are durable.
     pub fn start(&self, request: Request) -> Completion {
         let opened = self.opened();
         let allowed = match self.inner.behind_gateways {
@@ -83,7 +83,8 @@ impl Embedded {
         O::from_response(response).ok_or_else(|| Error::internal("the answer is of another operation"))
     }
 
-    /// The models that are stored with the data: apply, compare, list and remove them, and migrate to other keys.
+    /// The models that are stored with the data: applies, compares, lists and removes them, and migrates to
+    /// other keys.
     #[must_use]
     pub fn models(&self) -> &Models {
         &self.opened().models
@@ -95,20 +96,22 @@ impl Embedded {
         &self.inner.queues
     }
 
-    /// A bell that rings after every commit that recorded changes in a stream. It carries nothing: read the stream.
+    /// A bell that rings after every commit that recorded changes in a stream. It carries no data: read the
+    /// stream.
     #[must_use]
     pub fn changes(&self) -> Arc<Signal> {
         self.opened().engine.changes()
     }
 
-    /// The clock that expiry, retention, queues and routes follow.
+    /// The clock for expiry, retention, queues and routes.
     #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {
         self.opened().engine.clock()
     }
 
-    /// What storage has done to read rows since the database was opened, by operation. Queues and routes count under the
-    /// operations on tables that they make. Two looks have a difference: what was done between them.
+    /// What storage has read to find rows since the database was opened, by operation. Queues and routes are
+    /// counted under the operations on tables that they use. The difference of two values is the cost in
+    /// between.
     ///
     /// ```
     /// use trestle_api::{GetItem, OperationName};
@@ -147,14 +150,14 @@ impl Embedded {
         self.opened().engine.storage_reads()
     }
 
-    /// Writes everything that is durable now to `out`, while requests go on.
+    /// Writes everything that is durable now to `out`, while requests continue.
     pub fn backup(&self, out: &mut dyn Write) -> Result<BackupTotals, ArchiveError> {
         self.opened().engine.backup(out)
     }
 
-    /// Ends the database in order: routes after the deliveries that are under way, the moving of rows, waiting for messages,
-    /// background work, and the committer once every accepted write is answered. Later writes are refused. The directory is
-    /// free for another process when the last handle is dropped.
+    /// Ends the database in order: routes after the deliveries that are under way, migrations, waiting for
+    /// messages, background work, and the committer once every accepted write is answered. Later writes are
+    /// refused. Another process can open the directory when the last handle is dropped.
     pub async fn close(self) -> Result<(), CloseError> {
         if let Some(router) = self.router() {
             router.stop().await;
@@ -163,8 +166,8 @@ impl Embedded {
         self.opened().close()
     }
 
-    /// How many writes clients have asked for since the database was opened. Those of queues, routes and other parts of
-    /// Trestle are not among them.
+    /// How many writes clients have requested since the database was opened. Those of queues, routes and
+    /// other parts of Trestle are not counted.
     pub(crate) fn client_writes(&self) -> u64 {
         self.inner.client_writes.load(Ordering::Acquire)
     }

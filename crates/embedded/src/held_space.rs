@@ -1,4 +1,4 @@
-//! How much the change log holds for routes beyond the retention, as programs and the router see it.
+//! How much of the change log is kept for routes beyond the retention, for programs and the router.
 
 use std::sync::Arc;
 

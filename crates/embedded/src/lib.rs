@@ -1,8 +1,9 @@
 //! One owner of an open database: engine, stored models, migrations, queues and routes.
 //!
-//! [`Embedded`] is the only way to open a database. It opens in one order: the engine is loaded, the stored models and
-//! migrations are read and enforced, and only then does background work begin (expiry, trimming, moving rows). What happened
-//! while the database was closed is therefore worked off with the models in force. It closes in the reverse order.
+//! [`Embedded`] is the only way to open a database. It opens in one order: the engine is loaded, the stored
+//! models and migrations are read and enforced, and only then does background work begin (expiry, trimming,
+//! moving rows). So background work that became due while the database was closed is done under the models in
+//! force. It closes in the reverse order.
 //!
 //! ```
 //! use trestle_api::ListTables;
@@ -17,8 +18,8 @@
 //!
 //! The engine is never handed out, so there is one set of models, one set of queues and one router for each database.
 //!
-//! A directory that no process has open is verified, backed up and restored without a database: [`verify_directory`],
-//! [`backup_directory`] and [`restore_directory`].
+//! A directory that no process has open is verified, backed up and restored without opening a database:
+//! [`verify_directory`], [`backup_directory`] and [`restore_directory`].
 
 mod copying;
 mod directory;

@@ -1,4 +1,4 @@
-//! What an administrator looks at before something is done: what a write would change, and which changes came last.
+//! Information for administrators: what a write would change, and the most recent changes.
 
 use trestle_api::{Error, Request};
 use trestle_engine::{PreviewedRow, RecentChange};
@@ -7,7 +7,7 @@ use crate::Embedded;
 
 impl Embedded {
     /// The rows that a PutItem, UpdateItem or DeleteItem would change: its own row first, then those that models derive from it.
-    /// A write that would be refused is refused in the same words. Nothing is written.
+    /// A write that would be refused is refused with the same error. Nothing is written.
     pub fn preview(&self, request: Request) -> Result<Vec<PreviewedRow>, Error> {
         self.opened().models.admit(&request)?;
         self.opened().engine.preview(request)

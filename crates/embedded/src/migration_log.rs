@@ -1,10 +1,10 @@
-//! What the log says about migrations.
+//! Log lines about migrations.
 
 use trestle_binding::{MigrationStatus, counted};
 
 use trestle_models::Models;
 
-/// Tells which migrations go on.
+/// Logs which migrations continue.
 pub(crate) fn under_way(models: &Models) {
     let migrations = models.migrations().into_iter();
     migrations
@@ -12,7 +12,7 @@ pub(crate) fn under_way(models: &Models) {
         .for_each(|status| changed(&status));
 }
 
-/// Tells that a migration changed its state, or what went wrong.
+/// Logs that a migration changed its state, or an error.
 pub(crate) fn changed(status: &MigrationStatus) {
     let MigrationStatus {
         model,

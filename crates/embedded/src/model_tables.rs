@@ -1,4 +1,4 @@
-//! Tables of models, as clients create and delete them.
+//! Creation and deletion of models' tables by clients.
 
 use trestle_api::{Error, Request, table_name};
 use trestle_engine::Completion;
@@ -17,7 +17,7 @@ pub(crate) fn refuse_changes(opened: &Opened, request: &Request) -> Result<(), E
     }
 }
 
-/// Starts a request that is allowed. What is kept about the rows of a table goes with the table.
+/// Starts a request that is allowed. Data about the rows of a table is deleted with the table.
 pub(crate) fn start(opened: &Opened, request: Request) -> Completion {
     let models = &opened.models;
     match request {

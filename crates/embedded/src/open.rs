@@ -1,4 +1,4 @@
-//! Opening a database, in one order.
+//! Opens a database, in a fixed order.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ pub enum OpenError {
     /// A stored model or migration cannot be enforced; the message says how to correct or remove it.
     #[error(transparent)]
     Models(#[from] BindError),
-    /// The system gave no thread.
+    /// The system could not start a thread.
     #[error("cannot start a thread: {0}")]
     Thread(#[from] std::io::Error),
 }
 
 impl OpenError {
-    /// What the store said, if it was the store that refused.
+    /// The error of the store, if it is the cause.
     #[must_use]
     pub fn store_error(&self) -> Option<&StoreError> {
         match self {
@@ -46,16 +46,16 @@ impl From<StoreError> for OpenError {
 }
 
 impl Embedded {
-    /// Opens the database in `directory`, which is made unless [`Options::must_exist`]. One process at a time can have it
-    /// open.
+    /// Opens the database in `directory`, which is created unless [`Options::must_exist`]. Only one process
+    /// can have it open.
     ///
-    /// The stored models are in force when this returns, and nothing that happened before was worked off without them.
-    /// Fails if a stored model does not load: see [`Embedded::open_for_repair`].
+    /// The stored models are in force when this returns, and no background work was done without them. Fails
+    /// if a stored model does not load: see [`Embedded::open_for_repair`].
     pub fn open(directory: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
         Self::open_with_clock(directory, Arc::new(SystemClock::new()), options)
     }
 
-    /// As [`Embedded::open`], with any clock.
+    /// Like [`Embedded::open`], with any clock.
     pub fn open_with_clock(
         directory: impl AsRef<Path>,
         clock: Arc<dyn Clock>,
@@ -65,7 +65,7 @@ impl Embedded {
         Self::on(store, clock, options)
     }
 
-    /// A database that lives in memory and is gone with its last handle.
+    /// A database in memory, dropped with its last handle.
     pub fn in_memory(options: Options) -> Result<Self, OpenError> {
         Self::on(
             Arc::new(MemoryStore::new()),
@@ -83,14 +83,14 @@ impl Embedded {
 
     /// Opens a database whose stored models may not load, so that they can be corrected or removed.
     ///
-    /// Where they all load, they are enforced. Otherwise nothing is enforced and writes are refused until they do, which is as
-    /// soon as the last unsound one is applied anew or removed. In both cases no row expires and no migration goes on before
-    /// [`Embedded::begin_work`].
+    /// If all of them load, they are enforced. Otherwise none is enforced and writes are refused until they
+    /// do, which is as soon as the last invalid one has been applied again or removed. In both cases no row
+    /// expires and no migration continues before [`Embedded::begin_work`].
     pub fn open_for_repair(directory: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
         Self::open_for_repair_with_clock(directory, Arc::new(SystemClock::new()), options)
     }
 
-    /// As [`Embedded::open_for_repair`], with any clock.
+    /// Like [`Embedded::open_for_repair`], with any clock.
     pub fn open_for_repair_with_clock(
         directory: impl AsRef<Path>,
         clock: Arc<dyn Clock>,
@@ -100,7 +100,7 @@ impl Embedded {
         Self::on_for_repair(store, clock, options)
     }
 
-    /// As [`Embedded::open_for_repair`], on any store and clock.
+    /// Like [`Embedded::open_for_repair`], on any store and clock.
     pub fn on_for_repair(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -110,7 +110,7 @@ impl Embedded {
         let background = options.background.without_rows();
         match opened.begin(background) {
             Ok(()) => {}
-            // It is why this function is called.
+            // The models may be the reason for calling this function.
             Err(OpenError::Models(error)) if !matches!(error, BindError::Database(_)) => {
                 opened.keep_up(background)?;
             }
@@ -119,8 +119,8 @@ impl Embedded {
         Ok(Self::of(opened, &options))
     }
 
-    /// Enforces the models and begins all background work, after [`Embedded::open_for_repair`] or with
-    /// [`Background::Tables`]. Fails while a stored model does not load. Repeating it does nothing more.
+    /// Enforces the models and starts all background work, after [`Embedded::open_for_repair`] or with
+    /// [`Background::Tables`]. Fails while a stored model does not load. Repeating the call has no effect.
     pub fn begin_work(&self) -> Result<(), OpenError> {
         self.opened().begin(Background::Everything)
     }
@@ -135,8 +135,8 @@ fn store_in(directory: &Path, options: &Options) -> Result<Arc<dyn Store>, Store
     Ok(Arc::new(store))
 }
 
-/// Engine and models, without background work. Nothing is enforced yet. What routes have not delivered is kept from here on: the
-/// janitor, which trims, is started later.
+/// Engine and models, without background work. Nothing is enforced yet. From now on, undelivered changes are
+/// kept for routes: the janitor, which trims, is started later.
 fn load(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: &Options) -> Result<Opened, OpenError> {
     let engine = Engine::load(store, Arc::clone(&clock), options.engine.clone())?;
     engine.hold_changes(Arc::new(RouteHolds));

@@ -10,13 +10,13 @@ use crate::migration_log;
 use crate::{Background, OpenError};
 use trestle_models::{Models, Sweeper};
 
-/// An engine with its models, and what works in the background. Fields are dropped in this order: the sweeper ends, then
-/// the janitor, then the committer.
+/// An engine with its models and background work. Fields are dropped in this order: first the sweeper ends,
+/// then the janitor, then the committer.
 pub(crate) struct Opened {
     sweeper: Mutex<Option<Sweeper>>,
     pub(crate) models: Arc<Models>,
     pub(crate) engine: Engine,
-    /// Tells this opening of the database from all others.
+    /// Identifies this opening of the database.
     pub(crate) opening: String,
 }
 
@@ -30,13 +30,13 @@ impl Opened {
         }
     }
 
-    /// Enforces the models, then begins background work.
+    /// Enforces the models, then starts background work.
     pub(crate) fn begin(&self, background: Background) -> Result<(), OpenError> {
         self.models.enforce()?;
         self.keep_up(background)
     }
 
-    /// Begins background work. *Invariant*: [`Background::Everything`] only once the models are enforced.
+    /// Starts background work. *Invariant*: [`Background::Everything`] only once the models are enforced.
     pub(crate) fn keep_up(&self, background: Background) -> Result<(), OpenError> {
         match background {
             Background::Nothing => {}
@@ -49,7 +49,7 @@ impl Opened {
         Ok(())
     }
 
-    /// Goes on with migrations that are under way, and with those to come.
+    /// Continues migrations that are under way, and later ones.
     fn sweep(&self) -> std::io::Result<()> {
         let mut sweeper = self.sweeper.lock();
         if sweeper.is_none() {
@@ -59,7 +59,7 @@ impl Opened {
         Ok(())
     }
 
-    /// Ends what works in the background, then the engine.
+    /// Ends background work, then the engine.
     pub(crate) fn close(&self) -> Result<(), CloseError> {
         drop(self.sweeper.lock().take());
         self.engine.close()

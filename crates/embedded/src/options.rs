@@ -2,35 +2,37 @@
 
 use trestle_engine::{Options as EngineOptions, StoreSettings};
 
-/// How a database is opened. The defaults suit an application server.
+/// Options for opening a database. The defaults suit an application server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// How data is kept in a directory. A database in memory has no use for it.
+    /// Options of the store in a directory. Not used in memory.
     pub store: StoreSettings,
-    /// How the engine behaves: expiry, streams, the region in ARNs.
+    /// Options of the engine: expiry, streams, the region in ARNs.
     pub engine: EngineOptions,
-    /// What the database does by itself.
+    /// The background work of the database.
     pub background: Background,
-    /// Refuse a directory that does not exist instead of making it.
+    /// Refuses a directory that does not exist instead of creating it.
     pub must_exist: bool,
-    /// Clients are gateways: they keep models here in tables of Trestle's own, which clients otherwise do not write.
+    /// Clients are gateways: they store models here in Trestle's own tables, which other clients may not
+    /// write.
     pub behind_gateways: bool,
 }
 
-/// What a database does by itself.
+/// How much background work a database does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Background {
-    /// Everything: rows expire, indexes are filled, change records are trimmed, migrations go on.
+    /// Everything: rows expire, indexes are filled, change records are trimmed, migrations continue.
     #[default]
     Everything,
-    /// What operations on tables wait for: indexes are filled and deleted tables cleared. No row expires or moves.
+    /// The work that operations on tables depend on: indexes are filled and deleted tables cleared. No row
+    /// expires or moves.
     Tables,
     /// Nothing: for tools that only read.
     Nothing,
 }
 
 impl Background {
-    /// The same without what changes rows.
+    /// The same without work that changes rows.
     pub(crate) fn without_rows(self) -> Self {
         match self {
             Background::Everything | Background::Tables => Background::Tables,

@@ -1,4 +1,5 @@
-//! The reindexes of a database: rows are touched many in a commit, state lies in a table of Trestle's own.
+//! The reindexes of a database: many rows are touched per commit, and the state is in one of Trestle's own
+//! tables.
 
 use std::sync::Arc;
 
@@ -12,13 +13,13 @@ use crate::Embedded;
 use crate::internal::Internal;
 
 impl Embedded {
-    /// The reindexes that are stored with the data. Rows are sent to the routes of the router, while it is at work.
+    /// The reindexes that are stored with the data. Rows are sent to the routes of the router, while it runs.
     #[must_use]
     pub fn reindexer(&self) -> Reindexer {
         self.reindexer_with(Arc::new(EmbeddedHost::new(self.clone())))
     }
 
-    /// The same, with routes or models from elsewhere.
+    /// The same, with routes or models from another source.
     #[must_use]
     pub fn reindexer_with(&self, host: Arc<dyn ReindexHost>) -> Reindexer {
         let reindexer = Reindexer::new(ReindexSetup {
@@ -33,11 +34,12 @@ impl Embedded {
             first_pause: ReindexSetup::FIRST_PAUSE,
             longest_pause: ReindexSetup::LONGEST_PAUSE,
         });
-        // The lock of the directory shows that processes with earlier openings have ended.
+        // The lock on the directory proves that processes with earlier openings have ended.
         reindexer.of_opening(self.opened().opening.as_str())
     }
 
-    /// Opens the target of a route for rows that are sent without the stream, with the means to write queues of this database.
+    /// Opens the target of a route for rows that are sent without the stream; it can write to queues of this
+    /// database.
     pub fn row_sender(
         &self,
         route: &trestle_events::Route,
@@ -55,7 +57,7 @@ pub struct EmbeddedHost {
 }
 
 impl EmbeddedHost {
-    /// Those of this database.
+    /// The models and routes of this database.
     #[must_use]
     pub fn new(db: Embedded) -> Self {
         Self { db }
@@ -96,7 +98,7 @@ impl ReindexHost for EmbeddedHost {
     }
 }
 
-/// Touches rows many in a commit.
+/// Touches many rows per commit.
 impl Touch for Embedded {
     fn touch(&self, rows: TouchRows) -> TouchFuture<'_> {
         Box::pin(async move {
@@ -125,7 +127,7 @@ impl Touch for Embedded {
     }
 }
 
-/// What clients write. Touches are no requests of clients, and a reindex writes nothing else.
+/// The number of writes by clients, without touches.
 struct ClientWrites(Embedded);
 
 impl LiveTraffic for ClientWrites {

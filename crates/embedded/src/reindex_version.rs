@@ -1,4 +1,4 @@
-//! The version that rows get which are inserted while a reindex is under way, or after it.
+//! The version of rows that are inserted during or after a reindex.
 
 use trestle_api::{Error, is_own_table, own_table_refusal};
 
@@ -6,12 +6,14 @@ use crate::Embedded;
 use trestle_models::describe;
 
 impl Embedded {
-    /// A reindex of a table, or of one entity of it, to a version begins: from now on, a row that is inserted gets this version
-    /// by itself, if its entity declares an attribute for it (`reindex_version` in the model). So it is not touched again.
+    /// Records that a reindex of a table, or of one of its entities, to a version begins: from now on,
+    /// inserted rows get this version automatically, if their entity declares an attribute for it
+    /// (`reindex_version` in the model). So they need not be touched.
     ///
-    /// It is stored with the data, takes effect in one commit, and never goes down: an earlier version changes nothing. It stays
-    /// in force after the reindex, until the table is deleted. Where both the table and the entity have a version, the later one holds. Call it before the first
-    /// row is touched. While a model is being applied, this waits.
+    /// The version is stored with the data, takes effect in one commit, and never decreases: an earlier
+    /// version changes nothing. It stays in force after the reindex, until the table is deleted. If both the
+    /// table and the entity have a version, the later one applies. Call this before the first row is touched.
+    /// It waits while a model is being applied.
     pub fn set_reindex_version(&self, table: &str, entity: Option<&str>, version: u64) -> Result<(), Error> {
         if is_own_table(table) {
             return Err(own_table_refusal(table));
@@ -27,13 +29,13 @@ impl Embedded {
         set.map_err(|error| Error::validation(error.to_string()))
     }
 
-    /// The version that rows of an entity get which are inserted.
+    /// The version that inserted rows of an entity get.
     #[must_use]
     pub fn reindex_version(&self, table: &str, entity: &str) -> Option<u64> {
         self.opened().models.version_in_force(table, entity)
     }
 
-    /// Refuses an entity that does not declare where its version stands.
+    /// Refuses an entity without an attribute for its version.
     fn check_entity(&self, table: &str, entity: &str) -> Result<(), Error> {
         let name = trestle_api::table_name(table);
         let model = self.opened().models.model_with(name);

@@ -1,10 +1,11 @@
-//! What the routes of a database have not delivered is kept: their stored positions hold the change log.
+//! Keeps undelivered changes for the routes of a database: their stored positions hold the change log.
 
 use trestle_api::Error;
 use trestle_engine::{HoldSource, ReadRows, ShardHold, StreamHold};
 use trestle_events::{RoutePosition, ShardPassed, route_positions};
 
-/// Reads the positions of the routes from their rows each time, so that it is right before a router is started.
+/// Reads the positions of the routes from their rows each time, so that it is also correct before a router is
+/// started.
 pub(crate) struct RouteHolds;
 
 impl HoldSource for RouteHolds {

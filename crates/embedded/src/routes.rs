@@ -9,8 +9,8 @@ use crate::Embedded;
 use crate::internal::Internal;
 
 impl Embedded {
-    /// Starts the router of this database, without routes: [`Router::apply`] gives it some. Refused while there is another
-    /// that was not stopped.
+    /// Starts the router of this database, without routes: [`Router::apply`] adds them. Refused while there
+    /// is another router that was not stopped.
     pub fn start_router(&self, setup: RouteSetup) -> Result<Router, RoutesAtWork> {
         let mut slot = self.router_slot().lock();
         if at_work(slot.as_ref()).is_some() {
@@ -47,7 +47,7 @@ impl Embedded {
         Ok(router)
     }
 
-    /// The router, while it is at work.
+    /// The router, while it runs.
     #[must_use]
     pub fn router(&self) -> Option<Router> {
         at_work(self.router_slot().lock().as_ref())

@@ -1,4 +1,4 @@
-//! Whether everything agrees: storage, and everything that is derived by the stored models.
+//! Verifies storage, and everything that stored models derive.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use trestle_engine::{Summary, View, Watcher};
 use trestle_env::Timestamp;
 use trestle_models::{ProofWatcher, prove};
 
-/// What is verified besides storage.
+/// What is verified in addition to storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerifyOptions {
     /// Whether the rows of the stored models are audited.
@@ -23,13 +23,13 @@ impl Default for VerifyOptions {
     }
 }
 
-/// Hears of a verification while it runs.
+/// Receives the results of a verification while it runs.
 pub trait VerifyWatcher: Watcher {
     /// A derived fact disagrees with its rows.
     fn wrong(&mut self, fact: &WrongFact);
 }
 
-/// What was verified, and what was found.
+/// What was verified, and the results.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Verified {
     /// Storage.
@@ -38,19 +38,19 @@ pub struct Verified {
     pub models: Vec<ModelFacts>,
     /// Derived facts that disagree with their rows.
     pub wrong_facts: u64,
-    /// How large the blocks of the data directory are, if it is one.
+    /// The block size of the data directory, if it is one.
     pub block_kib: Option<u32>,
 }
 
 impl Verified {
-    /// Everything that disagrees.
+    /// The number of all disagreements.
     #[must_use]
     pub fn disagreements(&self) -> u64 {
         self.storage.disagreements + self.wrong_facts
     }
 }
 
-/// Verifies everything that a view holds. Fails only when the store cannot be read.
+/// Verifies everything in a view. Fails only when the store cannot be read.
 pub fn verify(
     view: &mut View,
     now: Timestamp,
@@ -85,7 +85,7 @@ fn models(
     prove(view, &held, unsound.as_deref(), now, &mut Derived(watcher))
 }
 
-/// Passes on what a proof of derived rows says.
+/// Passes on the results of an audit.
 struct Derived<'w>(&'w mut dyn VerifyWatcher);
 
 impl ProofWatcher for Derived<'_> {

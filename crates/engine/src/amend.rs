@@ -1,5 +1,5 @@
-//! Writes that come out of the rows themselves, not out of a request: work that reads the rows of its own commit and
-//! says which of them must be otherwise.
+//! Amendments: writes that are computed from stored rows instead of from a request. The work reads the rows
+//! of its own commit and returns those that change.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::completion::Completion;
 use crate::consequences::{RowChange, checked};
 use crate::transaction::{Actor, Transaction};
 
-/// How many rows one amendment may write: every other write waits meanwhile.
+/// How many rows one amendment may write: all other writes wait during it.
 const ROWS_MAX: usize = 10_000;
 
-/// An amendment on its way. Dropping it does not take it back.
+/// An amendment in progress. Dropping this does not cancel it.
 #[must_use = "an amendment is durable only when it has been waited for"]
 pub struct Amendment<T> {
     completion: Completion,
@@ -25,13 +25,13 @@ pub struct Amendment<T> {
 }
 
 impl<T> Amendment<T> {
-    /// Blocks this thread until the rows are durable; what the work said besides.
+    /// Blocks this thread until the rows are durable. Returns the value of the work.
     pub fn wait(self) -> Result<T, Error> {
         self.completion.wait()?;
         take(&self.told)
     }
 
-    /// The same in a task.
+    /// The asynchronous form of [`Amendment::wait`].
     pub async fn done(self) -> Result<T, Error> {
         self.completion.await?;
         take(&self.told)
@@ -50,9 +50,10 @@ impl<T> std::fmt::Debug for Amendment<T> {
 }
 
 impl Engine {
-    /// Runs `work` in the commit, over the rows of that moment, and writes the rows it returns together with their index
-    /// rows, change records, expiry entries and counts. The hook is not asked: what follows from these rows must be among
-    /// them. Rows that are already so are not written. A refusal leaves nothing behind.
+    /// Runs `work` in the commit, on the current rows, and writes the rows it returns together with their
+    /// index rows, change records, expiry entries and counts. The hook is not called, so the returned rows
+    /// must include all effects. Rows that did not change are not written. After a refusal nothing is
+    /// written.
     ///
     /// Several amendments that are started before the first is waited for share commits.
     pub fn amend<T: Send + 'static>(
@@ -74,7 +75,7 @@ impl Engine {
         })
     }
 
-    /// Queues work that is not a request, and that says something.
+    /// Queues work that is not a request and that returns a value.
     pub(crate) fn submit_amendment<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Transaction<'_>) -> Result<T, Error> + Send + 'static,

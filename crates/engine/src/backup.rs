@@ -1,6 +1,7 @@
 //! Backups: everything at one moment as one archive.
 //!
-//! A backup is a snapshot of the store, so it has every request completely or not at all, and no request waits for it.
+//! A backup is a snapshot of the store: it contains each request completely or not at all, and no request
+//! waits for it.
 
 use std::io::Write;
 
@@ -11,7 +12,7 @@ use crate::Engine;
 use crate::verify::{Summary, Watcher, verify};
 
 impl Engine {
-    /// Writes everything that is durable now to `out`, while requests go on.
+    /// Writes everything that is durable now to `out`, while requests continue.
     pub fn backup(&self, out: &mut dyn Write) -> Result<Totals, ArchiveError> {
         let shared = self.shared();
         let header = Header {
@@ -20,7 +21,7 @@ impl Engine {
         archive::write(&*shared.store.snapshot(), header, out)
     }
 
-    /// Whether everything agrees at this moment, while requests go on.
+    /// Verifies the current snapshot, while requests continue.
     pub fn verify(&self, watcher: &mut dyn Watcher) -> Result<Summary, StoreError> {
         verify(&*self.shared().store.snapshot(), watcher)
     }

@@ -10,7 +10,7 @@ use crate::transaction::Written;
 const WRITE_UNIT_BYTES: usize = 1024;
 const READ_UNIT_BYTES: usize = 4096;
 
-/// How much a read promises, and so costs.
+/// The consistency of a read, which decides its cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
     /// Half a unit per 4 KB.
@@ -47,7 +47,7 @@ pub(crate) fn write_units(bytes: usize) -> f64 {
     bytes.div_ceil(WRITE_UNIT_BYTES).max(1) as f64
 }
 
-/// What units are, where an answer tells them apart: in transactions.
+/// The kind of units, for responses that distinguish them: those of transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Units {
     /// Read capacity units.
@@ -117,7 +117,7 @@ impl Consumed {
             .fold(self.table, |sum, (_, units)| sum + units)
     }
 
-    /// The answer's part, if it was asked for.
+    /// The part of the response about capacity, if it was asked for.
     pub(crate) fn report(
         &self,
         table: &Table,
@@ -147,7 +147,7 @@ impl Consumed {
         Some(report)
     }
 
-    /// As [`Consumed::report`], with the units named as reads or writes besides.
+    /// Like [`Consumed::report`], but also with the units named as reads or writes.
     pub(crate) fn report_as(
         &self,
         table: &Table,

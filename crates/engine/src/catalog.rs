@@ -1,4 +1,5 @@
-//! What tables, indexes and streams exist. Readers share an immutable snapshot; only the committer makes a new one.
+//! Which tables, indexes and streams exist. Readers share an immutable snapshot; only the committer makes a
+//! new one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use crate::shards::{Child, Written};
 pub(crate) struct Catalog {
     pub(crate) tables: BTreeMap<String, Arc<Table>>,
     pub(crate) streams: BTreeMap<StreamId, Arc<Stream>>,
-    /// The hook that knows what rows mean, if there is one. Not stored: it is installed after every opening.
+    /// The hook, if one is installed. Not stored: it is installed after every opening.
     pub(crate) hook: Option<Arc<dyn Hook>>,
 }
 
@@ -59,7 +60,7 @@ impl Catalog {
         self.tables.get(table_name(name_or_arn))
     }
 
-    /// The table for a data operation: it must exist and be past its creation.
+    /// The table for a data operation: it must exist, and its creation must be finished.
     pub(crate) fn table(&self, name_or_arn: &str, now: Timestamp) -> Result<&Arc<Table>, Error> {
         self.find(name_or_arn)
             .filter(|table| table.serves(now))
@@ -127,27 +128,28 @@ pub(crate) struct Table {
     pub(crate) ttl: Option<Ttl>,
     pub(crate) tags: BTreeMap<String, String>,
     pub(crate) resource_policy: Option<String>,
-    /// Rows are read and not written, if so.
+    /// Set while the rows are read-only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pause: Option<WritePause>,
     pub(crate) state: State,
-    /// Who is asked about the table's rows. A link that is resolved here costs a table without one nothing.
+    /// The hook for the table's rows. Resolved here, so that tables without a hook cost nothing.
     #[serde(skip)]
     pub(crate) hook: Option<Arc<dyn Hook>>,
-    /// The former places of its rows, while they move.
+    /// The former places of its rows, during a migration.
     #[serde(skip)]
     pub(crate) former: Option<Arc<dyn Former>>,
-    /// Where they lie in the order of their own places, as far as it is known.
+    /// The former places found so far, in the order of the rows' own places.
     #[serde(skip)]
     pub(crate) windows: Arc<Windows>,
-    /// How much of the table has none of them any more.
+    /// The part of the table that the sweep has finished.
     #[serde(skip)]
     pub(crate) swept: Arc<Swept>,
     #[serde(skip)]
     pub(crate) stats: Arc<Stats>,
 }
 
-/// Where a table or index is in its life. A transient state ends by itself at its time, so that no timer is needed.
+/// The state of a table or index. A transient state ends at its time without an event, so that no timer is
+/// needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum State {
     /// Being made until the given time.
@@ -161,8 +163,8 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// Being made for as long as `delay`. Without one it is simply active: a stored time would come back to life where
-    /// the directory is opened under an earlier clock.
+    /// In creation for `delay`. Without a delay it is active at once: a stored time would take effect again
+    /// if the directory were opened under an earlier clock.
     pub(crate) fn creating(now: Timestamp, delay: Duration) -> Self {
         if delay.is_zero() {
             Self::Active
@@ -203,13 +205,13 @@ pub(crate) struct Throughput {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ttl {
     pub(crate) attribute: String,
-    /// Rows that were there before it was enabled still need their expiry entries: the next item key to look at, if
-    /// the walk is not over.
+    /// Rows that are older than the setting still need their expiry entries: the next item key to process, if
+    /// the backfill is not finished.
     pub(crate) backfill_from: Option<Vec<u8>>,
 }
 
 impl Table {
-    /// Lets this hook be asked about the table's rows, or none.
+    /// Sets or removes the hook for the table's rows.
     pub(crate) fn link(&mut self, hook: Option<Arc<dyn Hook>>) {
         self.former = hook.as_ref().and_then(|hook| hook.former(&self.name));
         self.windows = Arc::default();
@@ -223,7 +225,7 @@ impl Table {
         matches!(self.state.at(now), State::Active | State::Updating(_))
     }
 
-    /// The place of the item that a `Key` parameter gives.
+    /// The key of the item that a `Key` parameter gives.
     pub(crate) fn item_key(&self, given: &Item) -> Result<ItemKey, Error> {
         match &self.hook {
             None => self.key.item_key(given),
@@ -246,7 +248,7 @@ impl Table {
         self.indexes.iter().filter(|index| index.scope == Scope::Local)
     }
 
-    /// `string` or `binary`, if a key attribute of a secondary index is an empty one.
+    /// `string` or `binary`, if a key attribute of a secondary index is empty.
     pub(crate) fn empty_index_key(&self, item: &Item) -> Option<&'static str> {
         let mut keys = self.indexes.iter().flat_map(|index| index.key.attributes());
         keys.find_map(|part| {
@@ -297,7 +299,7 @@ impl Index {
         self.backfill_from.is_none() && matches!(self.state.at(now), State::Active | State::Updating(_))
     }
 
-    /// What the index keeps of `item`.
+    /// The projection of `item` into the index.
     pub(crate) fn project(&self, table: &Table, item: &Item) -> Item {
         match self.projection.projection_type {
             Some(api::ProjectionType::KeysOnly) => {
@@ -328,7 +330,7 @@ impl Index {
         item.iter().filter(|(name, _)| self.projects(table, name))
     }
 
-    /// Whether the index keeps the same of both.
+    /// Whether the projections of both items are equal.
     pub(crate) fn keeps_alike(&self, table: &Table, one: &Image, other: &Image) -> bool {
         if self.projects_all() {
             return one == other;
@@ -361,7 +363,7 @@ impl Index {
     }
 }
 
-/// Exact counts, kept with every commit.
+/// Exact counts, updated with every commit.
 #[derive(Debug, Default)]
 pub(crate) struct Stats {
     pub(crate) items: AtomicU64,
@@ -392,7 +394,7 @@ impl Stats {
     }
 }
 
-/// One life of a table's change stream.
+/// The stream of a table from when it is enabled until it is disabled.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Stream {
     pub(crate) id: StreamId,
@@ -405,11 +407,11 @@ pub(crate) struct Stream {
     /// How many shards it began with.
     pub(crate) shards: u16,
     pub(crate) created: Timestamp,
-    /// The sequence number of the commit that enabled it: its shards begin behind it.
+    /// The sequence number of the commit that enabled it: its shards begin after it.
     pub(crate) first_sequence: u64,
     /// When it was disabled, and the last sequence number its shards can hold.
     pub(crate) closed: Option<(Timestamp, u64)>,
-    /// The shards that came to be when others were split, in the order of their numbers.
+    /// The shards that were created by splits, in the order of their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) children: Vec<Child>,
     /// The last sequence number that was trimmed from each shard, in the order of their numbers; 0 while none was.

@@ -1,4 +1,4 @@
-//! The change record: what is stored for each change of a table with a stream, and how it is read back.
+//! The change record: what is stored for each change of a table with a stream, and how it is decoded.
 
 mod difference;
 
@@ -18,18 +18,18 @@ const BY_MIGRATION: u8 = 8;
 const OLD_DIFFERS: u8 = 16;
 const BY_TOUCH: u8 = 32;
 
-/// What happened to the item.
+/// The kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// It did not exist before.
     Insert,
     /// It existed and exists.
     Modify,
-    /// It exists no more.
+    /// It does not exist any more.
     Remove,
 }
 
-/// A change that is to be recorded.
+/// A change to be recorded.
 pub(crate) struct Change<'a> {
     pub(crate) table: &'a Table,
     pub(crate) view: StreamViewType,
@@ -39,7 +39,7 @@ pub(crate) struct Change<'a> {
     pub(crate) time: Timestamp,
 }
 
-/// A change as it was recorded.
+/// A change that was recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Recorded {
     pub(crate) event: Event,

@@ -7,7 +7,7 @@ use crate::catalog::Table;
 
 /// The metrics of the collection that `item` belongs to, if they were asked for and the table has local indexes.
 ///
-/// The size is always given as the lowest range: Trestle has no limit to report against.
+/// The size is always reported as the lowest range: Trestle has no limit for it.
 pub(crate) fn metrics(
     table: &Table,
     item: Option<&Item>,

@@ -28,26 +28,26 @@ const GROUP_JOBS_MAX: usize = 256;
 /// How many bytes one commit may carry.
 const GROUP_BYTES_MAX: usize = 16 << 20;
 
-/// What a request does once it is its turn: reads and stages writes, or refuses and leaves nothing behind.
+/// The work of a request when its turn comes: it reads and stages writes, or refuses and stages nothing.
 pub(crate) type Work = Box<dyn FnOnce(&mut Transaction<'_>) -> Result<Response, Error> + Send>;
 
-/// A request on its way through the committer.
+/// A request in the committer.
 struct Job {
     work: Work,
     reply: oneshot::Sender<Result<Response, Error>>,
-    /// Held until the answer is out: marks the items of a running transaction.
+    /// Held until the response is sent: marks the items of a running transaction.
     hold: Option<crate::conflicts::Hold>,
     /// Whether the work reads ranges from storage: earlier writes must be committed before it runs.
     fresh: bool,
-    /// What its reads are for.
+    /// What its reads are counted for.
     purpose: ReadPurpose,
 }
 
-/// The door to the committer's thread.
+/// The handle to the committer's thread.
 #[derive(Debug)]
 pub(crate) struct Committer {
     jobs: parking_lot::Mutex<Option<Sender<Job>>>,
-    /// How many were handed in.
+    /// How many requests were submitted.
     handed_in: AtomicU64,
 }
 
@@ -67,12 +67,13 @@ impl Committer {
         ))
     }
 
-    /// Queues `work`; the answer comes when the outcome is durable. Its reads are for what this thread reads for now.
+    /// Queues `work`; the response is sent when the outcome is durable. Its reads are counted for the same
+    /// purpose as those of this thread.
     pub(crate) fn submit(&self, work: Work, hold: Option<crate::conflicts::Hold>, fresh: bool) -> Completion {
         let (reply, answer) = oneshot::channel();
         self.handed_in.fetch_add(1, Ordering::Relaxed);
         if let Some(jobs) = &*self.jobs.lock() {
-            // A closed queue drops the reply, which the receiver reports as an engine that has stopped.
+            // A closed queue drops the reply; the receiver reports a stopped engine.
             let _ = jobs.send(Job {
                 work,
                 reply,
@@ -84,18 +85,19 @@ impl Committer {
         Completion::Waiting(answer)
     }
 
-    /// How many writes were handed in, whether or not they are done.
+    /// How many writes were submitted, finished or not.
     pub(crate) fn handed_in(&self) -> u64 {
         self.handed_in.load(Ordering::Relaxed)
     }
 
-    /// Takes no more requests; those that were accepted are still answered.
+    /// Accepts no more requests; those already accepted are still answered.
     pub(crate) fn close(&self) {
         self.jobs.lock().take();
     }
 }
 
-/// Runs a request's work. A defect in it must not take the database down: what was staged is dropped, the client told.
+/// Runs a request's work. A panic in it must not stop the database: its writes are dropped and the client
+/// gets an error.
 pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(Error::internal(
@@ -104,7 +106,7 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Er
     })
 }
 
-/// Counts that one group changes: the table's or index's shared counts, items, bytes.
+/// The change of counts by one group: the shared counts of a table or index, items, bytes.
 type StatsDelta = (Arc<Stats>, i64, i64);
 
 /// The requests of one commit and what they staged together.
@@ -115,7 +117,8 @@ pub(crate) struct Group {
     pub(crate) batch: Batch,
     /// Bytes in the batch.
     pub(crate) bytes: usize,
-    /// Items as of the staged requests; `None` is a deleted one. Storage still has the state before the group.
+    /// Items as of the staged requests; `None` for a deleted one. Storage still has the state before the
+    /// group.
     pub(crate) items: HashMap<Vec<u8>, Option<Arc<Image>>>,
     pub(crate) stats: Vec<StatsDelta>,
     /// Tables whose counts changed.
@@ -124,7 +127,7 @@ pub(crate) struct Group {
     answered: Vec<Answered>,
 }
 
-/// A job whose work is done and whose answer waits for the commit.
+/// A job whose work is done and whose response waits for the commit.
 struct Answered {
     reply: oneshot::Sender<Result<Response, Error>>,
     hold: Option<crate::conflicts::Hold>,
@@ -164,7 +167,7 @@ impl Group {
         }
     }
 
-    /// Runs one request and keeps what it staged, or forgets it if it refused.
+    /// Runs one request and keeps what it staged, or drops it if the request is refused.
     fn take(&mut self, job: Job) {
         if job.fresh {
             self.commit();
@@ -183,7 +186,7 @@ impl Group {
         });
     }
 
-    /// Makes the group durable, then answers everyone in it.
+    /// Makes the group durable, then answers all its requests.
     fn commit(&mut self) {
         let outcome = if self.batch.is_empty() {
             Ok(())
@@ -217,7 +220,7 @@ impl Group {
         self.touched.sort_unstable_by_key(|table| table.id);
         self.touched.dedup_by_key(|table| table.id);
         for touched in &self.touched {
-            // As the catalog has it now: the group may have changed or dropped the table.
+            // The catalog's current version: the group may have changed or dropped the table.
             if let Some(table) = self
                 .catalog
                 .tables
@@ -235,7 +238,7 @@ impl Group {
         self.shared.store.commit(batch)
     }
 
-    /// Whether a row was added that the hook takes for work in the background.
+    /// Whether a row was added that the hook treats as a task for background work.
     fn begins_work(&self) -> bool {
         let Some(hook) = &self.catalog.hook else {
             return false;
@@ -247,14 +250,14 @@ impl Group {
         })
     }
 
-    /// Lets readers see the new catalog and counts, and wakes readers that wait for changes.
+    /// Publishes the new catalog and counts, and wakes readers that wait for changes.
     fn publish(&mut self) {
         for (stats, items, bytes) in &self.stats {
             stats.add(*items, *bytes);
         }
         if !Arc::ptr_eq(&self.catalog, &self.shared.catalog.load()) {
             self.shared.catalog.store(self.catalog.clone());
-            // A new index, a dropped table: the janitor need not wait for its next round.
+            // After a new index or a dropped table the janitor need not wait for its next round.
             self.shared.clock.signal().ring();
         } else if self.begins_work() {
             self.shared.clock.signal().ring();

@@ -1,4 +1,4 @@
-//! The answer to a request: there already, or on its way through the committer.
+//! The response to a request: available at once, or later from the committer.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -9,23 +9,23 @@ use trestle_api::{Error, Response, Wait};
 
 type OperationResult = Result<Response, Error>;
 
-/// An answer that may still be on its way. Wait for it on a thread, or await it in a task.
+/// A response that may still be pending. Wait for it on a thread, or await it in a task.
 ///
-/// Dropping it does not take the request back.
+/// Dropping this does not cancel the request.
 #[expect(
     clippy::large_enum_variant,
     reason = "a box would cost every read an allocation"
 )]
 #[must_use = "a write is acknowledged only when its completion has been waited for"]
 pub enum Completion {
-    /// The answer is there.
+    /// The response is available.
     Ready(OperationResult),
     /// The committer will send it.
     Waiting(oneshot::Receiver<OperationResult>),
 }
 
 impl Completion {
-    /// Blocks this thread until the answer is there.
+    /// Blocks this thread until the response is available.
     pub fn wait(self) -> OperationResult {
         match self {
             Self::Ready(answer) => answer,
@@ -49,7 +49,7 @@ impl IntoFuture for Completion {
 /// A [`Completion`] that is being awaited.
 #[expect(clippy::large_enum_variant, reason = "as above")]
 pub enum Awaited {
-    /// The answer is there, unless it was taken.
+    /// The response is available, unless it was taken.
     Ready(Option<OperationResult>),
     /// The committer will send it.
     Waiting(oneshot::Receiver<OperationResult>),

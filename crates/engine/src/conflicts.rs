@@ -1,7 +1,7 @@
-//! Which items are in a transaction that has been accepted and not yet answered.
+//! The items of transactions that have been accepted and not yet answered.
 //!
-//! The committer would order everything anyway; what this adds is DynamoDB's behaviour: a write that meets a running
-//! transaction on the same item is told so at once, instead of being decided by chance.
+//! The committer serialises all writes without this. It adds DynamoDB's behaviour: a write that conflicts
+//! with a running transaction on the same item is refused at once; the outcome does not depend on timing.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,7 +21,8 @@ impl Conflicts {
         !items.is_empty() && items.contains(item)
     }
 
-    /// Claims all `items` for a transaction, or none: then says for each whether it was taken. An empty key is no item.
+    /// Claims all `items` for a transaction, or none: then the error says for each whether it was taken. An
+    /// empty key is ignored.
     pub(crate) fn claim(self: &Arc<Self>, claimed: Vec<Vec<u8>>) -> Result<Hold, Vec<bool>> {
         let mut items = self.items.lock();
         if !items.is_empty() {
@@ -38,7 +39,7 @@ impl Conflicts {
     }
 }
 
-/// A transaction's claim, given up when dropped.
+/// A transaction's claim, released when dropped.
 #[derive(Debug)]
 pub(crate) struct Hold {
     conflicts: Arc<Conflicts>,

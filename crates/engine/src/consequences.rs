@@ -1,5 +1,5 @@
-//! The changes of a request and what a hook makes of them: the items as they must be stored, then the rows that follow,
-//! each written the same way. The engine does not know why they follow; it bounds how many there are.
+//! Applies the hook's verdict on the changes of a request: the items as they are stored, then the companions,
+//! each written the same way. The engine does not know the reason for a companion; it limits their number.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::image::Image;
 use crate::layout::ItemKey;
 use crate::transaction::{Actor, Transaction, Written};
 
-/// How many rows may follow one from another.
+/// How long a chain of companions may be.
 const DEPTH_MAX: usize = 8;
-/// How many rows may follow from one request: they commit with it, and every other write waits meanwhile.
+/// How many companions a request may have: they commit with it, and all other writes wait during the commit.
 const COMPANIONS_MAX: usize = 10_000;
 
 /// The change of one row.
@@ -25,14 +25,14 @@ pub(crate) struct RowChange {
     pub(crate) key: ItemKey,
     pub(crate) old: Option<Arc<Image>>,
     pub(crate) new: Option<Arc<Image>>,
-    /// Whether only a condition was to be checked: nothing is written.
+    /// Whether this only checks a condition and writes nothing.
     pub(crate) is_check: bool,
-    /// What the change used of its table, with what follows there.
+    /// The capacity that the change used of its table, including its companions there.
     pub(crate) consumed: Consumed,
 }
 
 impl RowChange {
-    /// A change that is not written yet.
+    /// A change that is not staged yet.
     pub(crate) fn new(
         table: Arc<Table>,
         key: ItemKey,
@@ -49,7 +49,7 @@ impl RowChange {
         }
     }
 
-    /// Stages the change and everything that follows from it, and becomes what came of it.
+    /// Stages the change with all its effects, and updates `self` to the result.
     pub(crate) fn write(&mut self, transaction: &mut Transaction<'_>, actor: Actor) -> Result<(), Error> {
         if !self.is_asked_about() {
             return self.stage(transaction, actor);
@@ -57,7 +57,7 @@ impl RowChange {
         write_all(std::slice::from_mut(self), transaction, actor).map_err(|refused| refused.error)
     }
 
-    /// Whether the hook has to be asked about the change.
+    /// Whether the hook is called for the change.
     fn is_asked_about(&self) -> bool {
         self.table.hook.is_some() && !self.is_check && !self.is_nothing()
     }
@@ -87,7 +87,7 @@ impl RowChange {
         Ok(())
     }
 
-    /// Takes on what the hook wants stored.
+    /// Applies the hook's verdict to the row.
     fn becomes(&mut self, what: Becomes) -> Result<(), Error> {
         match what {
             Becomes::AsWritten => {}
@@ -100,7 +100,7 @@ impl RowChange {
 }
 
 impl RowChange {
-    /// Takes on edits of what the write makes of the row. The item is this change's own: nothing is copied.
+    /// Applies edits to the result of the write. The item belongs to this change alone, so nothing is copied.
     fn edit(&mut self, edits: Edits) -> Result<(), Error> {
         let Some(shared) = &mut self.new else {
             return Err(defect(&self.table, "a row that is removed was edited"));
@@ -123,7 +123,7 @@ impl RowChange {
     }
 }
 
-/// Stages the changes of one request and everything that follows from them. Each becomes what came of it.
+/// Stages the changes of one request with all their effects. Each change is updated to its result.
 pub(crate) fn write_all(
     changes: &mut [RowChange],
     transaction: &mut Transaction<'_>,
@@ -133,7 +133,7 @@ pub(crate) fn write_all(
         Actor::Client => Some(By::Client),
         Actor::TimeToLive => Some(By::TimeToLive),
         Actor::Touch => Some(By::Touch),
-        // A move is staged as it is; the hook is not asked about it.
+        // A move is staged as it is, without the hook.
         Actor::Migration => None,
     };
     let companions = match by {
@@ -148,9 +148,9 @@ pub(crate) fn write_all(
         transaction,
         changes,
         actor: match actor {
-            // What follows from a touch is as little of the application as the touch.
+            // The effects of a touch are not changes by the application either.
             Actor::Touch => Actor::Touch,
-            // Only the row that expired was removed by time to live; what follows is told apart in no stream.
+            // Only the expired row was removed by time to live; its effects count as changes by a client.
             _ => Actor::Client,
         },
     };
@@ -163,7 +163,7 @@ pub(crate) fn write_all(
     })
 }
 
-/// Lets the hook decide what the rows become, and which rows follow.
+/// Calls the hook, which decides what is stored for the rows and which companions there are.
 fn ask(changes: &mut [RowChange], transaction: &Transaction<'_>, by: By) -> Result<Vec<Companion>, Refused> {
     let Some(hook) = changes
         .iter()
@@ -201,7 +201,7 @@ fn ask(changes: &mut [RowChange], transaction: &Transaction<'_>, by: By) -> Resu
     Ok(verdict.companions)
 }
 
-/// The position of the change from which everything follows, if there is only one.
+/// The position of the change that causes all companions, if only one change can.
 fn only_asked(changes: &[RowChange]) -> Option<usize> {
     let mut asked = changes
         .iter()
@@ -215,16 +215,16 @@ fn blamed(at: usize, error: Error) -> Refused {
     Refused { at: Some(at), error }
 }
 
-/// The changes of a request on their way through everything that follows from them.
+/// The changes of a request while their companions are staged.
 struct Chain<'c, 't, 'g> {
     transaction: &'t mut Transaction<'g>,
     changes: &'c mut [RowChange],
-    /// Who writes what follows.
+    /// Who writes the companions.
     actor: Actor,
 }
 
 impl Chain<'_, '_, '_> {
-    /// Writes a row that follows. One that already is as it must be ends the chain.
+    /// Writes a companion. If the row already has the wanted content, the chain ends.
     fn follow(&mut self, companion: Companion, depth: usize) -> Result<(), Error> {
         let table = self.transaction.other_table(&companion.table)?;
         let key = table.key.item_key(&companion.key)?;
@@ -281,7 +281,7 @@ impl Chain<'_, '_, '_> {
     }
 }
 
-/// An item that a hook wants stored, held to the same rules as a client's.
+/// Checks an item from a hook by the same rules as a client's.
 pub(crate) fn checked(table: &Table, key: &ItemKey, item: Arc<Item>) -> Result<Arc<Image>, Error> {
     check_key(table, key, &item)?;
     let image = Image::shared(item);
@@ -298,7 +298,7 @@ fn check_key(table: &Table, key: &ItemKey, item: &Item) -> Result<(), Error> {
     Ok(())
 }
 
-/// The client can do nothing about it, but is told what happened.
+/// An error that the client cannot correct; it says what happened.
 fn defect(table: &Table, what: &str) -> Error {
     Error::validation(format!(
         "The write to table {} was refused: {what}. This is a defect in what gives the table's rows their meaning, not \

@@ -87,7 +87,7 @@ impl<'a> Definitions<'a> {
         ))
     }
 
-    /// Refuses definitions that no key uses.
+    /// Refuses attribute definitions that no key uses.
     pub(crate) fn all_used<'k>(
         &self,
         keys: impl Iterator<Item = &'k KeySchemaElement>,
@@ -384,7 +384,7 @@ pub(crate) fn check_index_throughput(
     }
 }
 
-/// Refuses parameters whose effect a client would miss: better an error than a silent gap.
+/// Refuses parameters that are not supported: an error is better than an effect that is silently missing.
 pub(crate) fn refuse_unsupported(parameters: &[(&str, bool)]) -> Result<(), Error> {
     match parameters.iter().find(|(_, given)| *given) {
         Some((name, _)) => Err(Error::invalid_parameter(format!(

@@ -1,4 +1,4 @@
-//! What tables and indexes tell of themselves.
+//! Descriptions of tables and indexes.
 
 use trestle_api as api;
 use trestle_api::{EpochSeconds, IndexStatus, KeySchemaElement, KeyType, TableDescription, TableStatus};
@@ -7,7 +7,7 @@ use trestle_env::Timestamp;
 use crate::catalog::{Catalog, Index, State, Table, Throughput};
 use crate::schema::KeySchema;
 
-/// A point in time for an answer.
+/// A point in time for a response.
 pub(crate) fn time(at: Timestamp) -> EpochSeconds {
     EpochSeconds::from_millis(at.as_millis())
 }
@@ -84,7 +84,8 @@ pub(crate) fn table(table: &Table, catalog: &Catalog, now: Timestamp) -> TableDe
     }
 }
 
-/// What a table can read and write at once: what was asked for; for the half that was not, what a new one starts with.
+/// The warm throughput of a table: the requested one; for a value that was not requested, the one of a new
+/// table.
 fn warm(asked: api::WarmThroughput, provisioned: &Throughput, on_demand: bool) -> (i64, i64) {
     let initial = match on_demand {
         true => (12_000, 4_000),
@@ -156,7 +157,7 @@ fn global_index(table: &Table, index: &Index, now: Timestamp) -> api::GlobalSeco
         State::Creating(_) => IndexStatus::Creating,
         State::Updating(_) => IndexStatus::Updating,
         State::Deleting(_) => IndexStatus::Deleting,
-        // While the table is being made, so are its indexes.
+        // While the table is being created, so are its indexes.
         State::Active if matches!(table.state.at(now), State::Creating(_)) => IndexStatus::Creating,
         State::Active => IndexStatus::Active,
     };

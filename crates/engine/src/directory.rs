@@ -1,4 +1,4 @@
-//! Data directories: opened as a database, or looked at, verified and backed up while no process has them open.
+//! Data directories: opened as a database, or read, verified and backed up while no process has them open.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::verify::{Summary, Watcher, verify};
 use crate::{Engine, OpenError, Options, View};
 
 impl Engine {
-    /// Opens the database in `directory`, which is made if it does not exist.
+    /// Opens the database in `directory`, which is created if it does not exist.
     ///
     /// Only one process can have it open.
     pub fn open(directory: &Path, settings: Settings, options: Options) -> Result<Self, OpenError> {
@@ -25,9 +25,9 @@ impl Engine {
 }
 
 impl View {
-    /// The rows of a data directory that no other process has open. Nothing is installed, and nothing runs in the
-    /// background. Opening does what every opening does: a last batch that a crash left half written is cut off and kept
-    /// aside.
+    /// The rows of a data directory that no other process has open. No hook is installed, and no background
+    /// work runs. A last batch that a crash left incomplete is cut off and kept in a separate file, as with
+    /// every opening.
     pub fn of_directory(directory: &Path, settings: Settings) -> Result<Self, StoreError> {
         let store = FjallStore::open_existing(directory, settings)?;
         let mut view = Self::of_store(&store);
@@ -38,8 +38,8 @@ impl View {
 
 /// [`verify`] for a data directory that no other process has open.
 ///
-/// Opening does what every opening does: a last batch that a crash left half written is cut off and kept aside.
-/// Nothing else is changed. A directory that does not exist is not made.
+/// A last batch that a crash left incomplete is cut off and kept in a separate file, as with every opening.
+/// Nothing else is changed. A directory that does not exist is not created.
 pub fn verify_directory(
     directory: &Path,
     settings: Settings,

@@ -1,4 +1,5 @@
-//! Named bytes that are kept beside the data, and the hook that they are about: both change in one commit.
+//! Named byte strings that are stored beside the data, and the hook that they describe: both change in one
+//! commit.
 
 use std::sync::Arc;
 
@@ -15,11 +16,11 @@ use crate::{Engine, meta};
 const NAME_BYTES_MAX: usize = 255;
 
 impl Engine {
-    /// Stores documents (those without bytes are removed) and lets `hook` take effect, or none, in one commit and
-    /// without a restart. Requests that have already been accepted meet the new hook, too.
+    /// Stores documents (`None` removes one) and puts `hook`, or none, into effect, in one commit and without
+    /// a restart. Requests that were already accepted use the new hook, too.
     ///
-    /// Documents outlive the engine; the hook does not: the code that opens the database reads [`Engine::documents`] and
-    /// installs the hook again.
+    /// Documents are stored; the hook is not: the code that opens the database reads [`Engine::documents`]
+    /// and installs the hook again.
     pub fn install(
         &self,
         documents: Vec<(String, Option<Vec<u8>>)>,
@@ -28,7 +29,7 @@ impl Engine {
         self.store(documents, move |transaction| transaction.install(hook))
     }
 
-    /// Stores documents (those without bytes are removed). What is installed stays so.
+    /// Stores documents (`None` removes one). The installed hook stays.
     pub fn store_documents(&self, documents: Vec<(String, Option<Vec<u8>>)>) -> Result<(), Error> {
         self.store(documents, |_| {})
     }
@@ -56,13 +57,13 @@ impl Engine {
         self.submit(Box::new(work), None).wait().map(|_| ())
     }
 
-    /// All documents with their names, in the names' order.
+    /// All documents with their names, in the order of the names.
     pub fn documents(&self) -> Result<Vec<(String, Vec<u8>)>, Error> {
         read(&*self.shared().store.snapshot())
     }
 }
 
-/// All documents of a snapshot with their names, in the names' order.
+/// All documents of a snapshot with their names, in the order of the names.
 pub(crate) fn read(snapshot: &dyn Snapshot) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let rows = Range::prefix(meta::DOCUMENT_PREFIX.to_vec());
     rows.rows(snapshot, Space::Meta, Direction::Forward)

@@ -1,4 +1,4 @@
-//! Opening an engine, and its one entry for requests.
+//! Opening an engine, and its single entry point for requests.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -31,7 +31,7 @@ pub enum OpenError {
          faulty. Run `trestle verify` on the directory, then restore a backup with `trestle restore` (docs/operate/backup.md)"
     )]
     Damaged(String),
-    /// The system gave no thread.
+    /// The system could not start a thread.
     #[error("cannot start a thread: {0}")]
     Thread(#[from] std::io::Error),
 }
@@ -43,12 +43,13 @@ impl OpenError {
     }
 }
 
-/// A thread of the database panicked before it was closed. What was answered is stored.
+/// A thread of the database panicked before it was closed. All acknowledged writes are stored.
 #[derive(Debug, thiserror::Error)]
 #[error("the {0} thread panicked")]
 pub struct CloseError(pub(crate) &'static str);
 
-/// The embedded database. Cloning it is cheap and gives another handle to the same one; it closes with the last.
+/// The embedded database. Cloning it is cheap and gives another handle to the same database, which closes
+/// with the last handle.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
@@ -62,13 +63,13 @@ struct Inner {
 }
 
 struct Running {
-    /// Not there until background work begins.
+    /// `None` until background work begins.
     janitor: Option<Janitor>,
     committer: JoinHandle<()>,
 }
 
 impl Engine {
-    /// A database that lives in memory and is gone with its last handle.
+    /// A database in memory, dropped with its last handle.
     pub fn in_memory(options: Options) -> Result<Self, OpenError> {
         Self::on(
             Arc::new(MemoryStore::new()),
@@ -84,8 +85,8 @@ impl Engine {
         Ok(engine)
     }
 
-    /// A database on any store and clock that answers requests and does nothing by itself: no row expires before
-    /// [`Engine::start_janitor`]. This is the moment to install the hook.
+    /// A database on any store and clock that answers requests and does no background work: no row expires
+    /// before [`Engine::start_janitor`]. Install the hook before that.
     pub fn load(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: Options) -> Result<Self, OpenError> {
         let shared = Arc::new(Shared::load(store, clock, options)?);
         let (committer, thread) = Committer::start(Arc::clone(&shared))?;
@@ -103,7 +104,7 @@ impl Engine {
         })
     }
 
-    /// Begins background work, or adds to it. It is never taken back: an engine that does everything goes on doing so.
+    /// Starts background work, or adds to it. Background work that has been started is never reduced.
     pub fn start_janitor(&self, upkeep: Upkeep) -> Result<(), OpenError> {
         let mut running = self.inner.running.lock();
         let Some(running) = running.as_mut() else {
@@ -119,8 +120,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends background work, then the committer once every accepted write is answered. Later writes are refused. The
-    /// store stays open until the last handle is dropped. Repeating it does nothing more.
+    /// Stops background work, then the committer once every accepted write is answered. Later writes are
+    /// refused. The store stays open until the last handle is dropped. Repeating the call has no effect.
     pub fn close(&self) -> Result<(), CloseError> {
         self.inner.close()
     }
@@ -130,24 +131,26 @@ impl Engine {
         crate::ops::run(self, request, Horizon::Retention)
     }
 
-    /// As [`Engine::start`], for the routes of this database: change records that are older than the retention are read, too,
-    /// as long as they are there.
+    /// Like [`Engine::start`], for the routes of this database: it also reads change records that are older
+    /// than the retention and still stored.
     pub fn start_for_routes(&self, request: Request) -> Completion {
         crate::ops::run(self, request, Horizon::Held)
     }
 
-    /// How much is kept beyond the retention because routes need it, as of the janitor's last look.
+    /// How much is kept beyond the retention because routes need it, as of the janitor's last check.
     pub fn held_changes(&self) -> Arc<HeldChanges> {
         self.shared().held.read()
     }
 
-    /// Change records before this time take more space than [`Options::held_changes_bytes_max`] allows: routes must give them up.
-    /// They are trimmed when the stored positions of all routes have passed them.
+    /// Routes must give up change records before this time, because they take more space than
+    /// [`Options::held_changes_bytes_max`] allows. They are trimmed when the stored positions of all routes
+    /// have passed them.
     pub fn changes_given_up_before(&self) -> Timestamp {
         self.shared().held.given_up_before()
     }
 
-    /// Asks this before change records are trimmed. It belongs before [`Engine::start_janitor`], and counts once.
+    /// Sets the source that is asked before change records are trimmed. Call it once, before
+    /// [`Engine::start_janitor`].
     pub fn hold_changes(&self, source: Arc<dyn HoldSource>) {
         let is_first = self.shared().hold_source.set(source).is_ok();
         debug_assert!(is_first, "what holds changes is known from the beginning");
@@ -159,19 +162,19 @@ impl Engine {
         O::from_response(response).ok_or_else(|| Error::internal("the answer is of another operation"))
     }
 
-    /// A bell that rings after every commit that recorded changes in a stream. It carries nothing: a listener
+    /// A bell that rings after every commit that recorded changes in a stream. It carries no data: a listener
     /// reads the stream.
     pub fn changes(&self) -> Arc<Signal> {
         Arc::clone(&self.shared().changes)
     }
 
-    /// How many writes were handed in since the database was opened, those of background work included. Work that can wait
-    /// tells by it whether others write.
+    /// How many writes were submitted since the database was opened, including those of background work.
+    /// Low-priority work uses it to detect other writers.
     pub fn writes_handed_in(&self) -> u64 {
         self.inner.committer.handed_in()
     }
 
-    /// The clock that expiry, retention and everything else here follows.
+    /// The clock for expiry, retention and everything else in this database.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.shared().clock
     }

@@ -1,5 +1,5 @@
-//! Rows that still lie where an earlier layout of the keys put them. Reads find them, writes move them first, and a
-//! sweep moves the rest; so that a layout changes while readers and writers go on.
+//! Rows that are still stored under the keys of an earlier layout. Reads find them, writes move them first,
+//! and a sweep moves the rest, so that the layout changes while clients read and write.
 //!
 //! *Invariant*: a row is in one place in every snapshot. A row in its former place never changes there: a write of
 //! it moves it first, in the same commit.
@@ -24,7 +24,7 @@ pub use sweep::walked;
 pub(crate) use swept::Swept;
 pub(crate) use windows::Windows;
 
-/// Counts a look into former places.
+/// Counts a lookup in former places.
 fn count_look(former: &dyn Former) {
     former.looked();
     count_double_read();

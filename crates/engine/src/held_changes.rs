@@ -1,7 +1,7 @@
-//! How much is held beyond the retention, and what is given up when that is too much.
+//! How much is kept beyond the retention, and what is given up when it is too much.
 //!
-//! The janitor counts a record once, when it has become older than the retention and is still there, and takes it off again when
-//! it is trimmed. After a start it counts what is there, a piece at a time.
+//! The janitor counts a record once, when it has become older than the retention and is still needed, and
+//! subtracts it when it is trimmed. After a start it counts the stored records in steps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use crate::layout::StreamId;
 /// Change records that are older than the retention and kept because routes need them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeldChanges {
-    /// By table, in the order of their names; only tables of which something is held.
+    /// By table, in the order of their names; only tables with held records.
     pub tables: Vec<HeldTable>,
-    /// Whether everything has been counted. After a start it takes a moment.
+    /// Whether everything has been counted, which takes a moment after a start.
     pub is_counted: bool,
     /// The most bytes that are held.
     pub bytes_max: u64,
 }
 
-/// What is held of a table.
+/// The held records of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeldTable {
     /// The table's name.
@@ -43,24 +43,24 @@ impl HeldChanges {
     }
 }
 
-/// What has been counted of a shard.
+/// The held records of a shard that have been counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HeldCount {
-    /// Records before this number have been counted, or are gone.
+    /// Records before this number have been counted, or were removed.
     pub(crate) next: u64,
     pub(crate) records: u64,
     pub(crate) bytes: u64,
 }
 
 impl HeldCount {
-    /// Records that had been counted are gone.
+    /// Subtracts counted records that were removed.
     pub(crate) fn take_off(&mut self, gone: HeldCount) {
         self.records = self.records.saturating_sub(gone.records);
         self.bytes = self.bytes.saturating_sub(gone.bytes);
     }
 }
 
-/// What the janitor has counted, for everyone else.
+/// The janitor's counts, for readers.
 #[derive(Debug, Default)]
 pub(crate) struct HeldRegister {
     held: Mutex<Arc<HeldChanges>>,
@@ -81,13 +81,13 @@ impl HeldRegister {
         Timestamp::from_millis(self.given_up_before.load(Ordering::Acquire))
     }
 
-    /// It never goes back: what was given up is given up.
+    /// Sets the time, which never decreases: what was given up stays so.
     pub(crate) fn give_up_before(&self, time: Timestamp) {
         self.given_up_before.fetch_max(time.as_millis(), Ordering::AcqRel);
     }
 }
 
-/// The counts of shards, by table. Shards of streams that are gone are forgotten.
+/// The counts of shards, by table. Shards of removed streams are dropped.
 pub(crate) fn by_table(
     counts: &mut BTreeMap<(StreamId, u16), HeldCount>,
     catalog: &Catalog,

@@ -11,8 +11,8 @@ use crate::stream_position::{parse_sequence, shard_id};
 /// Answers queries on the tables of this database.
 pub type ReadRows<'a> = dyn Fn(Query) -> Result<QueryOutput, Error> + 'a;
 
-/// Knows which records are needed beyond the retention. It is asked before anything is trimmed, and reads what is stored, so
-/// that it is right from the first moment after a start.
+/// Returns which records are needed beyond the retention. It is called before anything is trimmed and reads
+/// stored positions, so that it is correct immediately after a start.
 pub trait HoldSource: Send + Sync {
     /// What is needed now.
     fn holds(&self, read: &ReadRows<'_>) -> Result<Vec<StreamHold>, Error>;
@@ -23,33 +23,35 @@ pub trait HoldSource: Send + Sync {
 pub struct StreamHold {
     /// The route's name.
     pub route: String,
-    /// The table's name; earlier tables of this name count.
+    /// The table's name; earlier tables of this name are included.
     pub table: String,
     /// Records before this time are not needed.
     pub from: Timestamp,
     /// Streams up to the one with this label are not needed any more.
     pub finished: Option<String>,
-    /// The shards that were begun, by the label of the stream and the id of the shard. All others are needed whole.
+    /// The shards that a route has begun to read, by the label of the stream and the id of the shard. All
+    /// others are needed completely.
     pub shards: HashMap<(String, String), ShardHold>,
 }
 
 /// What is still needed of a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShardHold {
-    /// Nothing any more.
+    /// Nothing.
     Finished,
     /// Everything.
     Whole,
-    /// What comes after this sequence number.
+    /// The records after this sequence number.
     After(String),
 }
 
-/// What is held of one shard: for each route, the number after which and the time from which it needs records.
+/// The needs of all routes in one shard: for each route, the number after which and the time from which it
+/// needs records.
 #[derive(Debug, Default)]
 pub(crate) struct HeldShard(Vec<(u64, Timestamp)>);
 
 impl HeldShard {
-    /// What `holds` need of a shard.
+    /// The part of `holds` that concerns a shard.
     pub(crate) fn of(holds: &[StreamHold], stream: &Stream, shard: u16) -> Self {
         let is_of_stream = |hold: &&StreamHold| {
             let is_finished = |finished: &String| stream.label <= *finished;
@@ -78,7 +80,7 @@ impl StreamHold {
         let name = (stream.label.clone(), shard_id(stream, shard));
         match self.shards.get(&name) {
             Some(ShardHold::Finished) => None,
-            // A number of another database: nothing is known to be done.
+            // A number of another database: no record is known to be processed.
             Some(ShardHold::After(text)) => Some(parse_sequence(text).unwrap_or_default()),
             Some(ShardHold::Whole) | None => Some(0),
         }

@@ -1,5 +1,5 @@
-//! How far back a reader of streams sees. Clients see what is within the retention; routes also see older records, which are
-//! stored as long as a route needs them.
+//! How far back a reader of streams sees. Clients see records within the retention; routes also see older
+//! records, which are stored as long as a route needs them.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use crate::shared::{Shared, internal};
 /// How far back a reader of streams sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Horizon {
-    /// Records within the retention: what every client sees.
+    /// Records within the retention, for clients.
     Retention,
-    /// Every record that is stored, however old.
+    /// Every stored record, of any age.
     Held,
 }
 
@@ -49,8 +49,9 @@ impl Shared {
         }
     }
 
-    /// The number of the first record of a shard, from `start` on, that is not older than `from`; behind the newest record, if
-    /// all are. Found by halving, because the records before it may be very many.
+    /// The number of the first record of a shard, from `start` on, that is not older than `from`; the one
+    /// after the newest record, if all are older. A binary search, because there may be very many older
+    /// records.
     pub(crate) fn first_since(
         &self,
         stream: &Stream,

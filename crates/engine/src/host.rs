@@ -1,4 +1,4 @@
-//! The engine as a place where models are in force.
+//! The engine as a [`Host`](trestle_hook::Host) of models.
 
 use std::sync::Arc;
 

@@ -7,8 +7,9 @@ use trestle_item::codec::{self, CodecError};
 use trestle_item::{Item, size};
 use trestle_store::Bytes;
 
-/// An item as it is before or after a write. The same bytes go into the table, into indexes that keep whole items and
-/// into change records, so they are made once, when they are first needed: what a hook replaces is never encoded.
+/// An item as it is before or after a write. The same bytes go into the table, into indexes that project
+/// whole items and into change records, so they are encoded once, on first use: an item that a hook replaces
+/// is never encoded.
 #[derive(Clone, Debug)]
 pub(crate) struct Image {
     item: Arc<Item>,
@@ -22,7 +23,7 @@ impl Image {
         Self::shared(Arc::new(item))
     }
 
-    /// A new item that others hold, too.
+    /// A new item that is shared.
     pub(crate) fn shared(item: Arc<Item>) -> Self {
         Self {
             bytes: OnceLock::new(),
@@ -31,7 +32,7 @@ impl Image {
         }
     }
 
-    /// An item out of storage.
+    /// An item from storage.
     pub(crate) fn stored(bytes: Bytes) -> Result<Self, CodecError> {
         let item = codec::decode(&bytes)?;
         Ok(Self {
@@ -51,7 +52,7 @@ impl Image {
         self.size
     }
 
-    /// Changes the item. An item that others hold, too, is copied.
+    /// Changes the item. A shared item is copied first.
     pub(crate) fn edit<T>(&mut self, change: impl FnOnce(&mut Item) -> T) -> T {
         let done = change(Arc::make_mut(&mut self.item));
         self.bytes = OnceLock::new();
@@ -78,7 +79,8 @@ impl Deref for Image {
     }
 }
 
-/// Two images are equal if their stored forms are: an item has only one, so that either can be compared.
+/// Two images are equal if their stored forms are: an item has only one stored form, so that either can be
+/// compared.
 impl PartialEq for Image {
     fn eq(&self, other: &Self) -> bool {
         match (self.bytes.get(), other.bytes.get()) {

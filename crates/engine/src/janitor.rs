@@ -1,8 +1,10 @@
-//! Background work: each task reads from storage what is left to do, does a bounded piece of it, and can be repeated.
+//! Background work: each task reads from storage what is left to do, does a bounded part of it, and can be
+//! repeated.
 //!
-//! Tasks: adding old rows to new indexes, expiring items, indexing expiry after time to live was enabled, finishing
-//! the deletion of tables, clearing the rows and expiry entries of what was dropped, trimming change logs,
-//! splitting shards and forgetting tokens. Every change goes through the committer like a client's.
+//! Tasks: adding existing rows to new indexes, expiring items, indexing expiry after time to live was
+//! enabled, finishing the deletion of tables, clearing the rows and expiry entries of dropped tables and
+//! indexes, trimming change logs, splitting shards and removing expired tokens. Every change goes through the
+//! committer like a client's.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -37,8 +39,8 @@ const NAP: Duration = Duration::from_secs(1);
 /// How much is done in the background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Upkeep {
-    /// What operations on tables wait for: new indexes are filled and deleted tables cleared. No row of a table changes,
-    /// none expires, and no change record is trimmed.
+    /// The work that operations on tables depend on: new indexes are filled and deleted tables cleared. No
+    /// row of a table changes or expires, and no change record is trimmed.
     Tables,
     /// All of it.
     Everything,
@@ -83,7 +85,7 @@ impl Janitor {
         })
     }
 
-    /// Does this from now on, too.
+    /// Adds to the work from now on.
     pub(crate) fn add(&self, upkeep: Upkeep) {
         if upkeep == Upkeep::Everything {
             self.does_everything.store(true, Ordering::Release);
@@ -91,7 +93,7 @@ impl Janitor {
         }
     }
 
-    /// Ends the thread after the piece of work it is at.
+    /// Stops the thread after its current step.
     pub(crate) fn stop(self) -> Result<(), CloseError> {
         self.stop.store(true, Ordering::Release);
         self.shared.clock.signal().ring();
@@ -99,7 +101,7 @@ impl Janitor {
     }
 }
 
-/// What a round of a task came to.
+/// The result of one step of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// There may be more to do at once.
@@ -108,20 +110,20 @@ pub(crate) enum Progress {
     None,
 }
 
-/// Between two lines of the log about the same failure.
+/// The time between two log lines about the same failure.
 const BETWEEN_FAILURES: Duration = Duration::from_secs(60);
 
-/// One piece of a task.
+/// One step of a task.
 type Task = fn(&Worker) -> Result<Progress, Error>;
 
-/// What is done at all times.
+/// The tasks that always run.
 const FOR_TABLES: [(&str, Task); 3] = [
     ("backfilling an index", backfill::indexes),
     ("backfilling expiry", backfill::expiry),
     ("clearing dropped tables", dropped::run),
 ];
 
-/// What is done once everything is.
+/// The tasks that run with [`Upkeep::Everything`].
 const FOR_ROWS: [(&str, Task); 5] = [
     ("expiring items", expire::run),
     ("clearing expiry entries", stale_expiry::run),
@@ -136,14 +138,14 @@ pub(crate) struct Worker {
     committer: Weak<Committer>,
     stop: Arc<AtomicBool>,
     does_everything: Arc<AtomicBool>,
-    /// How far this pass over what expires has come, if it left entries behind it.
+    /// How far this pass over expiring items has come, if it skipped some.
     kept_until: RefCell<Option<Vec<u8>>>,
     failures: SeldomLog,
-    /// When it is said again that items are kept whose time to live is over.
+    /// When the warning about expired items that are kept is logged again.
     next_kept_warning: Cell<Timestamp>,
-    /// What has been counted of each shard that is held beyond the retention.
+    /// The counted records of each shard that are held beyond the retention.
     held: RefCell<BTreeMap<(StreamId, u16), HeldCount>>,
-    /// What was said of it.
+    /// The last alarm about them.
     held_alarm: Cell<held_alarm::Said>,
 }
 
@@ -158,7 +160,7 @@ impl Worker {
         }
     }
 
-    /// One piece of every task.
+    /// One step of every task.
     fn round(&self) -> Progress {
         let is_all = self.does_everything.load(Ordering::Acquire);
         let for_rows = FOR_ROWS.into_iter().filter(|_| is_all);
@@ -176,15 +178,16 @@ impl Worker {
         progress
     }
 
-    /// What failed is tried again every second, and mostly fails for the same reason.
+    /// A failed task runs again every second and mostly fails for the same reason, so that not every failure
+    /// is logged.
     fn log(&self, task: &'static str, error: &Error) {
         if let Some(left_out) = self.failures.admit(task) {
             tracing::warn!(%error, left_out, "{task} failed; it will be tried again");
         }
     }
 
-    /// Runs `work` in the committer and waits until it is durable. `fresh` work reads ranges from storage, so it must
-    /// not share a group with earlier writes.
+    /// Runs `work` in the committer and waits until it is durable. `fresh` work reads ranges from storage, so
+    /// that it must not share a group with earlier writes.
     pub(crate) fn commit<W>(&self, fresh: bool, work: W) -> Result<(), Error>
     where
         W: FnOnce(&mut Transaction<'_>) -> Result<(), Error> + Send + 'static,

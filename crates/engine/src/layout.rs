@@ -1,29 +1,29 @@
-//! Where every row lies: the storage keys of items, index rows, change records and expiry entries.
+//! The storage keys of items, index rows, change records and expiry entries.
 //!
-//! `docs/internals/format.md` documents these bytes for people; change both in one commit. All integers are big-endian, so that
-//! the order of bytes is the order of values.
+//! `docs/internals/format.md` documents these bytes; change both in one commit. All integers are big-endian,
+//! so that the order of bytes is the order of values.
 
 use trestle_api::Error;
 use trestle_item::{AttributeValue, Item, key};
 
 use crate::schema::KeySchema;
 
-/// Identifies a table for as long as the data directory lives; never used again after the table is dropped.
+/// Identifies a table for the lifetime of the data directory; never reused after the table is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) struct TableId(pub(crate) u32);
 
-/// Identifies a secondary index; drawn from the same counter as [`TableId`].
+/// Identifies a secondary index; assigned from the same counter as [`TableId`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) struct IndexId(pub(crate) u32);
 
-/// Identifies one life of a stream: enabling a stream again makes a new one.
+/// Identifies a stream; enabling the stream of a table again gives a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) struct StreamId(pub(crate) u32);
 
-/// An item's place inside its table: `hash(8) length(2) partition-key sort-key`.
+/// An item's key inside its table: `hash(8) length(2) partition-key sort-key`.
 ///
-/// The hash spreads partitions over the scan space; the length separates the two keys, so that no partition key can
-/// run into its neighbour's sort keys.
+/// The hash spreads partitions over the scan space; the length separates the two keys, so that different
+/// pairs of keys never have the same bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ItemKey(pub(crate) Vec<u8>);
 
@@ -39,12 +39,12 @@ impl ItemKey {
         Some(Self(out))
     }
 
-    /// The key attributes that these bytes stand for.
+    /// The key attributes that these bytes encode.
     pub(crate) fn attributes(&self, schema: &KeySchema) -> Option<Item> {
         key_attributes(schema, &self.0)
     }
 
-    /// The position in the scan order, which segments divide.
+    /// The position in the scan order, which is divided into segments.
     pub(crate) fn hash(&self) -> u64 {
         let mut bytes = [0; 8];
         for (to, from) in bytes.iter_mut().zip(&self.0) {
@@ -62,7 +62,7 @@ impl ItemKey {
     }
 }
 
-/// The key attributes that the bytes of an [`ItemKey`] stand for.
+/// The key attributes that the bytes of an [`ItemKey`] encode.
 pub(crate) fn key_attributes(schema: &KeySchema, key: &[u8]) -> Option<Item> {
     let (hash, range) = key_parts(key)?;
     let mut key = Item::with_capacity(2);
@@ -81,7 +81,7 @@ pub(crate) fn key_parts(key: &[u8]) -> Option<(&[u8], &[u8])> {
         .split_at_checked(usize::from(u16::from_be_bytes(length)))
 }
 
-/// Appends what all rows of one partition begin with: `hash(8) length(2) partition-key`.
+/// Appends the prefix of all rows of one partition: `hash(8) length(2) partition-key`.
 fn partition_prefix(hash: &AttributeValue, out: &mut Vec<u8>) -> Option<()> {
     let start = out.len();
     out.extend_from_slice(&[0; 10]);
@@ -98,14 +98,15 @@ fn partition_prefix(hash: &AttributeValue, out: &mut Vec<u8>) -> Option<()> {
 /// The bytes of a table's number, with which the keys of its rows begin.
 pub(crate) const TABLE_BYTES: usize = 4;
 
-/// What a stored key says behind its first bytes. It always says something: an empty rest would stand for every row.
+/// The part of a stored key after its first bytes. It is never empty: an empty rest would be the prefix of
+/// every row.
 pub(crate) fn behind<'k>(key: &'k [u8], begins: usize, place: &str) -> Result<&'k [u8], Error> {
     let rest = key.get(begins..).filter(|rest| !rest.is_empty());
     debug_assert!(rest.is_some(), "{place}: a stored key ends too early: {key:?}");
     rest.ok_or_else(|| Error::internal(format!("{place}: a stored key ends too early")))
 }
 
-/// What the item keys of one partition begin with.
+/// The prefix of the item keys of one partition.
 pub(crate) fn partition(hash: &AttributeValue) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(48);
     partition_prefix(hash, &mut out)?;
@@ -134,10 +135,11 @@ pub(crate) fn index_partition<'a>(
     Some(out)
 }
 
-/// The storage key of an item's row in an index, or `None` when the index does not hold the item because it lacks a
-/// key attribute or has one that cannot be a key: `index(4) hash(8) hash-components range-components item-key`.
+/// The storage key of an item's row in an index, or `None` if the item is not in the index because it lacks a
+/// key attribute or has one that cannot be a key: `index(4) hash(8) hash-components range-components
+/// item-key`.
 ///
-/// The item's own key at the end keeps rows with equal index keys apart.
+/// The item's own key at the end distinguishes rows with equal index keys.
 pub(crate) fn index_row(
     index: IndexId,
     schema: &KeySchema,
@@ -156,7 +158,7 @@ pub(crate) fn index_row(
     Some(out)
 }
 
-/// What the rows with the same index key as this one begin with; `None` if it is no whole row.
+/// The common prefix of the rows with the same index key as this one; `None` if this is not a complete row.
 pub(crate) fn index_group<'r>(schema: &KeySchema, row: &'r [u8]) -> Option<&'r [u8]> {
     let mut rest = row.get(12..)?;
     for part in schema.attributes() {
@@ -165,7 +167,7 @@ pub(crate) fn index_group<'r>(schema: &KeySchema, row: &'r [u8]) -> Option<&'r [
     row.get(..row.len() - rest.len())
 }
 
-/// A change record's place: `stream(4) shard(2) sequence(8)`.
+/// The key of a change record: `stream(4) shard(2) sequence(8)`.
 pub(crate) fn change(stream: StreamId, shard: u16, sequence: u64) -> Vec<u8> {
     let mut out = Vec::with_capacity(14);
     out.extend_from_slice(&stream.0.to_be_bytes());
@@ -188,7 +190,7 @@ pub(crate) fn expiry(seconds: u64, table: TableId, item_key: &ItemKey) -> Vec<u8
     out
 }
 
-/// Reads an expiry entry back.
+/// Parses an expiry entry.
 pub(crate) fn parse_expiry(key: &[u8]) -> Option<(u64, TableId, ItemKey)> {
     let seconds = u64::from_be_bytes(key.get(..8)?.try_into().ok()?);
     let table = TableId(u32::from_be_bytes(key.get(8..12)?.try_into().ok()?));

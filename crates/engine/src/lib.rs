@@ -1,11 +1,11 @@
 //! Tables, indexes, transactions, time to live and the change log on top of a store of ordered bytes.
 //!
 //! [`Engine`] is the embedded [`Database`]: open a directory and call operations, without a socket. It is
-//! synchronous inside; a write answers through a [`Completion`], which a thread can wait for and a task can await.
+//! synchronous; a write returns a [`Completion`], which a thread can wait for and a task can await.
 //!
-//! A request's way: `ops` checks it and finds its table, `commit` runs it in its turn, `transaction` stages the item
-//! with its index rows, change record and expiry entry, and the store makes the group durable in one batch. A
-//! [`Hook`](trestle_hook::Hook) takes part in the commit: it knows what rows mean.
+//! The path of a request: `ops` checks it and finds its table, `commit` runs it in its turn, `transaction`
+//! stages the item with its index rows, change record and expiry entry, and the store makes the group durable
+//! in one batch. A [`Hook`](trestle_hook::Hook) takes part in the commit: it knows what rows mean.
 //!
 //! An internal part of Trestle: programs use the crate `trestle`.
 

@@ -5,24 +5,24 @@ use std::sync::Arc;
 use crate::catalog::{Stats, Table};
 use crate::layout::{IndexId, StreamId, TableId};
 
-/// Where the counters lie.
+/// The key of the counters.
 pub(crate) const COUNTERS_KEY: &[u8] = b"counters";
-/// What all table definitions begin with.
+/// The prefix of table definitions.
 pub(crate) const TABLE_PREFIX: &[u8] = b"table/";
-/// What all stream definitions begin with.
+/// The prefix of stream definitions.
 pub(crate) const STREAM_PREFIX: &[u8] = b"stream/";
-/// What all counts begin with.
+/// The prefix of counts.
 pub(crate) const STATS_PREFIX: &[u8] = b"stats/";
-/// What all documents begin with.
+/// The prefix of documents.
 pub(crate) const DOCUMENT_PREFIX: &[u8] = b"document/";
-/// What all idempotency tokens begin with.
+/// The prefix of idempotency tokens.
 pub(crate) const TOKEN_PREFIX: &[u8] = b"token/";
-/// What the notes about dropped tables begin with.
+/// The prefix of notes about dropped tables.
 pub(crate) const DROPPED_TABLE_PREFIX: &[u8] = b"dropped/table/";
-/// What the notes about dropped indexes begin with.
+/// The prefix of notes about dropped indexes.
 pub(crate) const DROPPED_INDEX_PREFIX: &[u8] = b"dropped/index/";
 
-/// What the notes about expiry entries that may have lost their reason begin with.
+/// The prefix of notes about expiry entries that may be obsolete.
 pub(crate) const STALE_EXPIRY_PREFIX: &[u8] = b"dropped/expiry/";
 
 fn joined(prefix: &[u8], rest: &[u8]) -> Vec<u8> {
@@ -44,7 +44,7 @@ pub(crate) fn stats_key(id: TableId) -> Vec<u8> {
     joined(STATS_PREFIX, &id.0.to_be_bytes())
 }
 
-/// A document that is stored for another part of the program.
+/// A document of another part of the program.
 pub(crate) fn document_key(name: &str) -> Vec<u8> {
     joined(DOCUMENT_PREFIX, name.as_bytes())
 }
@@ -60,17 +60,17 @@ pub(crate) fn token_key(token: &str) -> Vec<u8> {
     joined(TOKEN_PREFIX, token.as_bytes())
 }
 
-/// The note that a table's rows are to be cleared.
+/// The note that a table's rows must be cleared.
 pub(crate) fn dropped_table_key(id: TableId) -> Vec<u8> {
     joined(DROPPED_TABLE_PREFIX, &id.0.to_be_bytes())
 }
 
-/// The note that an index's rows are to be cleared.
+/// The note that an index's rows must be cleared.
 pub(crate) fn dropped_index_key(id: IndexId) -> Vec<u8> {
     joined(DROPPED_INDEX_PREFIX, &id.0.to_be_bytes())
 }
 
-/// The note that a table's expiry entries are to be looked through; its value is the entry to go on from.
+/// The note that a table's expiry entries must be checked; its value is the entry to continue from.
 pub(crate) fn stale_expiry_key(id: TableId) -> Vec<u8> {
     joined(STALE_EXPIRY_PREFIX, &id.0.to_be_bytes())
 }
@@ -90,8 +90,8 @@ impl Counters {
         [&self.next_id.to_be_bytes()[..], &self.sequence.to_be_bytes()].concat()
     }
 
-    /// Reads the stored form. Both counters grow one by one: a number in the upper half is damage, and the next one could
-    /// overflow.
+    /// Decodes the stored form. Both counters increase one by one: a number in the upper half means damage,
+    /// and the next one could overflow.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let counters = Self {
             next_id: u32::from_be_bytes(bytes.get(..4)?.try_into().ok()?),

@@ -1,4 +1,4 @@
-//! One file per operation. A read is answered where it is called; a write becomes work for the committer.
+//! One file per operation. A read is executed on the caller's thread; a write becomes work for the committer.
 
 mod batch_execute_statement;
 mod batch_get_item;
@@ -40,7 +40,7 @@ use crate::storage_reads::purpose_of;
 use crate::transaction::Transaction;
 use crate::write_item::{ItemWrite, Outcome};
 
-/// Runs a request. What storage reads for it is counted for its operation, in the commit, too.
+/// Runs a request. The reads of storage for it are counted for its operation, also those in the commit.
 pub(crate) fn run(engine: &Engine, request: Request, horizon: Horizon) -> Completion {
     let purpose = purpose_of(request.operation());
     let double_reads = &engine.shared().double_reads;
@@ -86,7 +86,7 @@ fn dispatch(engine: &Engine, request: Request, horizon: Horizon) -> Completion {
     }
 }
 
-/// A read's answer.
+/// The response to a read.
 fn read<O: Into<Response>>(answer: Result<O, Error>) -> Completion {
     Completion::Ready(answer.map(Into::into))
 }
@@ -103,7 +103,7 @@ where
     )
 }
 
-/// Queues the write of a single item; `answer` turns what happened into the operation's answer.
+/// Queues the write of a single item; `answer` makes the response from the outcome.
 fn write_item<O, A>(engine: &Engine, write: Result<impl Into<ItemWrite>, Error>, answer: A) -> Completion
 where
     O: Into<Response>,

@@ -11,15 +11,15 @@ pub struct Options {
     pub account: String,
     /// The address that DescribeEndpoints answers with.
     pub endpoint: String,
-    /// How many shards a new stream has. With one, change records are stored in the order in which they are written, and
-    /// merging tables need not copy them.
+    /// How many shards a new stream has. With one, change records are stored in the order in which they are
+    /// written, so that merging tables need not copy them.
     pub stream_shards: u16,
     /// A shard to which more bytes have been written is split into two.
     pub stream_shard_bytes_max: u64,
     /// How long change records are kept.
     pub stream_retention: Duration,
-    /// The most bytes of change records that are kept beyond the retention because routes need them. With more, the routes are
-    /// told to give up the oldest.
+    /// The most bytes of change records that are kept beyond the retention because routes need them. Beyond
+    /// that, the routes give up the oldest records.
     pub held_changes_bytes_max: u64,
     /// How long a new table stays `CREATING`.
     pub create_table_delay: Duration,
@@ -27,7 +27,7 @@ pub struct Options {
     pub update_table_delay: Duration,
     /// How long a dropped table stays `DELETING`.
     pub delete_table_delay: Duration,
-    /// How often expired items are looked for.
+    /// How often expired items are searched.
     pub expiry_interval: Duration,
 }
 

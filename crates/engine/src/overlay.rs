@@ -6,7 +6,8 @@ use std::ops::Bound;
 
 use trestle_store::{Batch, Bytes, Direction, RowIterator, Snapshot, Space, StoreError};
 
-/// The version of what is staged. Whether it will ever be committed is not known: nothing found there can be kept.
+/// The version of staged rows. It is not known whether they will be committed, so nothing read from them may
+/// be cached.
 pub(crate) const STAGED: u64 = u64::MAX;
 
 /// A snapshot with batches over it, later ones over earlier ones.

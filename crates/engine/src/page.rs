@@ -31,12 +31,12 @@ impl Source<'_> {
         }
     }
 
-    /// The number of what is read: the table, or its index.
+    /// The id of the table or index that is read.
     pub(crate) fn owner(&self) -> u32 {
         self.index.map_or(self.table.id.0, |index| index.id.0)
     }
 
-    /// The bytes of the table key of the row at a place here.
+    /// The bytes of the table key of the row with this storage key.
     pub(crate) fn table_key_bytes<'p>(&self, place: &'p [u8]) -> Option<&'p [u8]> {
         let before = match self.index {
             Some(index) => layout::index_group(&index.key, place)?.len(),
@@ -45,12 +45,12 @@ impl Source<'_> {
         place.get(before..)
     }
 
-    /// The table key of the row at a place here.
+    /// The table key of the row with this storage key.
     pub(crate) fn table_key_at(&self, place: &[u8]) -> Option<Item> {
         layout::key_attributes(&self.table.key, self.table_key_bytes(place)?)
     }
 
-    /// The attributes that place a row of `item` here: those of the index, then those of the table.
+    /// The key attributes of a row of `item` here: those of the index, then those of the table.
     pub(crate) fn key_of(&self, item: &Item) -> Item {
         let mut key = self.table.key.key_of(item);
         if let Some(index) = self.index {
@@ -63,7 +63,7 @@ impl Source<'_> {
 /// How to read a page.
 pub(crate) struct PageRequest<'a> {
     pub(crate) range: Range,
-    /// What the range was made from; `None` for a scan.
+    /// The selection from which the range was computed; `None` for a scan.
     pub(crate) selection: Option<&'a KeySelection>,
     pub(crate) direction: Direction,
     pub(crate) limit: Option<usize>,
@@ -75,7 +75,7 @@ pub(crate) struct PageRequest<'a> {
     pub(crate) count_only: bool,
 }
 
-/// A page and what it cost.
+/// A page and its cost.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     pub(crate) items: Items,
@@ -90,14 +90,14 @@ pub(crate) struct Page {
 }
 
 impl PageRequest<'_> {
-    /// Whether nothing has to be known of a row to show it, or to count it.
+    /// Whether rows can be shown or counted without decoding them.
     fn shows_rows_as_stored(&self) -> bool {
         self.filter.is_none() && self.projection.is_none() && !self.fetch
     }
 }
 
 impl Page {
-    /// Adds a row whose values matter, if it passes the filter, as the request wants to see it.
+    /// Adds a row that must be decoded, if it passes the filter, with the requested attributes.
     fn look_at(
         &mut self,
         row: StoredItem<'_>,
@@ -123,9 +123,9 @@ impl Page {
         Ok(())
     }
 
-    /// What fetching whole items for an index cost.
+    /// The units for fetching whole items for an index.
     pub(crate) fn fetched_units(&self, read: Read) -> f64 {
-        // From zero: an empty sum of floats would be minus zero, and shown as such.
+        // Starts from zero: an empty sum of floats is minus zero, and would be shown as such.
         self.fetched
             .iter()
             .fold(0.0, |sum, bytes| sum + read.units(*bytes))
@@ -161,7 +161,7 @@ pub(crate) fn read<'s>(
     Ok(page)
 }
 
-/// The rows to look at, wherever they lie.
+/// The rows to read, in former places or in their own.
 fn rows<'s>(
     snapshot: &'s dyn Snapshot,
     source: Source<'s>,
@@ -178,7 +178,7 @@ fn rows<'s>(
     }
 }
 
-/// The whole item behind an index row.
+/// The whole item of an index row.
 fn fetch(snapshot: &dyn Snapshot, table: &Table, row: &Item) -> Result<Item, Error> {
     let found = match ItemKey::of(&table.key, row) {
         Some(key) => former::find_in(snapshot, table, &key)?,

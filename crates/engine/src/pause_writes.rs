@@ -1,4 +1,4 @@
-//! Tables whose rows are read and not written for a while: so that a copy of them can become the place where they are written.
+//! Tables that are read-only for a while, so that writes can be switched to a copy of them.
 
 use std::time::Duration;
 
@@ -10,28 +10,28 @@ use crate::Engine;
 use crate::catalog::Table;
 use crate::transaction::Transaction;
 
-/// Rows of a table are not written.
+/// The rows of a table are read-only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WritePause {
-    /// It ends by itself at this time; without one, when it is ended.
+    /// When the pause ends; without a time, it lasts until it is ended.
     until: Option<Timestamp>,
 }
 
-/// A table whose rows are not written.
+/// A table whose rows are read-only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PausedTable {
     /// Its name.
     pub name: String,
-    /// When that ends by itself, if it does.
+    /// When that ends, if it has a time.
     pub until: Option<Timestamp>,
 }
 
 impl Engine {
-    /// Lets the rows of tables be read and not written: for so long, or until [`Engine::resume_writes`]. Each table that is paused
-    /// already is paused anew.
+    /// Makes the rows of tables read-only: for the given time, or until [`Engine::resume_writes`]. A table
+    /// that is already paused gets the new time.
     ///
-    /// It is one commit: what was committed before it is in the tables and their streams when this returns, and nothing is
-    /// written to them behind it, by clients, by expiry or by work in the background.
+    /// This is one commit: when it returns, earlier commits are in the tables and their streams, and nothing
+    /// more is written to them by clients, expiry or background work.
     pub fn pause_writes(&self, tables: &[String], time: Option<Duration>) -> Result<(), Error> {
         self.set_pause(tables, move |now| {
             let until = time.map(|time| now.plus(time));
@@ -44,7 +44,7 @@ impl Engine {
         self.set_pause(tables, |_| None)
     }
 
-    /// The tables whose rows are not written now, by name.
+    /// The tables whose rows are read-only now, by name.
     pub fn paused_tables(&self) -> Vec<PausedTable> {
         let now = self.shared().clock.now();
         let catalog = self.shared().catalog.load();
@@ -87,12 +87,12 @@ impl WritePause {
 }
 
 impl Table {
-    /// Refuses a write while rows are not written.
+    /// Refuses a write while the rows are read-only.
     pub(crate) fn refuse_while_paused(&self, now: Timestamp) -> Result<(), Error> {
         let name = &self.name;
         match self.pause.filter(|pause| pause.is_on(now)) {
             None => Ok(()),
-            // Clients try again by themselves.
+            // Clients repeat this automatically.
             Some(WritePause { until: Some(_) }) => Err(Error::new(
                 ErrorKind::Throttling,
                 format!("Table {name} is read-only for a moment: writing is paused. Try again."),

@@ -1,4 +1,4 @@
-//! What a write would change, without the change.
+//! Computes what a write would change, without changing it.
 
 use std::collections::HashMap;
 
@@ -19,17 +19,17 @@ pub struct PreviewedRow {
     pub table: String,
     /// Its key.
     pub key: Item,
-    /// The row as it is; none if there is none.
+    /// The row as it is, if it exists.
     pub before: Option<Item>,
-    /// The row as it would be; none if it would be deleted.
+    /// The row as it would be, unless it would be deleted.
     pub after: Option<Item>,
 }
 
 impl Engine {
-    /// The rows that a PutItem, UpdateItem or DeleteItem would change: its own row first, then those that follow from it. A
-    /// write that would be refused is refused in the same words. Nothing is written.
+    /// The rows that a PutItem, UpdateItem or DeleteItem would change: its own row first, then the
+    /// companions. A write that would be refused is refused with the same error. Nothing is written.
     ///
-    /// The write runs in its turn among other writes, so that it sees the rows of one moment.
+    /// The write is computed in its turn among other writes, so that it sees one consistent state.
     pub fn preview(&self, request: Request) -> Result<Vec<PreviewedRow>, Error> {
         let shared = self.shared();
         let write = ItemWrite::from(Write::of_previewed(request)?);
@@ -45,12 +45,13 @@ impl Engine {
 #[derive(Default)]
 pub(crate) struct Preview {
     rows: Vec<PreviewedRow>,
-    /// Where in `rows` the row of a place is.
+    /// The index in `rows` of the row with this storage key.
     at: HashMap<Vec<u8>, usize>,
 }
 
 impl Preview {
-    /// Notes the change of the row at a place. One that changes twice is as it was before the first and after the last.
+    /// Records the change of the row with this storage key. For a row that changes twice, the state before
+    /// the first and after the last change counts.
     pub(crate) fn note(&mut self, table: &Table, place: &[u8], old: Option<&Image>, new: Option<&Image>) {
         let Some(image) = old.or(new) else { return };
         let item = |image: Option<&Image>| image.map(|image| Item::clone(image));
@@ -68,7 +69,7 @@ impl Preview {
         });
     }
 
-    /// The rows that are not as they were.
+    /// The rows that differ from their state before.
     pub(crate) fn changed(self) -> Vec<PreviewedRow> {
         let rows = self.rows.into_iter();
         rows.filter(|row| row.before != row.after).collect()

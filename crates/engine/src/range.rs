@@ -1,4 +1,4 @@
-//! From a key condition to the rows that can match: byte ranges inside a table or an index.
+//! Key conditions as byte ranges inside a table or an index.
 
 use std::ops::Bound;
 
@@ -39,7 +39,7 @@ impl Range {
         }
     }
 
-    /// Leaves out everything up to and including `position`, in the direction of reading.
+    /// Excludes everything up to and including `position`, in the direction of reading.
     pub(crate) fn after(mut self, position: Vec<u8>, forward: bool) -> Self {
         if forward {
             self.start = Bound::Excluded(position);
@@ -49,7 +49,7 @@ impl Range {
         self
     }
 
-    /// The rows of a snapshot that lie inside.
+    /// The rows of a snapshot in this range.
     pub(crate) fn rows<'s>(
         &self,
         snapshot: &'s dyn Snapshot,
@@ -59,7 +59,7 @@ impl Range {
         snapshot.range(space, as_slice(&self.start), as_slice(&self.end), direction)
     }
 
-    /// Whether `key` lies inside.
+    /// Whether `key` is in this range.
     pub(crate) fn contains(&self, key: &[u8]) -> bool {
         let after_start = match &self.start {
             Bound::Included(start) => key >= start.as_slice(),
@@ -75,7 +75,7 @@ impl Range {
     }
 }
 
-/// The rows of a table that a key condition selects. The sort key is the last thing in a row's key.
+/// The rows of a table that a key condition selects. The sort key is the last part of a row's key.
 pub(crate) fn in_table(table: TableId, selection: &KeySelection) -> Option<Range> {
     let partition = layout::table_partition(table, selection.hash.first()?)?;
     let last = selection
@@ -120,8 +120,8 @@ pub(crate) fn in_table(table: TableId, selection: &KeySelection) -> Option<Range
     })
 }
 
-/// The rows of an index that a key condition selects. Behind the sort key comes the item's own key, so a bound on a
-/// value is a bound on all rows that begin with it.
+/// The rows of an index that a key condition selects. The item's own key follows the sort key, so a bound on
+/// a value is a bound on all rows that begin with it.
 pub(crate) fn in_index(index: IndexId, selection: &KeySelection) -> Option<Range> {
     let mut prefix = layout::index_partition(index, selection.hash.iter())?;
     for value in &selection.range_equal {

@@ -13,12 +13,12 @@ use crate::range::Range;
 use crate::shared::internal;
 use crate::stream_position::shard_id;
 
-/// A change record and the shard that it is in.
+/// A change record and its shard.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecentChange {
     /// The shard's id.
     pub shard: String,
-    /// The record, as GetRecords has it.
+    /// The record, as in GetRecords.
     pub record: Record,
 }
 

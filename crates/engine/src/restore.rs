@@ -1,4 +1,5 @@
-//! A data directory made from a backup. It is built under another name and gets its own only when it is complete.
+//! Restores a backup into a data directory. It is built under a temporary name and renamed when it is
+//! complete.
 
 use std::fs;
 use std::io::{self, Read};
@@ -7,36 +8,37 @@ use std::path::{Path, PathBuf};
 use trestle_store::archive::{self, ArchiveError, ArchiveReader, Totals};
 use trestle_store::{BlockSize, Durability, FjallStore, Settings};
 
-/// Why a directory could not be restored. Nothing is left behind in its place.
+/// Why a directory could not be restored. Nothing is left at its path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RestoreError {
     /// Something is there already.
     #[error("{0} is not empty; restore into a directory that is new or empty")]
     NotEmpty(PathBuf),
-    /// The backup cannot be read, or the new directory not be written.
+    /// The backup cannot be read, or the new directory cannot be written.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// The system refused.
+    /// An operation on a file failed.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// On what.
+        /// Its path.
         path: PathBuf,
-        /// The system's reason.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// Makes a data directory from a backup. The directory must be new or empty; it gets its name when everything is in
-/// it and on the disk, and blocks of this size or of the default one. [`verify_directory`](crate::verify_directory) tells whether what was backed up is sound.
+/// Restores a backup into a data directory, which must be new or empty; it gets its name when everything is
+/// written and synced. Its blocks have this size or the default one.
+/// [`verify_directory`](crate::verify_directory) checks the restored data.
 pub fn restore(
     backup: impl Read,
     directory: &Path,
     block_size: Option<BlockSize>,
 ) -> Result<Totals, RestoreError> {
-    // A file that is no backup is refused before anything is made.
+    // A file that is not a backup is refused before anything is created.
     let mut reader = ArchiveReader::open(backup)?;
     let target = Target::prepare(directory)?;
     let built = build(&mut reader, &target.building, block_size);
@@ -56,7 +58,7 @@ fn build<R: Read>(
     block_size: Option<BlockSize>,
 ) -> Result<Totals, RestoreError> {
     let settings = Settings {
-        // Synced once at the end: until then nothing relies on it.
+        // Synced once at the end: nothing depends on it before that.
         durability: Durability::Buffered,
         block_size,
         ..Settings::default()
@@ -65,7 +67,7 @@ fn build<R: Read>(
     Ok(archive::read_into(reader, &store)?)
 }
 
-/// Where the directory is to be, and where it is being built.
+/// The path of the new directory, and the path at which it is built.
 struct Target {
     directory: PathBuf,
     building: PathBuf,
@@ -76,7 +78,7 @@ impl Target {
         let is_empty = fs::read_dir(directory).map(|mut entries| entries.next().is_none());
         let directory = match is_empty {
             Ok(false) => return Err(RestoreError::NotEmpty(directory.to_path_buf())),
-            // The full path also of `.`, which has no name that could be changed.
+            // The full path also for `.`, which cannot be renamed by that name.
             Ok(true) => fs::canonicalize(directory).map_err(failed("find", directory))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => directory.to_path_buf(),
             Err(error) => return Err(failed("use", directory)(error)),
@@ -100,7 +102,7 @@ impl Target {
         }
         fs::rename(&self.building, &self.directory).map_err(failed("rename", &self.building))?;
         let parent = parent(&self.directory);
-        // A rename survives a power cut once its folder is on the disk, where the system has such a thing.
+        // A rename is durable once the parent directory is synced, on systems that support it.
         let synced = match cfg!(unix) {
             true => fs::File::open(parent).and_then(|folder| folder.sync_all()),
             false => Ok(()),

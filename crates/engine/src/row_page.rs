@@ -13,12 +13,12 @@ use crate::shared::{Shared, internal};
 use crate::stream_position::sequence_text;
 use crate::{Engine, meta};
 
-/// Looks at whether a commit has been published, which takes a few microseconds.
+/// How often at most a commit is checked for being published, which normally takes a few microseconds.
 const PUBLISHED_LOOKS_MAX: usize = 1_000_000;
 
 impl Engine {
-    /// Reads up to `limit` rows behind the row with the key `after`. The layout of the page stands for the documents whose name
-    /// begins with `prefix`, which say what the order of the rows is.
+    /// Reads up to `limit` rows after the row with the key `after`. The layout of the page is the list of
+    /// documents whose names begin with `prefix`: they determine the order of the rows.
     pub fn row_page(
         &self,
         table: &str,
@@ -52,8 +52,8 @@ fn read(shared: &Shared, catalog: &Catalog, request: &Scan, prefix: &str) -> Res
     })
 }
 
-/// A commit can be read a moment before shards that it opened are known. A reader of the streams up to the mark has to know
-/// them.
+/// A commit becomes readable a moment before the shards that it opened become visible. A reader of the
+/// streams up to the mark needs those shards.
 fn await_published(shared: &Shared, sequence: u64) -> Result<(), Error> {
     for _ in 0..PUBLISHED_LOOKS_MAX {
         if shared.last_sequence.load(Ordering::Acquire) >= sequence {

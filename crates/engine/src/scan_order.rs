@@ -1,5 +1,5 @@
-//! The order in which a scan lists rows, for those who have to list rows of another database in an order that depends on nothing but
-//! their keys.
+//! The order in which a scan lists rows, for code that lists rows of another database in an order that
+//! depends only on their keys.
 
 use trestle_item::{AttributeValue, key};
 

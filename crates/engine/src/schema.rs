@@ -7,10 +7,11 @@ use trestle_item::{AttributeValue, Item, size};
 
 use crate::layout::ItemKey;
 
-/// A key that has other attributes than it should, or of other types.
+/// The message for a key with missing or additional attributes, or with wrong types.
 pub(crate) const KEY_MISMATCH: &str = "The provided key element does not match the schema";
 
-/// The key attributes of a table or an index, in order. A table has one of each at most, a global index up to four.
+/// The key attributes of a table or an index, in order. A table has at most one of each kind, a global index
+/// up to four.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct KeySchema {
     /// Partition key attributes.
@@ -30,7 +31,7 @@ impl KeySchema {
         self.attributes().any(|part| part.name == name)
     }
 
-    /// Just the key attributes of `item`.
+    /// Only the key attributes of `item`.
     pub(crate) fn key_of(&self, item: &Item) -> Item {
         let mut key = Item::with_capacity(2);
         self.copy_key(item, &mut key);
@@ -61,7 +62,7 @@ impl KeySchema {
         self.checked_key(key, mismatch)
     }
 
-    /// Checks the key attributes of an item that is to be written.
+    /// Checks the key attributes of an item before it is written.
     pub(crate) fn item_key_in(&self, item: &Item) -> Result<ItemKey, Error> {
         for part in self.attributes() {
             let Some(value) = item.get(&part.name) else {
@@ -100,7 +101,7 @@ impl KeySchema {
         ItemKey::of(self, item).ok_or_else(mismatch)
     }
 
-    /// What is too large about the key attributes of `item`, in DynamoDB's words.
+    /// The message if the key attributes of `item` are too large, in DynamoDB's words.
     fn too_large(&self, item: &Item) -> Option<&'static str> {
         let bytes = |parts: &[KeyAttribute]| -> usize {
             parts
@@ -112,7 +113,7 @@ impl KeySchema {
         excess(bytes(&self.hash), bytes(&self.range))
     }
 
-    /// Checks the attributes that are keys of a secondary index: they may be missing, but not of another type.
+    /// Checks the key attributes of a secondary index: they may be missing, but must have the right type.
     pub(crate) fn check_index_key(&self, index: &str, item: &Item) -> Result<(), Error> {
         let bytes = |parts: &[KeyAttribute]| -> Result<usize, Error> {
             parts
@@ -132,8 +133,8 @@ impl KeySchema {
         }
     }
 
-    /// Whether an index with this key holds `item`. Writes are refused before they get here; an item that is older than
-    /// the index may hold anything under the name of a key attribute.
+    /// Whether an index with this key holds `item`. New writes have been checked before; an item that is
+    /// older than the index may have any value in a key attribute.
     pub(crate) fn places(&self, item: &Item) -> bool {
         let usable = |part: &KeyAttribute| {
             item.get(&part.name)
@@ -143,7 +144,7 @@ impl KeySchema {
     }
 }
 
-/// What is too large about a key whose parts have this many bytes.
+/// The message if a key whose parts have this many bytes is too large.
 fn excess(hash_bytes: usize, range_bytes: usize) -> Option<&'static str> {
     if hash_bytes > HASH_BYTES_MAX {
         return Some("Size of hashkey has exceeded the maximum size limit of2048 bytes");
@@ -176,7 +177,7 @@ fn check_index_value(index: &str, part: &KeyAttribute, value: &AttributeValue) -
     Ok(())
 }
 
-/// `string` or `binary`, if the value is an empty one.
+/// `string` or `binary`, if the value is empty.
 pub(crate) fn empty_kind(value: &AttributeValue) -> Option<&'static str> {
     match value {
         AttributeValue::S(text) if text.is_empty() => Some("string"),

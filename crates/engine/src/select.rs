@@ -1,4 +1,4 @@
-//! What Query and Scan share: which index, which attributes, where to go on, and the answer's parts.
+//! The common part of Query and Scan: index, attributes, start position, and parts of the response.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::layout::{self, ItemKey};
 use crate::page::{self, PageRequest, Source};
 use crate::range::Range;
 
-/// What attributes a page shows.
+/// Which attributes a page shows.
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) projection: Option<Projection>,
@@ -32,7 +32,7 @@ pub(crate) struct Showing<'a> {
 }
 
 impl Showing<'_> {
-    /// The projection: the last expression of a request, after which no placeholder may be left over.
+    /// The projection, the last expression of a request: no placeholder may be unused after it.
     pub(crate) fn parse(&self, mut placeholders: Placeholders<'_>) -> Result<Option<Projection>, Error> {
         let projection = expressions::projection(self.expression, self.attributes, &mut placeholders)?;
         placeholders.finish()?;
@@ -46,7 +46,7 @@ impl Showing<'_> {
     }
 }
 
-/// Refuses a `Select` that contradicts the projection; both are known before the table is.
+/// Refuses a `Select` that contradicts the projection; both are checked before the table is looked up.
 fn check_select(
     select: Option<Select>,
     indexed: bool,
@@ -184,7 +184,7 @@ pub(crate) fn position(table: &Table, index: Option<&Arc<Index>>, start: &Item) 
     }
 }
 
-/// The selection in the layout that the table's rows are moving to: clients may still speak of the one before.
+/// The selection in the present layout during a migration: clients may still use the previous one.
 pub(crate) fn in_present_layout(table: &Table, selection: KeySelection) -> Result<KeySelection, Error> {
     let renewed = match &table.former {
         Some(former) => former.renew_selection(&selection)?,
@@ -193,8 +193,8 @@ pub(crate) fn in_present_layout(table: &Table, selection: KeySelection) -> Resul
     Ok(renewed.unwrap_or(selection))
 }
 
-/// Where a query goes on, in the layout that the table's rows are moving to. A bookmark of the layout before is as good
-/// as any if its rows are in the same order now.
+/// Where a query continues, in the present layout during a migration. A bookmark of the previous layout is
+/// accepted if its rows have the same order now.
 pub(crate) fn bookmark<'s>(
     table: &Table,
     index: Option<&Arc<Index>>,
@@ -215,7 +215,7 @@ pub(crate) fn bookmark<'s>(
     Ok(Cow::Owned(hook.key(&table.name, start)?))
 }
 
-/// Where a scan goes on: never in the layout before, whose order was another one.
+/// Where a scan continues. A bookmark of the previous layout is refused, because the order was different.
 pub(crate) fn scan_bookmark<'s>(table: &Table, start: &'s Item) -> Result<Cow<'s, Item>, Error> {
     match &table.former {
         Some(former) if former.is_former(start) => Err(out_of_order("scan")),
@@ -230,12 +230,12 @@ fn out_of_order(read: &str) -> Error {
     ))
 }
 
-/// A page that is to be read, once its rows are known.
+/// A page before its rows are read.
 pub(crate) struct Reading<'a> {
     pub(crate) table: &'a Table,
     pub(crate) index: Option<&'a Arc<Index>>,
     pub(crate) range: Range,
-    /// What the range was made from; `None` for a scan.
+    /// The selection from which the range was computed; `None` for a scan.
     pub(crate) selection: Option<&'a KeySelection>,
     pub(crate) direction: Direction,
     pub(crate) limit: Option<u32>,
@@ -243,7 +243,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) shown: Shown,
     pub(crate) consistent: Option<bool>,
     pub(crate) capacity: Option<ReturnConsumedCapacity>,
-    /// How many of DynamoDB's partitions the page visits if it comes to the end; each has a least charge.
+    /// How many of DynamoDB's partitions the page visits if it reaches the end; each has a minimum charge.
     pub(crate) partitions: u32,
 }
 

@@ -1,8 +1,8 @@
-//! The shards of a stream: those it began with, and the children of those that were split.
+//! The shards of a stream: the original ones, and the children of those that were split.
 //!
-//! A shard holds the changes of the items in its range of the scan order. A split closes it at a sequence number; from
-//! then on each half of the range has a shard of its own. A reader that reads a parent to its end before its children sees
-//! the changes of every item in order.
+//! A shard holds the changes of the items in its range of the scan order. A split closes it at a sequence
+//! number; after that, each half of the range has its own shard. A reader that reads a parent to its end
+//! before its children sees the changes of every item in order.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use crate::catalog::Stream;
 use crate::stream_position::parse_shard_id;
 use crate::transaction::Transaction;
 
-/// A stream has at most this many shards, closed ones included; then none is split any more. Bounds what each write
-/// looks through to find its shard.
+/// The maximum number of shards of a stream, including closed ones; then no more are split. This limits how
+/// many shards each write has to check.
 pub(crate) const SHARDS_MAX: u16 = 256;
 
-/// A shard that took over from another.
+/// A shard that replaces a part of another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Child {
     /// The shard to read first.
     pub(crate) parent: u16,
-    /// The parent's last sequence number: this shard begins behind it.
+    /// The parent's last sequence number: this shard begins after it.
     pub(crate) after: u64,
-    /// The part of the scan order whose changes it holds, both ends included.
+    /// The range of the scan order whose changes it holds, both ends included.
     pub(crate) hashes: (u64, u64),
 }
 
@@ -37,26 +37,26 @@ impl Child {
     }
 }
 
-/// Bytes written to each shard since it was opened or the database was, whichever came later.
+/// Bytes written to each shard since it was opened or the database was opened, whichever was later.
 pub(crate) type Written = Arc<[AtomicU64]>;
 
 impl Stream {
-    /// How many shards there are or were. They are numbered from 0, parents before their children.
+    /// The number of shards, open and closed. They are numbered from 0, parents before their children.
     pub(crate) fn shard_count(&self) -> u16 {
         // Fits: bounded by the number of shards a stream begins with and `SHARDS_MAX`.
         self.shards.saturating_add(self.children.len() as u16)
     }
 
-    /// The shard that takes the changes of the item at this place of the scan order.
+    /// The shard that takes the changes of the item at this position of the scan order.
     pub(crate) fn shard_of(&self, hash: u64) -> u16 {
         self.shard_at(hash, u64::MAX)
     }
 
-    /// The shard that holds the change of that number of the item at this place of the scan order.
+    /// The shard that holds the change with that number of the item at this position of the scan order.
     pub(crate) fn shard_at(&self, hash: u64, sequence: u64) -> u16 {
         // Fits: the product is below shards * 2^64, so the upper half is below shards.
         let mut shard = ((u128::from(hash) * u128::from(self.shards)) >> 64) as u16;
-        // A child comes after its parent, so one pass finds the whole line.
+        // A child comes after its parent, so that one pass finds the last descendant.
         for (number, child) in self.numbered_children() {
             if child.parent == shard && child.after < sequence && child.range().contains(&hash) {
                 shard = number;
@@ -65,12 +65,12 @@ impl Stream {
         shard
     }
 
-    /// The child with this number; a shard that the stream began with is none.
+    /// The child with this number; `None` for an original shard.
     pub(crate) fn child(&self, shard: u16) -> Option<&Child> {
         self.children.get(usize::from(shard.checked_sub(self.shards)?))
     }
 
-    /// The shards that took over from `parent`.
+    /// The shards that replaced `parent`.
     pub(crate) fn children_of(&self, parent: u16) -> impl Iterator<Item = u16> {
         self.numbered_children()
             .filter(move |(_, child)| child.parent == parent)
@@ -81,7 +81,7 @@ impl Stream {
         (self.shards..).zip(&self.children)
     }
 
-    /// The shard begins behind this sequence number.
+    /// The shard begins after this sequence number.
     pub(crate) fn begins_after(&self, shard: u16) -> u64 {
         self.child(shard).map_or(self.first_sequence, |child| child.after)
     }
@@ -94,12 +94,12 @@ impl Stream {
             .or(self.closed.map(|(_, last)| last))
     }
 
-    /// The last sequence number that was trimmed from a shard; 0 while none was.
+    /// The last sequence number that was trimmed from a shard; 0 if none was.
     pub(crate) fn trimmed(&self, shard: u16) -> u64 {
         self.trimmed.get(usize::from(shard)).copied().unwrap_or_default()
     }
 
-    /// Notes that a shard was trimmed up to this sequence number.
+    /// Records that a shard was trimmed up to this sequence number.
     pub(crate) fn note_trimmed(&mut self, shard: u16, sequence: u64) {
         let at = usize::from(shard);
         if self.trimmed.len() <= at {
@@ -110,17 +110,18 @@ impl Stream {
         }
     }
 
-    /// The part of the scan order that a shard covers.
+    /// The range of the scan order that a shard covers.
     fn hashes(&self, shard: u16) -> RangeInclusive<u64> {
         if let Some(child) = self.child(shard) {
             return child.range();
         }
         let first = |shard: u16| (u128::from(shard) << 64).div_ceil(u128::from(self.shards));
-        // Fits: both are below 2^64, because the shard is one of those the stream began with.
+        // Fits: both are below 2^64, because this is an original shard.
         first(shard) as u64..=(first(shard + 1) - 1) as u64
     }
 
-    /// This stream with the shard closed at `last` and two new ones in its place; `None` if it cannot be split.
+    /// This stream with the shard closed at `last` and replaced by two new ones; `None` if it cannot be
+    /// split.
     pub(crate) fn split(&self, shard: u16, last: u64) -> Option<Self> {
         if !self.can_split(shard) {
             return None;
@@ -146,7 +147,7 @@ impl Stream {
         has_room && is_open() && span(&self.hashes(shard)) > 1
     }
 
-    /// Makes room to count the bytes written to each shard; what has been counted is kept.
+    /// Adds counters for the bytes written to new shards; existing counters are kept.
     pub(crate) fn count_bytes(&mut self) {
         let counted = |shard: usize| {
             self.written
@@ -165,7 +166,7 @@ impl Stream {
         }
     }
 
-    /// The shards to which more than `limit` bytes were written, as far as they can be split.
+    /// The shards to which more than `limit` bytes were written and which can be split.
     pub(crate) fn full_shards(&self, limit: u64) -> impl Iterator<Item = u16> {
         (0..self.shard_count())
             .zip(&*self.written)
@@ -174,7 +175,7 @@ impl Stream {
             .filter(|shard| self.can_split(*shard))
     }
 
-    /// What contradicts itself in the shards' definition, if anything does.
+    /// A contradiction in the shards' definition, if there is one.
     pub(crate) fn shards_fault(&self, newest: u64) -> Option<String> {
         let fault = |number: u16, what: &str| Some(format!("shard {number} of {} {what}", self.arn));
         for (number, child) in self.numbered_children() {
@@ -204,8 +205,8 @@ fn span(hashes: &RangeInclusive<u64>) -> u128 {
 }
 
 impl Engine {
-    /// Closes a shard of a stream and opens two in its place, each with half of the items. It happens by itself when
-    /// much has been written to a shard.
+    /// Closes a shard of a stream and opens two in its place, each with half of the items. This also happens
+    /// automatically when much has been written to a shard.
     pub fn split_shard(&self, stream_arn: &str, shard_id: &str) -> Result<(), Error> {
         let (arn, id) = (stream_arn.to_owned(), shard_id.to_owned());
         let work = move |transaction: &mut Transaction<'_>| {

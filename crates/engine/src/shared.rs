@@ -1,4 +1,4 @@
-//! What the committer, readers and background work share.
+//! The state that the committer, readers and background work share.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
@@ -32,11 +32,11 @@ pub(crate) struct Shared {
     /// Rings after every commit that recorded changes.
     pub(crate) changes: Arc<Signal>,
     pub(crate) counters_at_start: meta::Counters,
-    /// Knows which records are needed beyond the retention.
+    /// Returns which records are needed beyond the retention.
     pub(crate) hold_source: OnceLock<Arc<dyn HoldSource>>,
     /// How much is held beyond the retention.
     pub(crate) held: HeldRegister,
-    /// How often former places were looked into, by operation.
+    /// How often former places were searched, by operation.
     pub(crate) double_reads: DoubleReads,
 }
 
@@ -80,7 +80,8 @@ impl Shared {
             .map_or(Ok(Vec::new()), |source| source.holds(&read))
     }
 
-    /// Runs a read again until the meaning of rows has not changed during it: it would have looked where they lay before.
+    /// Repeats a read until the layout did not change during it: otherwise it would have searched the old
+    /// places.
     pub(crate) fn in_one_layout<T>(&self, read: impl Fn(&Catalog) -> Result<T, Error>) -> Result<T, Error> {
         loop {
             let catalog = self.catalog.load();
@@ -132,10 +133,10 @@ pub(crate) fn load_catalog(snapshot: &dyn Snapshot) -> Result<Catalog, OpenError
     Ok(catalog)
 }
 
-/// A damaged row may be asked for again and again.
+/// Limits the log, because a damaged row may be requested again and again.
 static STORAGE_FAILURES: SeldomLog = SeldomLog::every(Duration::from_secs(1));
 
-/// A failure of storage, as the client sees it: the log has the details.
+/// A storage failure as the client sees it: the log has the details.
 pub(crate) fn internal(error: impl std::fmt::Display) -> Error {
     if let Some(left_out) = STORAGE_FAILURES.admit("storage") {
         tracing::error!(%error, left_out, "storage failed");

@@ -1,4 +1,4 @@
-//! PartiQL statements as operations on items: what the three operations that run statements have in common.
+//! PartiQL statements as operations on items: the common part of the three operations that run statements.
 
 mod continuation;
 mod read;
@@ -15,18 +15,18 @@ use crate::catalog::Table;
 use crate::schema::KeySchema;
 use crate::shared::Shared;
 
-/// The table a statement names.
+/// The table of a statement.
 pub(crate) fn table(shared: &Shared, statement: &Parsed) -> Result<Arc<Table>, Error> {
     let catalog = shared.catalog.load();
     catalog.table(statement.table(), shared.clock.now()).cloned()
 }
 
-/// Keys as PartiQL sees them.
+/// Keys in the form that PartiQL uses.
 pub(crate) fn keys(schema: &KeySchema) -> Result<Keys<'_>, Error> {
     Keys::new(&schema.hash, &schema.range).map_err(refused_statement)
 }
 
-/// A table as statements that write it see it.
+/// A table in the form that writing statements use.
 pub(crate) fn written(table: &Table) -> Result<StatementTable<'_>, Error> {
     Ok(StatementTable {
         name: &table.name,

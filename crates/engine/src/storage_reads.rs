@@ -1,4 +1,4 @@
-//! What storage did to read rows, by operation.
+//! What storage read to find rows, by operation.
 
 use std::cell::Cell;
 use std::fmt;
@@ -10,19 +10,19 @@ use trestle_store::{ReadCounts, ReadPurpose, Store};
 
 use crate::Engine;
 
-/// What storage did to read rows for one purpose.
+/// What storage read to find rows for one purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OperationReads {
-    /// Looks for one key.
+    /// Lookups of one key.
     pub point_lookups: u64,
-    /// Ranges that were opened, whatever the number of rows read from each.
+    /// Ranges that were opened, regardless of the number of rows read from each.
     pub ranges: u64,
-    /// Looks into former places, while a migration is under way. The lookups and ranges of such a look are among the others.
+    /// Lookups in former places during a migration. Their point lookups and ranges are also counted above.
     pub double_reads: u64,
     /// Blocks (of rows, indexes and filters) that were read from files. A database in memory has none.
     pub blocks_from_disk: u64,
-    /// Blocks that were found in the cache. Blocks of rows that a range finds there are not counted. Rows that were just
-    /// written are in neither.
+    /// Blocks that were found in the cache, except blocks of rows that a range found there. Rows that were
+    /// just written count in neither.
     pub blocks_from_cache: u64,
 }
 
@@ -62,8 +62,8 @@ impl Add for OperationReads {
     }
 }
 
-/// What storage did to read rows since the database was opened, as of one look. Counters only grow; two looks have a
-/// difference:
+/// What storage has read to find rows since the database was opened. Counters only increase; the difference
+/// of two values is the cost in between:
 ///
 /// ```
 /// use trestle_api::{ListTables, OperationName};
@@ -79,35 +79,36 @@ impl Add for OperationReads {
 /// # }
 /// ```
 ///
-/// Lookups, ranges and double reads are exact. Each block counts once; while operations overlap, one may count for another
-/// operation that looked at the same moment.
+/// Lookups, ranges and double reads are exact. Each block counts once; while operations overlap, it may be
+/// counted for another operation that read at the same time.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StorageReads {
-    /// One for each purpose, in the order of their numbers.
+    /// One for each purpose, in the order of the purposes' numbers.
     counted: Vec<OperationReads>,
 }
 
 impl StorageReads {
-    /// For one operation: reads of the client's thread, and of the commit if it writes.
+    /// For one operation: reads on the client's thread, and those of the commit if it writes.
     #[must_use]
     pub fn of(&self, operation: OperationName) -> OperationReads {
         self.numbered(purpose_of(operation))
     }
 
-    /// For no operation: background work such as expiry, migrations and filling indexes; verification, backups.
+    /// For no operation: background work such as expiry, migrations and filling indexes; verification,
+    /// backups.
     #[must_use]
     pub fn other(&self) -> OperationReads {
         self.numbered(ReadPurpose::default())
     }
 
-    /// For everything together.
+    /// The sum of everything.
     #[must_use]
     pub fn total(&self) -> OperationReads {
         let counted = self.counted.iter().copied();
         counted.fold(OperationReads::default(), Add::add)
     }
 
-    /// What was counted after `before`.
+    /// The reads after `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let both = self.counted.iter().zip(&before.counted);
@@ -123,7 +124,7 @@ impl StorageReads {
     }
 }
 
-/// Only what was read for.
+/// Shows only purposes with reads.
 impl fmt::Debug for StorageReads {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let operations = OperationName::ALL.iter();
@@ -134,7 +135,7 @@ impl fmt::Debug for StorageReads {
     }
 }
 
-/// Operations, and what is read for none.
+/// Operations, and one for reads without an operation.
 const PURPOSES: usize = OperationName::ALL.len() + 1;
 const _: () = assert!(PURPOSES <= 256, "the store numbers purposes with a byte");
 
@@ -144,16 +145,16 @@ pub(crate) const fn purpose_of(operation: OperationName) -> ReadPurpose {
 }
 
 thread_local! {
-    /// How often this thread has looked into former places.
+    /// How often this thread has searched former places.
     static DOUBLE_READS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Counts a look into former places.
+/// Counts a lookup in former places.
 pub(crate) fn count_double_read() {
     DOUBLE_READS.set(DOUBLE_READS.get() + 1);
 }
 
-/// Looks into former places by purpose; the store counts the rest.
+/// Lookups in former places by purpose; the store counts the rest.
 pub(crate) struct DoubleReads([AtomicU64; PURPOSES]);
 
 impl Default for DoubleReads {
@@ -163,7 +164,7 @@ impl Default for DoubleReads {
 }
 
 impl DoubleReads {
-    /// Runs `work`; what this thread reads meanwhile is for `purpose`.
+    /// Runs `work`; reads on this thread meanwhile are counted for `purpose`.
     pub(crate) fn during<T>(&self, purpose: ReadPurpose, work: impl FnOnce() -> T) -> T {
         let before = DOUBLE_READS.get();
         let done = purpose.during(work);
@@ -188,7 +189,7 @@ impl DoubleReads {
 }
 
 impl Engine {
-    /// What storage has done to read rows since the database was opened.
+    /// What storage has read to find rows since the database was opened.
     #[must_use]
     pub fn storage_reads(&self) -> StorageReads {
         let shared = self.shared();

@@ -1,4 +1,4 @@
-//! Names on the wire for places in a stream: shard ids, sequence numbers, iterators.
+//! The external names of positions in a stream: shard ids, sequence numbers, iterators.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use trestle_env::Timestamp;
 
 use crate::catalog::Stream;
 
-/// How long an iterator can be used.
+/// How long an iterator is valid.
 const ITERATOR_LIFE: Duration = Duration::from_secs(15 * 60);
 
-/// A shard's name: `shardId-`, when the stream began, which shard it is.
+/// A shard's name: `shardId-`, the time at which the stream began, and the number of the shard.
 pub(crate) fn shard_id(stream: &Stream, shard: u16) -> String {
     format!("shardId-{:020}-{shard:08x}", stream.created.as_millis())
 }
@@ -21,12 +21,12 @@ pub(crate) fn parse_shard_id(stream: &Stream, id: &str) -> Option<u16> {
     (shard < stream.shard_count() && id == shard_id(stream, shard)).then_some(shard)
 }
 
-/// A sequence number as text: a leading 1 and twenty digits, so that texts sort as the numbers do.
+/// A sequence number as text: a leading 1 and twenty digits, so that texts sort like the numbers.
 pub(crate) fn sequence_text(sequence: u64) -> String {
     format!("1{sequence:020}")
 }
 
-/// Reads a sequence number.
+/// Parses a sequence number.
 pub(crate) fn parse_sequence(text: &str) -> Option<u64> {
     text.strip_prefix('1')
         .filter(|digits| digits.len() == 20)?
@@ -34,18 +34,18 @@ pub(crate) fn parse_sequence(text: &str) -> Option<u64> {
         .ok()
 }
 
-/// Where a reader of a shard stands.
+/// The position of a reader in a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Iterator {
     pub(crate) stream_arn: String,
     pub(crate) shard: u16,
-    /// The first sequence number still to be read.
+    /// The first sequence number that has not been read.
     pub(crate) next: u64,
     pub(crate) issued: Timestamp,
 }
 
 impl Iterator {
-    /// The iterator as clients carry it: `arn|1|shard.next.issued` in hexadecimal.
+    /// The iterator as clients see it: `arn|1|shard.next.issued` in hexadecimal.
     pub(crate) fn text(&self) -> String {
         format!(
             "{}|1|{:04x}{:016x}{:016x}",
@@ -56,7 +56,7 @@ impl Iterator {
         )
     }
 
-    /// Reads an iterator that is not too old.
+    /// Parses an iterator and refuses an expired one.
     pub(crate) fn parse(text: &str, now: Timestamp) -> Result<Self, Error> {
         let invalid = || Error::validation("Invalid ShardIterator");
         let (stream_arn, rest) = text.split_once("|1|").ok_or_else(invalid)?;

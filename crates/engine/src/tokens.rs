@@ -13,17 +13,17 @@ use crate::transaction::Transaction;
 /// How long a token is remembered.
 pub(crate) const TOKEN_LIFE: Duration = Duration::from_secs(600);
 
-/// A client's token with a fingerprint of what it was used for.
+/// A client's token with a fingerprint of its request.
 #[derive(Clone, Debug)]
 pub(crate) struct Token {
     name: String,
     fingerprint: u64,
 }
 
-/// What is known of a token.
+/// Whether a token has been used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// It is new, or long forgotten.
+    /// It is new, or has expired.
     Never,
     /// The same request was carried out.
     Before,
@@ -38,12 +38,13 @@ impl Token {
         }
     }
 
-    /// Names the token among running transactions.
+    /// Identifies the token among running transactions.
     pub(crate) fn place(&self) -> Vec<u8> {
         meta::token_key(&self.name)
     }
 
-    /// Remembers the token, or tells that it has been used; another request under the same token is refused.
+    /// Stores the token, or reports that it has been used; a different request under the same token is
+    /// refused.
     pub(crate) fn claim(&self, transaction: &mut Transaction<'_>) -> Result<Seen, Error> {
         let now = transaction.now();
         if let Some(row) = transaction.row(Space::Meta, &self.place())?

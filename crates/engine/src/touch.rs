@@ -1,4 +1,5 @@
-//! Raising the version attribute of many rows, for a reindex: each row by itself, many in one commit.
+//! Raising the version attribute of many rows, for a reindex: rows are independent of each other, many in one
+//! commit.
 
 use std::sync::Arc;
 
@@ -17,23 +18,24 @@ use crate::image::Image;
 use crate::layout::ItemKey;
 use crate::transaction::{Actor, Transaction};
 
-/// How many rows one call may name: other writes wait while they are raised.
+/// How many rows one call may name: other writes wait during it.
 pub const TOUCHED_MAX: usize = 1_000;
-/// How many rows are raised as one job of the committer. Jobs share commits as long as their bytes stay within bounds, which
-/// is looked at between jobs.
+/// How many rows are raised in one job of the committer. Jobs share commits while their bytes stay within a
+/// limit, which is checked between jobs.
 const JOB_ROWS_MAX: usize = 32;
 
-/// Rows whose version attribute is being raised. Dropping it does not take that back.
+/// A touch in progress. Dropping this does not cancel it.
 #[must_use = "what became of the rows is known when they have been waited for"]
 pub struct Touching {
     jobs: Vec<Amendment<Vec<TouchedRow>>>,
 }
 
-/// What became of a row, and the write units that it took.
+/// The outcome for a row, and the write units that it took.
 type TouchedRow = (Touched, f64);
 
 impl Touching {
-    /// Blocks this thread until everything is durable: what became of each row, in the order of the keys.
+    /// Blocks this thread until everything is durable. Returns the outcome of each row, in the order of the
+    /// keys.
     pub fn wait(self) -> Result<Vec<Touched>, Error> {
         let mut touched = Vec::new();
         for job in self.jobs {
@@ -42,8 +44,8 @@ impl Touching {
         Ok(touched)
     }
 
-    /// The same in a task, with the write units of all rows together: by the size of each row that was written, and of its rows in
-    /// indexes.
+    /// The asynchronous form, with the write units of all rows together: those of each written row and of its
+    /// rows in indexes.
     pub async fn done(self) -> Result<(Vec<Touched>, f64), Error> {
         let (mut touched, mut units) = (Vec::new(), 0.0);
         for job in self.jobs {
@@ -63,10 +65,10 @@ impl std::fmt::Debug for Touching {
 }
 
 impl Engine {
-    /// Raises the version attribute of rows, in the commit, each by itself: a row that is refused leaves the others alone. The
-    /// hook is asked about each row, so that what follows from it is in the same commit. A row that has the version or a later
-    /// one is not written, and none is created; with `records_again`, the stream has another record of it, and none of rows that
-    /// follow from it. At most [`TOUCHED_MAX`] rows.
+    /// Raises the version attribute of rows, in the commit. Rows are independent: a refused row does not
+    /// affect the others. The hook is called for each row, so that its effects are in the same commit. A row
+    /// that has the version or a later one is not written, and none is created; with `records_again`, the
+    /// stream gets another record of such a row, but not of its companions. At most [`TOUCHED_MAX`] rows.
     pub fn touch(&self, rows: TouchRows) -> Result<Touching, Error> {
         let shared = self.shared();
         let table = shared
@@ -96,7 +98,7 @@ impl Engine {
         let placed = keys.into_iter().map(|key| self.placed(&raise, key));
         let placed: Vec<Placed> = placed.collect();
         self.submit_amendment(move |transaction| {
-            // The table may have gained or lost an index or its hook, or be gone, since the call.
+            // The table may have been dropped, or have gained or lost an index or its hook, since the call.
             let table = transaction.table(&raise.table.name)?;
             let rows = transaction.each(placed, |transaction, row| {
                 let (key, seen) = row.key(&raise.table, &table)?;
@@ -109,7 +111,7 @@ impl Engine {
     }
 }
 
-/// Refuses what concerns all rows.
+/// Checks everything that concerns all rows.
 fn check(table: &Table, rows: &TouchRows) -> Result<(), Error> {
     if rows.keys.len() > TOUCHED_MAX {
         return Err(Error::validation(format!(
@@ -142,21 +144,21 @@ fn why_unfit(table: &Table, attribute: &str) -> Option<String> {
     Some(format!("it is a key of index {} and no number", index.name))
 }
 
-/// A row whose place was found where the call was made, so that the committer need not.
+/// A row whose key was computed on the caller's thread, to spare the committer.
 struct Placed {
     given: Item,
     key: Result<ItemKey, Error>,
     seen: Option<Seen>,
 }
 
-/// A row as it was before the commit, and what it becomes if it is still so.
+/// A row as read before the commit, and its new state, valid if the row has not changed.
 struct Seen {
     old: Arc<Image>,
     new: Arc<Image>,
 }
 
 impl Placed {
-    /// Its place in the table as it is now, and what was seen there.
+    /// Its key in the table's current layout, and what was read there.
     fn key(self, then: &Arc<Table>, now: &Arc<Table>) -> Result<(ItemKey, Option<Seen>), Error> {
         match Arc::ptr_eq(then, now) {
             true => Ok((self.key?, self.seen)),
@@ -172,8 +174,8 @@ impl Engine {
         Placed { given, key, seen }
     }
 
-    /// Reads a row and makes what it becomes, where other writes do not wait for it. Whatever goes wrong is told by the commit,
-    /// which looks again.
+    /// Reads a row and computes its new state outside the commit, so that other writes do not wait. Errors
+    /// are ignored here: the commit reads the row again and reports them.
     fn seen(&self, raise: &Raise, key: &ItemKey) -> Option<Seen> {
         let table = &raise.table;
         if table.former.is_some() {
@@ -195,11 +197,11 @@ impl Engine {
     }
 }
 
-/// What is to be raised, and how far.
+/// What is raised, and to which version.
 struct Raise {
     table: Arc<Table>,
     version: Number,
-    /// What was asked for, without the keys.
+    /// The request without the keys.
     rows: TouchRows,
 }
 
@@ -236,7 +238,7 @@ impl Raise {
         };
         let mut change = RowChange::new(Arc::clone(table), key.clone(), Some(old), Some(new));
         change.write(transaction, Actor::Touch)?;
-        // A hook leaves rows as they are that follow others: they are raised with those.
+        // A hook leaves companions unchanged: they are raised together with their row.
         let is_raised = change.old != change.new;
         Ok(if is_raised {
             (Touched::Raised, change.consumed.total())
@@ -267,7 +269,7 @@ impl Raise {
     }
 }
 
-/// Records a row once more that stays as it is.
+/// Records an unchanged row once more.
 fn recorded_again(
     transaction: &mut Transaction<'_>,
     table: &Arc<Table>,

@@ -1,4 +1,4 @@
-//! Several items written together: what TransactWriteItems and ExecuteTransaction have in common.
+//! Several items written together: the common part of TransactWriteItems and ExecuteTransaction.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -20,20 +20,20 @@ use crate::write_item::{ItemWrite, Outcome, Placed, Ready, stage_all};
 /// All items of a transaction together may have this many bytes.
 const TRANSACTION_BYTES_MAX: usize = 4 << 20;
 
-/// Writes with their places, claimed against other transactions.
+/// Writes with their keys, claimed against other transactions.
 pub(crate) struct Prepared {
     writes: Vec<Placed>,
     token: Option<Token>,
 }
 
-/// What a transaction did: nothing, if its token was known.
+/// The outcome of a transaction: empty, if its token was known.
 pub(crate) struct Done {
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) consumed: BTreeMap<String, (Arc<Table>, Consumed)>,
     replayed: bool,
 }
 
-/// Finds all tables and keys and claims the items.
+/// Looks up all tables and keys and claims the items.
 pub(crate) fn prepare(
     shared: &Shared,
     writes: Vec<ItemWrite>,
@@ -55,8 +55,8 @@ pub(crate) fn prepare(
                 }
                 placed.push(write);
             }
-            // An empty key is refused as the request's mistake; one of the wrong shape as the item's. Nothing is looked at
-            // behind the first item that does not fit its table, and no condition is checked.
+            // An empty key refuses the request; a key of the wrong shape refuses the item. Items after the
+            // first one that does not fit its table are not checked, nor are conditions.
             Err(error)
                 if error.kind() == ErrorKind::Validation
                     && !error.message().contains("cannot contain an empty") =>
@@ -85,7 +85,7 @@ pub(crate) fn prepare(
             },
             hold,
         )),
-        // The token stands behind the items, and is none.
+        // The token follows the items in the list, and is not one of them.
         Err(mut taken) => match token.and_then(|_| taken.pop()) {
             Some(true) => Err(Error::transaction_in_progress()),
             _ => Err(conflict(&taken)),
@@ -93,7 +93,7 @@ pub(crate) fn prepare(
     }
 }
 
-/// The cancellation of a transaction some of whose items are in another one.
+/// The cancellation of a transaction because some of its items are in another one.
 fn conflict(taken: &[bool]) -> Error {
     let ongoing = || {
         CancellationReason::new(
@@ -137,7 +137,7 @@ impl Prepared {
         })
     }
 
-    /// A known request is answered by reading its items.
+    /// Answers a repeated request by reading its items.
     fn replay(self, transaction: &Transaction<'_>) -> Result<Done, Error> {
         let mut consumed: BTreeMap<String, (Arc<Table>, Consumed)> = BTreeMap::new();
         for write in &self.writes {
@@ -158,7 +158,7 @@ impl Prepared {
 }
 
 impl Done {
-    /// The answer's capacity, if it was asked for: each unit is named as a read or a write.
+    /// The capacity in the response, if it was asked for: each unit is named as a read or a write.
     pub(crate) fn report(&self, wanted: Option<ReturnConsumedCapacity>) -> Option<Vec<ConsumedCapacity>> {
         let reports: Vec<_> = self
             .consumed
@@ -176,8 +176,8 @@ impl Done {
     }
 }
 
-/// Checks all conditions, before anything is staged: what follows from one item decides nothing about another.
-/// Of several items that cannot be what they would become, only the first is named.
+/// Checks all conditions before anything is staged: the effects of one item do not influence the conditions
+/// of another. If several items cannot be changed as requested, only the first is named.
 fn check(writes: Vec<Placed>, transaction: &Transaction<'_>) -> Result<Vec<Ready>, Error> {
     let mut all = Vec::with_capacity(writes.len());
     let mut reasons: Vec<CancellationReason> = Vec::with_capacity(writes.len());

@@ -1,5 +1,5 @@
-//! One request's staged writes: every item that changes takes its index rows, change record, expiry entry and counts
-//! with it, so that they commit together or not at all.
+//! The staged writes of one request: every changed item is staged with its index rows, change record, expiry
+//! entry and counts, so that they commit together or not at all.
 
 mod rows;
 
@@ -23,20 +23,20 @@ use crate::preview::{Preview, PreviewedRow};
 use crate::shared::internal;
 use crate::{expiry, former, meta};
 
-/// Who deletes or writes: shows in the change record.
+/// The origin of a write, as shown in the change record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Actor {
     /// A client's request.
     Client,
     /// The expiry of an item's time to live.
     TimeToLive,
-    /// A row's way to its own place: nothing that the application did.
+    /// The move of a row to its own place; not a change by the application.
     Migration,
-    /// A reindex that raises a row's version attribute: nothing that the application did.
+    /// A reindex that raises a row's version attribute; not a change by the application.
     Touch,
 }
 
-/// What one item's write cost besides the item: bytes written per index, for capacity accounting.
+/// What was written for one item besides the item: bytes per index, for capacity accounting.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     /// Each index whose rows changed, with the size of each row put or removed.
@@ -47,9 +47,10 @@ pub(crate) struct Written {
 pub(crate) struct Transaction<'g> {
     group: &'g mut Group,
     staged: Staged,
-    /// Rows of storage that were read for a hook: what it makes of one is held against the same row when it is written.
+    /// Rows that were read from storage for a hook: the hook's result for a row applies to the row as it was
+    /// read.
     read: RefCell<HashMap<Vec<u8>, Option<Arc<Image>>>>,
-    /// Rows that change, if nothing is to stay.
+    /// Rows that would change, if this is only a preview.
     preview: Option<Preview>,
 }
 
@@ -62,7 +63,7 @@ struct Staged {
     stats: Vec<(Arc<Stats>, i64, i64)>,
     touched: Vec<Arc<Table>>,
     counters: meta::Counters,
-    /// Rows written because they follow from others.
+    /// How many companions were written.
     companions: usize,
 }
 
@@ -91,9 +92,10 @@ impl<'g> Transaction<'g> {
         }
     }
 
-    /// Runs many writes that do not depend on each other, each as a request of its own: a refusal takes back what that one
-    /// staged, and nothing else. What succeeds stays, whatever becomes of this transaction, which has staged nothing before.
-    /// Unlike [`Self::attempt`], one of them costs the same after many others.
+    /// Runs many independent writes, each as a request of its own: a refused write drops only what it staged.
+    /// Successful writes are kept, even if this transaction fails later; it must not have staged anything
+    /// before. Unlike [`Self::attempt`], the cost of a write does not grow with the number of writes before
+    /// it.
     pub(crate) fn each<T, U>(
         &mut self,
         writes: impl IntoIterator<Item = T>,
@@ -117,7 +119,8 @@ impl<'g> Transaction<'g> {
         results
     }
 
-    /// Runs work and tells which rows it would change. Nothing of it stays. This transaction has staged nothing before.
+    /// Runs work and returns the rows it would change, without keeping the changes. This transaction must not
+    /// have staged anything before.
     pub(crate) fn preview(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<(), Error>,
@@ -133,7 +136,7 @@ impl<'g> Transaction<'g> {
         result.map(|()| preview.changed())
     }
 
-    /// Hands everything staged to the group.
+    /// Passes everything staged to the group.
     pub(crate) fn keep(self) {
         let Self { group, staged, .. } = self;
         group.catalog = staged.catalog;
@@ -145,8 +148,7 @@ impl<'g> Transaction<'g> {
         group.touched.extend(staged.touched);
     }
 
-    /// Runs one of several writes that do not depend on each other: a refusal takes back what this one staged, and
-    /// nothing else.
+    /// Runs one of several independent writes: a refused write drops only what it staged.
     pub(crate) fn attempt<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Error>,
@@ -163,18 +165,18 @@ impl<'g> Transaction<'g> {
         result
     }
 
-    /// Counts a row that follows from another, and tells how many there are.
+    /// Counts a companion, and returns how many there are.
     pub(crate) fn count_companion(&mut self) -> usize {
         self.staged.companions += 1;
         self.staged.companions
     }
 
-    /// The time that all of this request's effects carry.
+    /// The time of all effects of this request.
     pub(crate) fn now(&self) -> Timestamp {
         self.group.shared.clock.now()
     }
 
-    /// What does not change while the engine is open.
+    /// The state shared by the whole engine.
     pub(crate) fn shared(&self) -> &Arc<crate::shared::Shared> {
         &self.group.shared
     }
@@ -195,17 +197,19 @@ impl<'g> Transaction<'g> {
         Ok(found.map(|found| found.image))
     }
 
-    /// What lies at a place.
+    /// The row stored under a key.
     pub(crate) fn lying(&self, table: &Table, key: &ItemKey) -> Result<Option<Arc<Image>>, Error> {
         Ok(self.look_at(table, key)?.row)
     }
 
-    /// The same, and whether it was known. Storage is asked once for a place of a table that has a hook.
+    /// Like [`Self::lying`], and whether the row was known. For a table with a hook, storage is read once per
+    /// key.
     pub(crate) fn look_at(&self, table: &Table, key: &ItemKey) -> Result<AtPlace<Arc<Image>>, Error> {
         self.look_again(table, key, None)
     }
 
-    /// The same for a row that was `seen` before the commit: if it is still so, its bytes need not be read into values.
+    /// Like [`Self::look_at`] for a row that was `seen` before the commit: if it is unchanged, its bytes need
+    /// not be decoded.
     pub(crate) fn look_again(
         &self,
         table: &Table,
@@ -228,14 +232,14 @@ impl<'g> Transaction<'g> {
         Ok(AtPlace { row, is_known: false })
     }
 
-    /// What is known of a place without asking storage.
+    /// The row with a storage key, as far as it is known without reading storage.
     fn known(&self, place: &[u8]) -> Option<Option<Arc<Image>>> {
         let staged = self.staged.items.get(place);
         let staged = staged.or_else(|| self.group.items.get(place));
         staged.cloned().or_else(|| self.read.borrow().get(place).cloned())
     }
 
-    /// Stages the change of one item from `old` to `new`, with all that follows from it.
+    /// Stages the change of one item from `old` to `new`, with everything derived from it.
     pub(crate) fn write(
         &mut self,
         table: &Arc<Table>,
@@ -253,14 +257,14 @@ impl<'g> Transaction<'g> {
         let written = self.write_index_rows(table, key, before, after);
         match &mut self.preview {
             Some(preview) => preview.note(table, &place, before, after),
-            // It counts towards the size of a shard, which a preview must not.
+            // A record adds to the size of a shard, which a preview must not do.
             None => self.write_change(table, key, before, after, actor),
         }
         self.write_expiry(table, key, before, after);
         let counts = |image: Option<&Image>| image.map_or((0, 0), |image| (1, image.size() as i64));
         let (counted, counts) = (counts(before), counts(after));
         self.count(&table.stats, counts.0 - counted.0, counts.1 - counted.1);
-        // Replacing an item by one of the same size leaves the counts, and so their row, as they are.
+        // If an item is replaced by one of the same size, the counts and their row stay as they are.
         if self.staged.stats.len() > counted_before {
             self.staged.touched.push(Arc::clone(table));
         }
@@ -291,12 +295,12 @@ impl<'g> Transaction<'g> {
         let mut written = Written::default();
         for index in &table.indexes {
             if index.backfill_from.as_ref().is_some_and(|from| key.0 >= *from) {
-                continue; // The backfill has yet to come by, and will take the item as it is then.
+                continue; // The backfill has not reached the item, and will index its later state.
             }
             if let (Some(old), Some(new)) = (old, new)
                 && index.keeps_alike(table, old, new)
             {
-                continue; // The row stays as it is.
+                continue; // The row is unchanged.
             }
             let before = old.and_then(|image| IndexRow::of(table, index, image, key));
             let after = new.and_then(|image| Some((image, IndexRow::of(table, index, image, key)?)));
@@ -350,13 +354,13 @@ impl<'g> Transaction<'g> {
         new: Option<&Image>,
         actor: Actor,
     ) {
-        // DynamoDB records no change where nothing changed.
+        // DynamoDB records no change if the item is the same.
         if old != new {
             self.record(table, key, old, new, actor);
         }
     }
 
-    /// Records a row in the stream that stays as it is. `false` if the table has no stream.
+    /// Records an unchanged row in the stream. `false` if the table has no stream.
     pub(crate) fn record_again(&mut self, table: &Table, key: &ItemKey, row: &Image, actor: Actor) -> bool {
         self.record(table, key, Some(row), Some(row), actor)
     }
@@ -401,14 +405,14 @@ impl<'g> Transaction<'g> {
         if before == after {
             return;
         }
-        // Also ahead of the backfill's walk: an earlier time to live may have left the entry.
+        // Also for items that the backfill has not reached: an earlier setting may have left the entry.
         if let Some(seconds) = before {
             self.staged
                 .batch
                 .delete(Space::Expiry, layout::expiry(seconds, table.id, key));
         }
         if ttl.backfill_from.as_ref().is_some_and(|from| key.0 >= *from) {
-            return; // As with indexes: the walk will come by.
+            return; // As with indexes, the backfill will do it.
         }
         if let Some(seconds) = after {
             self.staged
@@ -417,7 +421,7 @@ impl<'g> Transaction<'g> {
         }
     }
 
-    /// A number never given to another table, index or stream.
+    /// An id that was never given to another table, index or stream.
     pub(crate) fn next_id(&mut self) -> u32 {
         self.staged.counters.next_id += 1;
         self.staged.counters.next_id
@@ -442,7 +446,7 @@ impl<'g> Transaction<'g> {
         Ok(table)
     }
 
-    /// Removes a table's definition and leaves a note so that its rows are cleared in the background.
+    /// Removes a table's definition and leaves a note to clear its rows in the background.
     pub(crate) fn drop_table(&mut self, table: &Table) {
         Arc::make_mut(&mut self.staged.catalog).tables.remove(&table.name);
         self.staged
@@ -460,21 +464,21 @@ impl<'g> Transaction<'g> {
         }
     }
 
-    /// Leaves a note so that expiry entries of the table that no item needs any more are cleared in the background.
+    /// Leaves a note to clear expiry entries of the table that no item needs, in the background.
     pub(crate) fn drop_expiry(&mut self, id: TableId) {
         self.staged
             .batch
             .put(Space::Meta, meta::stale_expiry_key(id), Vec::new());
     }
 
-    /// Leaves a note so that an index's rows are cleared in the background.
+    /// Leaves a note to clear an index's rows in the background.
     pub(crate) fn drop_index(&mut self, index: &Index) {
         self.staged
             .batch
             .put(Space::Meta, meta::dropped_index_key(index.id), Vec::new());
     }
 
-    /// Lets a hook take effect, or none.
+    /// Puts a hook, or none, into effect.
     pub(crate) fn install(&mut self, hook: Option<Arc<dyn Hook>>) {
         Arc::make_mut(&mut self.staged.catalog).install(hook);
     }
@@ -491,7 +495,7 @@ impl<'g> Transaction<'g> {
         Ok(())
     }
 
-    /// Forgets a stream whose records are gone.
+    /// Removes a stream without records.
     pub(crate) fn remove_stream(&mut self, id: StreamId) {
         self.staged.batch.delete(Space::Meta, meta::stream_key(id));
         Arc::make_mut(&mut self.staged.catalog).streams.remove(&id);
@@ -546,7 +550,7 @@ impl IndexRow {
         Some(Self { place, size })
     }
 
-    /// What is stored. A row that goes has no need of it.
+    /// The stored form; empty for a row that is removed.
     fn bytes(&self, table: &Table, index: &Index, image: &Image) -> Bytes {
         if index.projects_all() {
             return image.bytes().clone();

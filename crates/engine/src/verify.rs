@@ -1,9 +1,10 @@
-//! Whether everything in storage agrees: items, index rows, change records, expiry entries, counts and definitions.
+//! Checks that everything in storage agrees: items, index rows, change records, expiry entries, counts and
+//! definitions.
 //!
-//! Every space is read once, in order. While the items go by, what should be in the indexes and among the expiry
-//! entries is added up into sums that do not depend on order ([`tally`]); while those spaces go by, what is there is
-//! added up the same way. Equal sums need no second look. Only where they differ are the rows looked up one by one, to
-//! name each that is wrong. So memory does not grow with the data, and sound data costs no random reads.
+//! Every space is read once, in order. The walk over the items adds up what should be in the indexes and
+//! among the expiry entries, as sums that do not depend on order ([`tally`]); the walks over those spaces add
+//! up what is there. Equal sums need no further check. Only where they differ are the rows looked up one by
+//! one, to name each wrong row. So memory does not grow with the data, and sound data costs no random reads.
 
 mod changes;
 mod counts;
@@ -21,7 +22,7 @@ use known::Known;
 use report::Reporter;
 pub use report::{Disagreement, DisagreementKind, Summary, Watcher};
 
-/// Walks everything that a snapshot holds and tells the watcher of every disagreement.
+/// Walks everything in a snapshot and reports every disagreement to the watcher.
 ///
 /// Fails only when the store cannot be read.
 pub fn verify(snapshot: &dyn Snapshot, watcher: &mut dyn Watcher) -> Result<Summary, StoreError> {

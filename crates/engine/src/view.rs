@@ -1,4 +1,5 @@
-//! The rows of one moment: tables walked in parts and rows found by their keys, while requests go on.
+//! A view of the rows at one moment: walks through parts of tables, and lookups by key, while requests
+//! continue.
 
 use std::sync::Arc;
 
@@ -14,13 +15,13 @@ use crate::shared::{internal, load_catalog};
 use crate::verify::{Summary, Watcher, verify};
 use crate::{Engine, documents};
 
-/// Everything that is stored at one moment, together with what rows mean.
+/// A snapshot of everything stored, with the hook that interprets it.
 pub struct View {
     snapshot: Box<dyn Snapshot>,
     catalog: Arc<Catalog>,
     /// Why no table is known, if definitions cannot be read.
     damage: Option<String>,
-    /// Keeps a directory open, and so to itself.
+    /// Keeps a directory open and locked.
     pub(crate) directory: Option<Box<dyn Store>>,
 }
 
@@ -45,7 +46,7 @@ impl Engine {
 }
 
 impl View {
-    /// The rows of a store as it is now.
+    /// The current rows of a store.
     pub fn of_store(store: &dyn Store) -> Self {
         let snapshot = store.snapshot();
         let (catalog, damage) = match load_catalog(&*snapshot) {
@@ -60,29 +61,29 @@ impl View {
         }
     }
 
-    /// How large the blocks of the data directory are; `None` if rows lie elsewhere.
+    /// The block size of the data directory; `None` if the rows are stored elsewhere.
     #[must_use]
     pub fn block_size(&self) -> Option<BlockSize> {
         self.directory.as_ref()?.stats().block_size
     }
 
-    /// Why no table is known: definitions cannot be read. [`View::verify`] says which.
+    /// Why no table is known: definitions cannot be read. [`View::verify`] names them.
     #[must_use]
     pub fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }
 
-    /// Gives rows their meaning, where no engine has.
+    /// Sets the hook that interprets rows, in a view without an engine.
     pub fn install(&mut self, hook: Arc<dyn Hook>) {
         Arc::make_mut(&mut self.catalog).install(Some(hook));
     }
 
-    /// All documents with their names, in the names' order.
+    /// All documents with their names, in the order of the names.
     pub fn documents(&self) -> Result<Vec<(String, Vec<u8>)>, Error> {
         documents::read(&*self.snapshot)
     }
 
-    /// Whether everything that is stored agrees, as far as the engine knows it.
+    /// Verifies everything that is stored, as far as the engine knows it.
     pub fn verify(&self, watcher: &mut dyn Watcher) -> Result<Summary, StoreError> {
         verify(&*self.snapshot, watcher)
     }
@@ -93,7 +94,7 @@ impl View {
         self.catalog.tables.contains_key(table)
     }
 
-    /// How many rows a table has, as it is counted.
+    /// How many rows a table has, by its stored count.
     #[must_use]
     pub fn row_count(&self, table: &str) -> u64 {
         self.catalog
@@ -108,7 +109,7 @@ impl View {
         find_in(&*self.snapshot, table, &table.key.item_key(key)?)
     }
 
-    /// Hands the rows of one of `parts` even parts of a table to `each`.
+    /// Calls `each` with the rows of one of `parts` equal parts of a table.
     pub fn walk(
         &self,
         table: &str,

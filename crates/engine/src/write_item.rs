@@ -1,5 +1,5 @@
-//! The change of one item by condition: what PutItem, UpdateItem, DeleteItem, batches, transactions, PartiQL and the
-//! expiry of items all come down to.
+//! The conditional change of one item: PutItem, UpdateItem, DeleteItem, batches, transactions, PartiQL and
+//! expiry all use it.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ use crate::schema::KeySchema;
 use crate::shared::Shared;
 use crate::transaction::{Actor, Transaction};
 
-/// What is to happen to the item.
+/// What a write does with the item.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     /// Replace it.
     Put(Arc<Image>),
-    /// Put it where none is; one that is there is a duplicate rather than a failed condition.
+    /// Put it; an existing item is reported as a duplicate, not as a failed condition.
     Insert(Arc<Image>),
     /// Change the item with this key.
     Update(Item, Option<Update>),
@@ -35,14 +35,14 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// Makes the stored form of an item that is final: here, the committer does not wait for it.
+    /// Encodes an item that is final, while the committer does not wait for it.
     fn encode(&self) {
         if let Self::Put(item) | Self::Insert(item) = self {
             item.bytes();
         }
     }
 
-    /// Takes on the key that the hook finds for it. Returns what it had before.
+    /// Replaces the key by the one that the hook finds. Returns the previous one.
     fn identify(&mut self, hook: &dyn Hook, table: &str, now: Timestamp) -> Result<Given, Error> {
         match self {
             Self::Put(image) | Self::Insert(image) => {
@@ -61,7 +61,7 @@ impl Action {
         }
     }
 
-    /// The action as it was before a hook found its key.
+    /// The action before a hook found its key.
     fn undone(mut self, given: Given) -> Self {
         match (&mut self, given) {
             (Self::Put(image) | Self::Insert(image), Given::Item(back)) => {
@@ -76,31 +76,31 @@ impl Action {
     }
 }
 
-/// What was given where a hook found the key of an action.
+/// The original of an action whose key was found by a hook.
 #[derive(Clone, Debug)]
 enum Given {
-    /// An item; these edits make it of the one that was placed.
+    /// An item; these edits restore the original from the placed item.
     Item(Edits),
-    /// This key.
+    /// The original key.
     Key(Item),
 }
 
-/// One item's write, checked as far as that is possible without its table.
+/// One item's write, checked as far as possible without its table.
 #[derive(Clone, Debug)]
 pub(crate) struct ItemWrite {
     pub(crate) table_name: String,
     pub(crate) action: Action,
     pub(crate) condition: Option<Condition>,
-    /// Whether a failed condition reports the item that failed it.
+    /// Whether a failed condition returns the item that failed it.
     pub(crate) show_on_failure: bool,
 }
 
-/// What a write did.
+/// The result of a write.
 pub(crate) struct Outcome {
     pub(crate) table: Arc<Table>,
     pub(crate) old: Option<Arc<Image>>,
     pub(crate) new: Option<Arc<Image>>,
-    /// The key of an item from which something was to be removed: neither image shows it if there was none.
+    /// The key of an item from which something was to be removed: if there was none, neither image has it.
     pub(crate) removed: Option<Item>,
     pub(crate) consumed: Consumed,
 }
@@ -111,14 +111,14 @@ pub(crate) struct Placed {
     write: ItemWrite,
     table: Arc<Table>,
     key: ItemKey,
-    /// What was given, if a hook found the key.
+    /// The original, if a hook found the key.
     given: Option<Given>,
 }
 
 /// A write whose condition held.
 pub(crate) struct Ready {
     change: RowChange,
-    /// The key of an item that is to be removed, or is not there to be updated.
+    /// The key of an item that is removed, or that does not exist for an update.
     removed: Option<Item>,
 }
 
@@ -141,7 +141,7 @@ impl From<Write> for ItemWrite {
 }
 
 impl ItemWrite {
-    /// Finds the table and checks everything that depends on it alone.
+    /// Looks up the table and checks everything that depends on it alone.
     pub(crate) fn place(self, catalog: &Catalog, shared: &Shared) -> Result<Placed, Error> {
         let now = shared.clock.now();
         let table = Arc::clone(catalog.table(&self.table_name, now)?);
@@ -217,12 +217,12 @@ pub(crate) fn check_key_paths(key: &KeySchema, paths: &[&Path]) -> Result<(), Er
 }
 
 impl Placed {
-    /// The item's storage key, which names it in conflicts.
+    /// The item's storage key, which identifies it in conflicts.
     pub(crate) fn place(&self) -> Vec<u8> {
         self.key.in_table(self.table.id)
     }
 
-    /// The write as it was given, without its place.
+    /// The write as it was given, without its key.
     pub(crate) fn into_write(self) -> ItemWrite {
         let ItemWrite { action, .. } = self.write;
         ItemWrite {
@@ -239,7 +239,7 @@ impl Placed {
         &self.table
     }
 
-    /// What the item or key counts towards the size of a transaction.
+    /// The bytes that the item or key adds to the size of a transaction.
     pub(crate) fn item_bytes(&self) -> usize {
         match &self.write.action {
             Action::Put(item) | Action::Insert(item) => item.size(),
@@ -247,7 +247,7 @@ impl Placed {
         }
     }
 
-    /// The item as it is.
+    /// The current item.
     pub(crate) fn current(&self, transaction: &Transaction<'_>) -> Result<Option<Arc<Image>>, Error> {
         transaction.item(&self.table, &self.key)
     }
@@ -267,9 +267,10 @@ impl Placed {
         Ok(ready.outcome())
     }
 
-    /// Checks the condition and makes the new item.
+    /// Checks the condition and computes the new item.
     pub(crate) fn check(self, transaction: &Transaction<'_>) -> Result<Ready, Error> {
-        // The table may have gained or lost an index or its hook, or be gone, since the request was accepted.
+        // The table may have been dropped, or have gained or lost an index or its hook, since the request was
+        // accepted.
         let current = transaction.table(&self.write.table_name)?;
         let placed = if Arc::ptr_eq(&current, &self.table) {
             self
@@ -290,7 +291,8 @@ impl Placed {
             Action::Check(_) => (old.clone(), None),
             Action::Put(item) | Action::Insert(item) => (Some(item), None),
             Action::Delete(key) => (None, Some(key)),
-            // There is nothing to take away from an item that is not there, not even along a path that leads nowhere.
+            // Nothing can be removed from an item that does not exist, not even along a path that does not
+            // exist.
             Action::Update(key, Some(update)) if old.is_none() && update.only_removes() => (None, Some(key)),
             Action::Update(key, update) => {
                 let found = image::item(old.as_ref());
@@ -324,7 +326,7 @@ impl Ready {
     }
 }
 
-/// Stages the writes of one request, all of whose conditions held, with everything that follows from them.
+/// Stages the writes of one request with all their effects. All conditions have been checked.
 pub(crate) fn stage_all(
     ready: Vec<Ready>,
     transaction: &mut Transaction<'_>,

@@ -1,4 +1,4 @@
-//! One attempt at a door, whatever is behind it.
+//! One attempt to deliver a batch to a destination of any kind.
 
 use std::any::Any;
 use std::future::{Future, poll_fn};
@@ -9,7 +9,7 @@ use std::task::Poll;
 use crate::target::{Door, Enlistment};
 use crate::{Batch, Outcome};
 
-/// Hands a batch over. With a door that enlists, the batch arrives when its writes are committed.
+/// Delivers a batch. For a door that enlists, the batch is delivered when its writes are committed.
 pub(crate) async fn attempt(door: &Door, batch: &Batch) -> (Outcome, Option<Enlistment>) {
     match door {
         Door::Target(target) => {
@@ -24,7 +24,7 @@ pub(crate) async fn attempt(door: &Door, batch: &Batch) -> (Outcome, Option<Enli
     }
 }
 
-/// A handler that panics has refused its batch; it must not take its lane down with it.
+/// A panic of a handler counts as a refusal of its batch; it must not end the lane.
 async fn unpanicked<T>(work: impl Future<Output = T>) -> Result<T, String> {
     let mut work = pin!(work);
     poll_fn(

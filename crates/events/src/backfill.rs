@@ -1,7 +1,8 @@
-//! The backfill of a route at work: which rows are under way, and from this how far it has come.
+//! A running backfill of a route: which rows are under way, and therefore how far it has come.
 //!
-//! The rows of a backfill are numbered in the order in which they are walked. They take the same way as changes: a lane by their
-//! item, a ticket of the tracker in a line of their own. What the tracker says is done becomes the place that is stored.
+//! The rows of a backfill are numbered in the order in which they are read. They are handled like changes:
+//! each goes to the lane of its item, and has a ticket of the tracker in a separate line. The position that
+//! the tracker reports as done is stored.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,14 +17,14 @@ use crate::sequence::SequenceNumber;
 use crate::target::Door;
 use crate::tracker::{ShardCheckpoint, ShardName};
 
-/// Stands for a stream in the names of lines of rows. Labels of streams are times.
+/// Takes the place of a stream's label in the names of lines of rows. Labels of streams are times.
 const STREAM: &str = "backfill";
 
-/// What a backfill is doing.
+/// The state of a backfill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BackfillState {
-    /// Rows are under way, or will be.
+    /// Rows are under way, or still to be read.
     Running,
     /// Every row was delivered, is parked or is a dead letter.
     Done,
@@ -49,18 +50,18 @@ impl BackfillState {
     }
 }
 
-/// How a backfill is doing.
+/// The progress of a backfill.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackfillStatus {
-    /// Tells it from other backfills.
+    /// Its id, different from that of every other backfill.
     pub id: String,
-    /// What it is doing.
+    /// Its state.
     pub state: BackfillState,
-    /// Rows that are done, whether the route takes them or not.
+    /// Rows that are done, including those that the route does not take.
     pub rows: u64,
     /// How many rows the table had when it began.
     pub total: u64,
-    /// The most rows in a second; `None` if there is no limit.
+    /// The maximum number of rows per second; `None` for no limit.
     pub rate: Option<u32>,
     /// When it began, in milliseconds since 1970.
     pub began_ms: u64,
@@ -69,7 +70,7 @@ pub struct BackfillStatus {
 }
 
 impl BackfillRow {
-    /// A backfill that begins.
+    /// A backfill that starts now.
     pub(crate) fn new(total: u64, rate: Option<u32>, now: Timestamp) -> Self {
         Self {
             id: format!("{:016x}", trestle_env::ids::random_u64()),
@@ -108,7 +109,7 @@ impl BackfillRow {
 }
 
 impl RowPlace {
-    /// The walk goes on at the beginning of the table, in another order of rows.
+    /// Restarts the walk at the beginning of the table, in another order of rows.
     pub(crate) fn begin_again(&mut self, layout: &str) {
         self.after = None;
         self.is_end = false;
@@ -123,37 +124,38 @@ impl ShardName {
     }
 }
 
-/// The number of a row, as the tracker counts.
+/// The number of a row, in the form that the tracker uses.
 fn numbered(number: u64) -> SequenceNumber {
     SequenceNumber::new(&number.to_string())
 }
 
-/// Which changes a row comes behind.
+/// After which changes a row is ordered.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum RowMark {
-    /// All up to the position at which it was read.
+    /// After all changes up to the position at which it was read.
     At(StreamPosition),
-    /// All that were handed over before it, of which none can be read again: they were done, durably.
+    /// After all changes that were handed over before it; none of them can be read again, because all are
+    /// durably done.
     Settled,
 }
 
-/// Where in a stream rows were read.
+/// The position in a stream at which rows were read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StreamPosition {
     /// The label of the stream; empty without one.
     pub(crate) stream: Arc<str>,
     pub(crate) sequence: SequenceNumber,
-    /// The shards that were open then.
+    /// The shards that were open at that moment.
     pub(crate) shards: Arc<[Arc<ShardName>]>,
 }
 
-/// The backfill of a route that is at work.
+/// A running backfill of a route.
 #[derive(Debug)]
 pub(crate) struct LiveBackfill {
-    /// As it is stored.
+    /// Its stored row.
     pub(crate) row: BackfillRow,
     pub(crate) line: Arc<ShardName>,
-    /// Places that were handed over and are not stored, in order.
+    /// Positions that were handed over and are not stored yet, in order.
     places: VecDeque<RowPlace>,
 }
 
@@ -166,16 +168,16 @@ impl LiveBackfill {
         }
     }
 
-    /// The last place that a checkpoint has passed.
+    /// The last position that a checkpoint has passed.
     fn place(&self, checkpoint: &ShardCheckpoint) -> Option<&RowPlace> {
         let passed: u64 = checkpoint.sequence.as_ref()?.as_str().parse().ok()?;
         let is_passed = |place: &&RowPlace| place.rows <= passed;
         self.places.iter().take_while(is_passed).last()
     }
 
-    /// A place is stored.
+    /// Records that a position is stored.
     fn stored(&mut self, place: RowPlace, now: Timestamp) {
-        // The last page may have no rows: then its end has the number of the one before.
+        // The last page may have no rows: then its end has the number of the previous page.
         if let Some(at) = self.places.iter().position(|other| *other == place) {
             self.places.drain(..=at);
         }
@@ -186,14 +188,14 @@ impl LiveBackfill {
         self.row.place = place;
     }
 
-    /// The walk begins again: no place that was handed over is one any more.
+    /// The walk restarts: the positions handed over so far are invalid.
     fn forget_places(&mut self, layout: &str) {
         for place in &mut self.places {
             place.begin_again(layout);
         }
     }
 
-    /// Nothing more comes of it than what is under way.
+    /// Ends the backfill, except for the rows under way.
     fn cancel(&mut self, now: Timestamp) {
         self.row.state = BackfillState::Cancelled;
         self.row.ended = Some(now);
@@ -208,19 +210,19 @@ pub(crate) struct RowsToHand {
     /// The rows, each as a change of its own, with its number.
     pub(crate) rows: Vec<(u64, ReadChange)>,
     pub(crate) mark: RowMark,
-    /// The place behind them.
+    /// The position after them.
     pub(crate) end: RowPlace,
 }
 
 impl Live {
-    /// Takes the rows of a page that are for this route. All changes that they come behind have been handed over, and no later
-    /// one of their items.
+    /// Takes the rows of a page that are for this route. All changes that precede them in order have been
+    /// handed over, and no later change of their items has.
     pub(crate) fn feed_rows(&self, page: RowsToHand) {
         let mut backfill = self.backfill.lock();
         let Some(backfill) = backfill.as_mut().filter(|backfill| backfill.row.is_running()) else {
             return;
         };
-        // What is handed over in a transaction is stored row by row.
+        // If delivery is part of a transaction, progress is stored row by row.
         let is_by_row = matches!(self.door, Door::Enlist(_));
         let mut tracker = self.tracker.lock();
         if let RowMark::At(position) = &page.mark {
@@ -289,7 +291,7 @@ impl Live {
         Some(self.checkpoints.move_backfill_from(from, &to, self.clock.now()))
     }
 
-    /// Whether it is stored, as the row says.
+    /// Whether it is stored, according to the row.
     pub(crate) async fn rows_are_stored(&self, line: &ShardName, checkpoint: &ShardCheckpoint) -> bool {
         let Some(place) = self.place_at(line, checkpoint) else {
             return false;
@@ -299,7 +301,7 @@ impl Live {
         stored.is_ok_and(|row| row.as_ref().is_some_and(is_at))
     }
 
-    /// The walk through the rows begins again.
+    /// The walk through the rows restarts.
     pub(crate) fn forget_row_places(&self, layout: &str) {
         if let Some(backfill) = self.backfill.lock().as_mut() {
             backfill.forget_places(layout);
@@ -347,7 +349,7 @@ impl Live {
         }
     }
 
-    /// Begins a backfill; or says why it cannot begin now.
+    /// Starts a backfill, or returns why it cannot start now.
     pub(crate) fn begin_backfill(&self, row: BackfillRow) -> Result<(), String> {
         let mut backfill = self.backfill.lock();
         if let Some(before) = &*backfill {
@@ -367,7 +369,7 @@ impl Live {
         Ok(())
     }
 
-    /// The backfill is cancelled: what is under way arrives, and nothing more. `false` if none was running.
+    /// Cancels the backfill: rows under way are delivered, others are not. `false` if none was running.
     pub(crate) fn cancel_backfill(&self, now: Timestamp) -> bool {
         let mut backfill = self.backfill.lock();
         let Some(backfill) = backfill.as_mut().filter(|backfill| backfill.row.is_running()) else {

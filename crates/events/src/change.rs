@@ -14,23 +14,23 @@ use crate::{Maintenance, plain_json};
 pub struct Change {
     /// The item's table.
     pub table: Arc<str>,
-    /// What the item is, if a model knows.
+    /// The entity of the item, if a model recognises it.
     pub entity: Option<Arc<str>>,
-    /// What happened to it.
+    /// The kind of change.
     pub event: ChangeEvent,
-    /// The upkeep that it is part of; `None` if the application did it.
+    /// The maintenance that made the change; `None` if the application made it.
     pub maintenance: Option<Maintenance>,
     /// The item's key.
     pub keys: Item,
-    /// The item's key in the earliest layout that is known, if it is another one now. See [`Change::item_key`].
+    /// The item's key in the earliest known layout, if it is different. See [`Change::item_key`].
     pub former_keys: Option<Item>,
     /// The item before, if there was one and the stream shows it.
     pub old: Option<Item>,
     /// The item after, if there is one and the stream shows it.
     pub new: Option<Item>,
-    /// The names of the attributes whose value differs, sorted. A stream that shows no images leaves this empty.
+    /// The names of the attributes whose value differs, sorted. Empty if the stream has no images.
     pub changed: Vec<String>,
-    /// Tells this change from all others.
+    /// Identifies this change.
     pub event_id: String,
     /// Its sequence number in the shard.
     pub sequence: String,
@@ -40,10 +40,10 @@ pub struct Change {
     pub at: Timestamp,
 }
 
-/// What happened to an item.
+/// The kind of change of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ChangeEvent {
-    /// It came to be.
+    /// It was created.
     Insert,
     /// It changed.
     Modify,
@@ -51,7 +51,7 @@ pub enum ChangeEvent {
     Remove,
     /// Its time to live ended.
     Expire,
-    /// Nothing: it was there when a backfill came by.
+    /// None: it is a row of a backfill.
     Backfill,
 }
 
@@ -91,16 +91,16 @@ impl fmt::Display for ChangeEvent {
 }
 
 impl Change {
-    /// What tells the item from others, also after a migration gave it another key: what goes by the same item key must
-    /// stay in order.
+    /// Identifies the item, also after a migration has given it another key: changes with the same item key
+    /// must stay in order.
     #[must_use]
     pub fn item_key(&self) -> &Item {
         self.former_keys.as_ref().unwrap_or(&self.keys)
     }
 
-    /// The change in plain JSON: what patterns are matched against, and what targets get unless a template says
-    /// otherwise. Its members are `id`, `table`, `entity`, `event`, `maintenance`, `changed`, `keys`, `old`, `new`
-    /// and `at`; what is not there is absent.
+    /// The change as plain JSON, which patterns are matched against and which targets get unless the route
+    /// has a template. Its members are `id`, `table`, `entity`, `event`, `maintenance`, `changed`, `keys`,
+    /// `old`, `new` and `at`; missing values are left out.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut json = Map::new();

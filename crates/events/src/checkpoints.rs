@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::live::Live;
 
-/// Checkpoints are stored at most this often: what one write says, the next one would repeat. Real time, because it is about
-/// the work of this machine.
+/// The minimum time between two writes of checkpoints, because each write repeats most of the last one. Real
+/// time, because it limits the work of this machine.
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
-/// Stores checkpoints as they move, until the route is stopped; then once more.
+/// Stores checkpoints as they move, until the route is stopped, and once more after that.
 pub(crate) async fn run(live: Arc<Live>) {
     loop {
         tokio::select! {
@@ -25,8 +25,8 @@ pub(crate) async fn run(live: Arc<Live>) {
     store(&live).await;
 }
 
-/// Stores the checkpoints that have moved, however often it takes. A checkpoint that may or may not be stored is never left behind:
-/// a transaction that moves checkpoints must know where they are.
+/// Stores the checkpoints that have moved, and repeats that until it succeeds. It never leaves it open
+/// whether a checkpoint is stored: a transaction that moves checkpoints must know their values.
 pub(crate) async fn store(live: &Live) {
     let mut moved = live.tracker.lock().take_moved();
     {

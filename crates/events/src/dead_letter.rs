@@ -1,4 +1,5 @@
-//! Dead letters: changes that were given up, whole, with their history. Listed, shown, replayed, moved, dropped.
+//! Dead letters: changes that were given up, stored completely and with their history. Listing, replaying,
+//! moving, dropping.
 
 use std::sync::Arc;
 
@@ -12,19 +13,19 @@ use crate::matcher::Typed;
 use crate::rows::{Kept, KeptId, RouterTable};
 use crate::{Change, Outcome};
 
-/// Dead letters read at once.
+/// Dead letters read per page.
 const PAGE: u32 = 25;
 
 /// A change that was given up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeadLetter {
-    /// Its name: the route, the stream and the sequence number.
+    /// Its id: the route, the stream and the sequence number.
     pub id: String,
     /// The route that gave it up.
     pub route: String,
     /// The change.
     pub change: Arc<Change>,
-    /// What the last attempt came to.
+    /// The error of the last attempt.
     pub error: String,
     /// How often it was tried.
     pub attempts: u32,
@@ -63,11 +64,11 @@ impl DeadLetter {
 pub struct DeadLetters {
     /// The letters, by route and in the order of their changes.
     pub letters: Vec<DeadLetter>,
-    /// The id to go on after, if there are more.
+    /// The id after which the next page begins, if there are more.
     pub next: Option<String>,
 }
 
-/// Which dead letters.
+/// A selection of dead letters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
     /// All of them.
@@ -78,23 +79,24 @@ pub enum Selection {
     One(String),
 }
 
-/// What a replay came to.
+/// The result of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Replayed {
-    /// Delivered, and dead letters no more.
+    /// Delivered, and removed.
     pub delivered: u64,
     /// Refused again; they stay.
     pub failed: u64,
-    /// Neither taken nor refused, because the target could not be reached, failed or did not answer in time; they stay.
+    /// Neither taken nor refused, because the target could not be reached, failed or did not answer in time;
+    /// they stay.
     #[serde(default)]
     pub unanswered: u64,
-    /// Not tried, because their route is gone or off, or its target does not answer; they stay.
+    /// Not tried, because their route was removed or is off, or its target does not answer; they stay.
     #[serde(default)]
     pub left: u64,
 }
 
 impl Replayed {
-    /// All dead letters that were looked at.
+    /// The number of dead letters that were considered.
     pub(crate) fn found(&self) -> u64 {
         self.delivered + self.failed + self.unanswered + self.left
     }
@@ -129,7 +131,7 @@ fn split(id: &str) -> Option<(&str, KeptId)> {
     Some((route, KeptId(rest.to_owned())))
 }
 
-/// Walks the selected dead letters, a page at a time, oldest first.
+/// Reads the selected dead letters, a page at a time, oldest first.
 pub(crate) struct DeadLetterPages<'r> {
     rows: &'r RouterTable,
     selection: Selection,
@@ -174,18 +176,18 @@ impl<'r> DeadLetterPages<'r> {
     }
 }
 
-/// What became of a dead letter that was tried once more.
+/// The result of one more attempt to deliver a dead letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retried {
     Taken,
     Refused,
     /// The target failed with it, or did not answer in time.
     Failed,
-    /// The target cannot be reached, or asks to come back later; no attempt is spent.
+    /// The target cannot be reached, or asked for a later attempt; no attempt is counted.
     Away,
 }
 
-/// Tries a dead letter once more.
+/// Tries to deliver a dead letter once more.
 pub(crate) async fn replay(live: &Live, mut kept: Kept) -> Result<Retried, Error> {
     let typed = Arc::new(Typed::new(Arc::clone(&kept.change)));
     let batch = live.batch(std::iter::once((&typed, kept.attempts + 1)));
@@ -217,7 +219,7 @@ pub(crate) async fn replay(live: &Live, mut kept: Kept) -> Result<Retried, Error
     Ok(Retried::Taken)
 }
 
-/// Gives a dead letter to another route; says whether that had none of the same change.
+/// Moves a dead letter to another route; returns whether that had no dead letter of the same change.
 pub(crate) async fn give(rows: &RouterTable, from: &str, kept: &Kept, to: &str) -> Result<bool, Error> {
     let is_new = rows.dead(to, &kept.id).await?.is_none();
     let given = kept.bury(to);
@@ -228,7 +230,7 @@ pub(crate) async fn give(rows: &RouterTable, from: &str, kept: &Kept, to: &str) 
     Ok(is_new)
 }
 
-/// Removes a dead letter for good.
+/// Removes a dead letter permanently.
 pub(crate) async fn remove(rows: &RouterTable, route: &str, kept: &Kept) -> Result<(), Error> {
     rows.write(&[Kept::unbury(route, &kept.id)]).await?;
     rows.drop_parts(route, kept).await

@@ -1,8 +1,8 @@
-//! Times as route files write them: `500ms`, `10s`, `2m`, `24h`.
+//! Durations as in route files: `500ms`, `10s`, `2m`, `24h`.
 
 use std::time::Duration;
 
-/// Reads a time as route files write it: `500ms`, `10s`, `2m`, `24h`.
+/// Parses a duration as in route files: `500ms`, `10s`, `2m`, `24h`.
 #[must_use]
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let digits = text.find(|letter: char| !letter.is_ascii_digit())?;

@@ -1,5 +1,5 @@
-//! Routes from a file: `[route.*]` sections in a model file or in one of their own. Everything that is wrong is said at
-//! once, with its line and the next step.
+//! Routes from a file: `[route.*]` sections in a model file or in a separate file. All errors are reported at
+//! once, each with its line and the next step.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,19 +14,20 @@ use crate::{
     Backoff, ChangeEvent, Concurrency, Destination, Maintenance, Route, StartingPosition, parse_duration,
 };
 
-/// The routes of a file, and everything that is wrong with them.
+/// The routes of a file, and all errors in them.
 #[derive(Clone, Debug)]
 pub struct RouteFile {
-    /// The routes, in the order of the file; without those that cannot be read at all.
+    /// The routes, in the order of the file; without those that cannot be parsed at all.
     pub routes: Vec<Route>,
-    /// What is wrong. With any, the routes should not be used.
+    /// The errors. If there are any, the routes should not be used.
     pub problems: Vec<Problem>,
 }
 
-/// Checks a destination; returns what is wrong with it.
+/// Checks a destination; returns its errors.
 pub type CheckDestination<'c> = &'c dyn Fn(&Destination) -> Vec<String>;
 
-/// Reads the routes of a file. Entities are looked up in `models`, and so is the table of a route that names none.
+/// Reads the routes of a file. Entities are looked up in `models`, and so is the table of a route that does
+/// not name one.
 #[must_use]
 pub fn read_routes(text: &str, models: &[Arc<Model>], check: CheckDestination<'_>) -> RouteFile {
     let mut file = File::read(text, "route");
@@ -124,7 +125,7 @@ impl<'r> Reader<'r, '_> {
         text.map(str::to_owned)
     }
 
-    /// Several texts, or one where one is enough.
+    /// A list of texts, or a single text.
     fn texts(&mut self, name: &str) -> Vec<String> {
         let Some(field) = self.field(name) else {
             return Vec::new();
@@ -140,7 +141,7 @@ impl<'r> Reader<'r, '_> {
         })
     }
 
-    /// All upkeep, none, or some of it by name.
+    /// All kinds of maintenance, none, or some by name.
     fn maintenance(&mut self) -> Vec<Maintenance> {
         let Some(field) = self.field("include_maintenance") else {
             return Vec::new();
@@ -249,7 +250,7 @@ impl<'r> Reader<'r, '_> {
         names
     }
 
-    /// The table's name in the database: as it is given, by a model's name for it, or that of the entities.
+    /// The table's name in the database: the given name, a model's name for it, or the table of the entities.
     fn table(&mut self, entities: &[String]) -> Option<String> {
         let models = self.models;
         if let Some(given) = self.text("table") {
@@ -271,7 +272,7 @@ impl<'r> Reader<'r, '_> {
         tables.dedup();
         match tables.as_slice() {
             [one] => return Some((*one).to_owned()),
-            // The entity is a mistake of its own.
+            // The entity is reported as an error of its own.
             [] if !entities.is_empty() && !models.is_empty() => {}
             [] if !entities.is_empty() => {
                 let message = "it has no table, and no model is known that has its entity";

@@ -1,5 +1,5 @@
-//! Records that a route may have missed, because the stream trimmed them before they were read. A gap is stored before the route
-//! reads on, and shown until it is closed, as by a backfill.
+//! Records that a route may have missed, because the stream trimmed them before they were read. A gap is
+//! stored before the route continues, and shown until it is closed, for example by a backfill.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +21,9 @@ pub struct Gap {
     pub stream: String,
     /// The shard's id.
     pub shard: String,
-    /// What comes after this sequence number may be missing; from the beginning, if there is none.
+    /// Records after this sequence number may be missing; without a number, all from the beginning.
     pub after: Option<String>,
-    /// The first record that was read again, as soon as it is known.
+    /// The first record that was read after the gap, once it is known.
     pub before: Option<String>,
     /// When it was noticed, in milliseconds since 1970.
     pub noticed_ms: u64,
@@ -49,7 +49,7 @@ impl Gap {
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
     known: Mutex<Vec<Gap>>,
-    /// Held from before a gap is stored or forgotten until it is so here: the reader notes gaps while others are closed.
+    /// Held while a gap is stored or removed, because the reader adds gaps while others are closed.
     changing: tokio::sync::Mutex<()>,
 }
 
@@ -91,7 +91,7 @@ impl Gaps {
         Ok(())
     }
 
-    /// The gap of a shard whose end is not known.
+    /// The gap of a shard whose end is not known yet.
     fn open(&self, shard: &ShardName) -> Option<Gap> {
         let gaps = self.known.lock();
         let is_open = |gap: &&Gap| gap.before.is_none() && gap.is_of(shard);
@@ -100,14 +100,15 @@ impl Gaps {
 }
 
 impl Live {
-    /// Notes durably that records of a shard may have been missed. A second gap of a shard widens the first.
+    /// Durably records that records of a shard may have been missed. A second gap of a shard extends the
+    /// first.
     pub(crate) async fn note_gap(
         &self,
         shard: &Arc<ShardName>,
         after: Option<&SequenceNumber>,
     ) -> Result<(), Error> {
         let _changing = self.gaps.changing.lock().await;
-        // A clock that was set back must not make a gap one that the last backfill has filled.
+        // If the clock was set back, a new gap must not look as if the last backfill had filled it.
         let began = self.backfill.lock().as_ref().map(|backfill| backfill.row.began);
         let after_backfill = began.map_or(Timestamp::EPOCH, |began| began.plus(Duration::from_millis(1)));
         let mut gap = Gap::new(shard, after, self.clock.now().max(after_backfill));
@@ -122,7 +123,7 @@ impl Live {
         Ok(())
     }
 
-    /// Notes where reading went on after a gap.
+    /// Records where reading continued after a gap.
     pub(crate) async fn end_gap(&self, shard: &Arc<ShardName>, before: &SequenceNumber) -> Result<(), Error> {
         if !self.gaps.has(shard) {
             return Ok(());
@@ -136,8 +137,8 @@ impl Live {
         Ok(())
     }
 
-    /// Closes the gaps that the last backfill has filled, if it is done: those that were noticed before it began. What was
-    /// missed before then is in the rows that it brought.
+    /// Closes the gaps that the last backfill has filled, if it is done: those that were noticed before it
+    /// started. Their changes are included in the rows that it delivered.
     pub(crate) async fn close_filled_gaps(&self) -> Result<(), Error> {
         match self.done_backfill_began() {
             Some(began) => self.gaps.close(&self.checkpoints, began).await,
@@ -145,7 +146,7 @@ impl Live {
         }
     }
 
-    /// The same, however often it takes.
+    /// Like [`Self::close_filled_gaps`], repeated until it succeeds.
     pub(crate) async fn rows_are_done(&self) -> Result<(), Stopped> {
         while let Err(error) = self.close_filled_gaps().await {
             self.pause(&error).await?;
@@ -154,7 +155,7 @@ impl Live {
     }
 }
 
-/// What happened, and what to do.
+/// The message: what happened, and what to do.
 fn describe(route: &str, table: &str, gap: &Gap, is_remote: bool) -> String {
     let command = match is_remote {
         true => format!("trestle routes run FILE --backfill {route}"),

@@ -1,21 +1,23 @@
-//! Targets that are delivered to only while a guard allows it: where several processes could run the same routes, one of them may.
+//! Targets that get deliveries only while a guard allows it: for routes that several processes could run, but
+//! only one may.
 
 use std::sync::Arc;
 
 use crate::Route;
 use crate::target::{Batch, Deliver, Door, Doors, Outcome, Target};
 
-/// Says why nothing may be delivered now; `None`: it may.
+/// Returns why nothing may be delivered now, or `None` if deliveries are allowed.
 pub type Guard = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
-/// Opens targets that deliver only while a guard allows it. What commits together with its checkpoint needs none.
+/// Opens targets that deliver only while a guard allows it. Doors that commit with the checkpoint need no
+/// guard.
 pub struct GuardedDoors {
     doors: Arc<dyn Doors>,
     guard: Guard,
 }
 
 impl GuardedDoors {
-    /// These doors behind a guard.
+    /// Puts these doors behind a guard.
     #[must_use]
     pub fn new(doors: Arc<dyn Doors>, guard: Guard) -> Self {
         Self { doors, guard }

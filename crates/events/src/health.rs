@@ -1,5 +1,5 @@
-//! Whether the target of a route answers. A lane whose target does not is on hold: it sends one probe after each pause, the
-//! pauses grow, and no attempt of a change is spent.
+//! Whether the target of a route answers. If it does not, the lane is on hold: it sends one probe after each
+//! pause, the pauses become longer, and no attempts of changes are counted.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,34 +15,35 @@ use crate::parked::KeyName;
 use crate::route::Backoff;
 use crate::status::OnHold;
 
-/// The longest pause before a probe: what waits must not wait much longer than the outage.
+/// The longest pause before a probe, so that changes do not wait much longer than the outage lasts.
 const PROBE_PAUSE_MAX: Duration = Duration::from_secs(15);
-/// A hold that begins so soon after the last one is logged only when it lasts: a target that throttles ends and begins
-/// many.
+/// A hold that begins this soon after the last one is logged only if it lasts: a throttling target causes
+/// many short holds.
 const QUIET: Duration = Duration::from_secs(60);
-/// A hold has lasted when it is this old.
+/// The time after which a hold counts as lasting.
 const LASTING: Duration = Duration::from_secs(5);
-/// An attempt that is under way for this long shows in the status.
+/// The status shows an attempt that takes longer than this.
 const SLOW: Duration = Duration::from_secs(5);
 
-/// Lanes whose last answer is remembered. A route may have any number of destinations, and so of lanes.
+/// The number of lanes whose last answer is remembered. A route may have any number of destinations, and
+/// therefore lanes.
 const REMEMBERED_MAX: usize = 10_000;
 
-/// What is known about the target of a route, by lane.
+/// The state of the target of a route, by lane.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     lanes: Mutex<BTreeMap<LaneName, LaneHealth>>,
     /// Answers in all lanes.
     answers: AtomicU64,
     log: Mutex<HoldLog>,
-    /// Rung when a hold ends, or its next probe comes sooner.
+    /// Rung when a hold ends, or its next probe is moved to an earlier time.
     pub(crate) bell: Notify,
     under_way: Mutex<UnderWay>,
 }
 
 #[derive(Debug, Default)]
 struct LaneHealth {
-    /// Which of all answers was the last in this lane: the target took a change or refused one.
+    /// The number, among all answers, of the last one in this lane: the target took a change or refused one.
     answers: u64,
     hold: Option<LaneHold>,
 }
@@ -52,11 +53,11 @@ struct LaneHealth {
 pub(crate) struct LaneHold {
     since: Timestamp,
     reason: String,
-    /// Rounds of probes that failed.
+    /// Failed rounds of probes.
     rounds: u32,
     pub(crate) next_probe: Timestamp,
-    /// The only item whose change failed: a change of another item may be tried at once, to tell which of the two is at
-    /// fault, the change or the target.
+    /// The item whose change failed, if only one did: a change of another item may be tried at once, to find
+    /// out whether the change or the target is at fault.
     suspect: Option<KeyName>,
 }
 
@@ -80,7 +81,7 @@ struct HoldLog {
 }
 
 impl HoldLog {
-    /// Whether a hold is to be logged that began at this time and goes on.
+    /// Whether a hold that began at this time and continues must be logged.
     fn begins(&mut self, since: Timestamp, now: Timestamp) -> bool {
         let is_quiet = self.last_end.is_some_and(|end| since.since(end) < QUIET);
         let is_due = !self.is_said && (!is_quiet || now.since(since) >= LASTING);
@@ -88,7 +89,7 @@ impl HoldLog {
         is_due
     }
 
-    /// Whether the end of a hold is to be logged.
+    /// Whether the end of a hold must be logged.
     fn ends(&mut self, now: Timestamp) -> bool {
         self.last_end = Some(now);
         std::mem::take(&mut self.is_said)
@@ -98,7 +99,7 @@ impl HoldLog {
 /// The attempts that have begun and not ended.
 #[derive(Debug, Default)]
 struct UnderWay {
-    /// The lane that each is about, by when it began and its number.
+    /// The lane of each, by its start time and number.
     begun: BTreeMap<(Timestamp, u64), LaneName>,
     count: u64,
 }
@@ -122,7 +123,7 @@ impl Drop for Attempting<'_> {
 }
 
 impl Health {
-    /// An attempt begins, and its answer will be about this lane.
+    /// Begins an attempt whose answer concerns this lane.
     pub(crate) fn attempting(&self, lane: LaneName, now: Timestamp) -> Attempting<'_> {
         let mut under_way = self.under_way.lock();
         under_way.count += 1;
@@ -131,7 +132,7 @@ impl Health {
         Attempting { health: self, entry }
     }
 
-    /// Whether an attempt has been under way for long.
+    /// Whether an attempt is taking long.
     pub(crate) fn is_slow(&self, now: Timestamp) -> bool {
         let under_way = self.under_way.lock();
         under_way
@@ -150,19 +151,19 @@ impl Health {
         self.answers.load(Ordering::Relaxed)
     }
 
-    /// Which answer was the last in this lane; each is greater than those before.
+    /// The number of the last answer in this lane; numbers increase.
     pub(crate) fn answers(&self, lane: LaneName) -> u64 {
         self.lanes.lock().get(&lane).map_or(0, |health| health.answers)
     }
 
-    /// When the next probe after `now` is, of any lane.
+    /// The time of the first probe of any lane after `now`.
     pub(crate) fn next_probe(&self, now: Timestamp) -> Option<Timestamp> {
         let lanes = self.lanes.lock();
         let probes = holds(&lanes).map(|hold| hold.next_probe);
         probes.filter(|probe| *probe > now).min()
     }
 
-    /// The hold of the route: since the first of its lanes is on one, until the last is not.
+    /// The hold of the route: from the start of the first hold of a lane to the end of the last.
     pub(crate) fn status(&self, are_destinations: bool) -> Option<OnHold> {
         let lanes = self.lanes.lock();
         let first = holds(&lanes).min_by_key(|hold| hold.since)?;
@@ -195,7 +196,7 @@ impl Health {
     fn end_hold(&self, lane: LaneName, now: Timestamp) -> Option<EndedHold> {
         let mut lanes = self.lanes.lock();
         let ended = lanes.get_mut(&lane)?.hold.take()?;
-        // Where one lane gets an answer, the others are likely to get one.
+        // If one lane gets an answer, the others probably do, too.
         for hold in lanes.values_mut().filter_map(|health| health.hold.as_mut()) {
             hold.next_probe = hold.next_probe.min(now);
         }
@@ -208,7 +209,7 @@ impl Health {
         })
     }
 
-    /// The target has failed. Returns since when the lane is on hold.
+    /// The target has failed. Returns when the hold of the lane began.
     fn failed(&self, lane: LaneName, now: Timestamp, failure: Outage<'_>) -> Timestamp {
         let mut lanes = self.lanes.lock();
         let hold = &mut lanes.entry(lane).or_default().hold;
@@ -220,7 +221,7 @@ impl Health {
             suspect: failure.suspect,
         });
         hold.reason = failure.reason.to_owned();
-        // Of several probes in one round, the first makes the pause longer.
+        // Of several probes in one round, only the first increases the pause.
         if hold.next_probe <= now {
             hold.rounds += 1;
             hold.next_probe = now.plus(failure.backoff.after(hold.rounds).min(PROBE_PAUSE_MAX));
@@ -236,14 +237,14 @@ fn holds(lanes: &BTreeMap<LaneName, LaneHealth>) -> impl Iterator<Item = &LaneHo
     lanes.values().filter_map(|health| health.hold.as_ref())
 }
 
-/// A hold that is over.
+/// A hold that has ended.
 struct EndedHold {
     since: Timestamp,
     /// No other lane of the route is on hold.
     is_last: bool,
 }
 
-/// Why a lane goes on hold, or stays there.
+/// Why a lane is put or kept on hold.
 struct Outage<'r> {
     reason: &'r str,
     suspect: Option<KeyName>,
@@ -251,7 +252,7 @@ struct Outage<'r> {
 }
 
 impl Live {
-    /// The target has taken or refused something: it works.
+    /// The target has taken or refused something, so it works.
     pub(crate) fn target_answered(&self, lane: LaneName) {
         let now = self.clock.now();
         if let Some(ended) = self.health.answered(lane, now) {
@@ -259,7 +260,7 @@ impl Live {
         }
     }
 
-    /// What failed was a change, and not the target: the lane is not on hold.
+    /// The change was at fault, not the target: the lane is not on hold.
     pub(crate) fn target_cleared(&self, lane: LaneName) {
         let now = self.clock.now();
         if let Some(ended) = self.health.end_hold(lane, now) {
@@ -275,8 +276,8 @@ impl Live {
         self.parked_bell.notify_one();
     }
 
-    /// The target has failed, and no change is to blame for it: the lane is on hold. With a suspect, only a change of that item
-    /// was tried, and it may be to blame.
+    /// The target has failed, and no change is known to be at fault: the lane is on hold. With a suspect,
+    /// only a change of that item was tried, and it may be at fault.
     pub(crate) fn target_failed(&self, lane: LaneName, error: &str, suspect: Option<KeyName>) {
         let now = self.clock.now();
         self.counters.failed(now, error);
@@ -342,7 +343,7 @@ mod tests {
         health.failed(0, now, failure(Some(7)));
         let hold = health.hold(0).unwrap();
         assert!(!hold.may_probe(now, 7) && hold.may_probe(now, 8));
-        // The other item fails, too: it is the target.
+        // The other item fails, too: the target is at fault.
         health.failed(0, now, failure(Some(8)));
         let hold = health.hold(0).unwrap();
         assert!(!hold.may_probe(now, 7) && !hold.may_probe(now, 9) && !hold.wants_witness());
@@ -386,10 +387,10 @@ mod tests {
         assert!(log.begins(at(100), at(100)));
         assert!(!log.begins(at(100), at(5_000)));
         assert!(log.ends(at(5_000)));
-        // Soon after, and short: not a word.
+        // Soon after, and short: not logged.
         assert!(!log.begins(at(5_001), at(5_001)));
         assert!(!log.ends(at(5_002)));
-        // Soon after, and it lasts.
+        // Soon after, but it lasts.
         assert!(!log.begins(at(5_003), at(5_004)));
         assert!(log.begins(at(5_003), at(5_008)));
         assert!(log.ends(at(6_000)));

@@ -1,16 +1,18 @@
-//! Items as plain JSON: what a webhook wants to read.
+//! Items as plain JSON, for webhooks.
 
 use serde_json::Value;
 use trestle_item::{AttributeValue, Item, Number, Plain};
 
-/// The item without type tags. Sets are arrays and bytes are base64; a number that JSON's readers would round is text.
+/// The item without type tags. Sets are arrays and bytes are base64; a number that JSON parsers would round
+/// is text.
 #[must_use]
 pub fn plain_json(item: &Item) -> Value {
-    // What an item holds, JSON can say.
+    // Every item can be represented as JSON.
     serde_json::to_value(Plain(item)).unwrap_or_default()
 }
 
-/// The value that plain JSON stands for: arrays are lists, objects are maps. A number that DynamoDB cannot hold is text.
+/// The value of plain JSON: arrays become lists, objects become maps. A number that DynamoDB cannot hold
+/// becomes text.
 #[must_use]
 pub fn from_plain_json(value: &Value) -> AttributeValue {
     match value {

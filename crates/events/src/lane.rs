@@ -1,4 +1,4 @@
-//! One line of changes to a target, in order: batches, attempts, and the wait for a target that does not answer.
+//! One ordered line of changes to a target: batches, attempts, and waiting for a target that does not answer.
 
 mod make_room;
 mod search;
@@ -18,14 +18,14 @@ use crate::status::count;
 use crate::taken_in_part::{Answered, TakenInPart};
 use crate::target::{Door, Enlistment};
 
-/// Why the oldest changes are given up while the database keeps too much for its routes.
+/// Why the oldest changes are given up when the database keeps too much for its routes.
 const NO_ROOM: &str =
     "the changes that routes have not delivered took more space than held_changes_gb allows";
-/// Why a row is parked then.
+/// Why a row is parked in that case.
 const MAKES_ROOM: &str =
     "waits for its target; the changes behind it took more space than held_changes_gb allows";
 
-/// Delivers what comes until the route is stopped, or nothing more will come.
+/// Delivers changes until the route is stopped, or no more can arrive.
 pub(crate) async fn run(live: Arc<Live>, name: LaneName, inbox: Inbox) {
     let mut lane = DeliveryLane {
         live,
@@ -44,15 +44,15 @@ struct DeliveryLane {
     live: Arc<Live>,
     name: LaneName,
     inbox: Inbox,
-    /// Changes of the next batches, taken out of the inbox already: one that no longer fitted into the last batch, and those
-    /// among which a second probe was looked for.
+    /// Changes of the next batches that were already taken out of the inbox: one that did not fit into the
+    /// last batch, and those that were searched for a second probe.
     ahead: VecDeque<Handed>,
 }
 
 /// Changes that are tried together.
 struct Part {
     changes: Vec<Handed>,
-    /// Which attempt is next.
+    /// The number of the next attempt.
     attempt: u32,
     /// An attempt was made that is not counted.
     is_repeated: bool,
@@ -67,7 +67,7 @@ impl Part {
         }
     }
 
-    /// The first changes of it and the others.
+    /// Splits it into its first changes and the others.
     fn split(mut self, first: usize) -> (Self, Self) {
         let later = self.changes.split_off(first.min(self.changes.len()));
         let later = Self {
@@ -78,16 +78,17 @@ impl Part {
     }
 }
 
-/// What is left to do of a batch.
+/// The parts of a batch that are not resolved.
 struct OpenBatch {
-    /// The first part comes last.
+    /// In reverse order: the first part is the last element.
     parts: Vec<Part>,
-    /// The target has taken or refused a part of the batch since a change was last blamed: it works.
+    /// Since a change was last found at fault, the target has taken or refused a part of the batch, so it
+    /// works.
     is_proven: bool,
 }
 
 impl DeliveryLane {
-    /// The next batch: as many changes as are there, or as come within the batching window.
+    /// The next batch: as many changes as are available, or become available within the batching window.
     async fn collect(&mut self) -> Result<Vec<Handed>, Stopped> {
         let first = match self.ahead.pop_front() {
             Some(first) => first,
@@ -125,7 +126,7 @@ impl DeliveryLane {
         Ok(batch)
     }
 
-    /// The first change of a batch. Meanwhile a lane that stores its checkpoints itself does so.
+    /// The first change of a batch. While it waits, a lane that stores its own checkpoints does so.
     async fn first(&mut self) -> Result<Handed, Stopped> {
         let stores_places = matches!(self.live.door, Door::Enlist(_));
         let mut has_moved = false;
@@ -143,7 +144,7 @@ impl DeliveryLane {
         }
     }
 
-    /// Sees to it that every change of a batch is done, parked or a dead letter.
+    /// Delivers a batch: at the end, every change is done, parked or a dead letter.
     async fn deliver(&mut self, changes: Vec<Handed>) -> Result<(), Stopped> {
         let mut work = OpenBatch {
             parts: vec![Part::new(changes, 1)],
@@ -183,14 +184,15 @@ impl DeliveryLane {
             .await
     }
 
-    /// The lane that an answer to these changes is about: that of their destination, also where they go through another because
-    /// an earlier change of the item is there.
+    /// The lane that an answer to these changes concerns: that of their destination, even if they go through
+    /// another one because an earlier change of the item is there.
     fn answering(&self, changes: &[Handed]) -> LaneName {
         let destination = changes.first().and_then(|first| first.destination);
         destination.unwrap_or(self.name)
     }
 
-    /// While the lane is on hold, waits for the next probe: the first change alone. Once it is not, all of the part may go.
+    /// While the lane is on hold, waits for the next probe and then sends the first change alone; otherwise
+    /// sends the whole part.
     async fn await_turn(&mut self, part: Part, work: &mut OpenBatch) -> Result<Part, Stopped> {
         let live = Arc::clone(&self.live);
         let Some(key) = part.changes.first().map(|handed| handed.key) else {
@@ -223,7 +225,7 @@ impl DeliveryLane {
         }
     }
 
-    /// The part that is tried as a probe: its first change, if parts may be cut.
+    /// The part that is sent as a probe: its first change, if parts may be split.
     fn first_alone(&self, part: Part, work: &mut OpenBatch) -> Part {
         if part.changes.len() == 1 || !self.live.route.bisect_batch_on_error {
             return part;
@@ -233,8 +235,8 @@ impl DeliveryLane {
         first
     }
 
-    /// Changes that are too old, or for which there is no room any more, become dead letters, but for rows; those of an item or
-    /// a destination with a parked change wait behind it.
+    /// Changes that are too old, or that there is no room to keep, become dead letters, except rows; changes
+    /// of an item or a destination with a parked change wait after it.
     async fn set_aside(&self, part: Part) -> Result<Part, Stopped> {
         let live = &self.live;
         let mut resolved = Resolved::default();
@@ -261,14 +263,14 @@ impl DeliveryLane {
         Ok(Part { changes, ..part })
     }
 
-    /// Why a change is given up that got too old; after attempts, with what was wrong then.
+    /// Why a change that became too old is given up; after attempts, with the last error.
     fn too_old(&self, was_tried: bool) -> String {
         let why = "older than the route's maximum_record_age";
         let last = self.live.counters.last_error().filter(|_| was_tried);
         last.map_or(why.to_owned(), |last| format!("{why}; last: {}", last.message))
     }
 
-    /// Resolves a part, or puts back what is to be tried again.
+    /// Resolves a part, or puts back what must be tried again.
     async fn after(
         &mut self,
         part: Part,
@@ -282,7 +284,7 @@ impl DeliveryLane {
         }
     }
 
-    /// A target that answers works, whatever it says about the changes; one that does not puts the lane on hold.
+    /// A target that answers works, whatever the answer; one that does not answer puts the lane on hold.
     async fn conclude(
         &self,
         part: Part,
@@ -322,7 +324,7 @@ impl DeliveryLane {
         }
     }
 
-    /// All of a part was taken but for what was refused, which is given back, and for what is to come again.
+    /// The changes of a part were taken, except those that were refused and those that must be sent again.
     async fn taken_in_part(
         &self,
         part: Part,
@@ -348,8 +350,9 @@ impl DeliveryLane {
         self.live.resolve(resolved).await
     }
 
-    /// The target does not answer, and no change is to blame: the part waits. What is for one of several destinations is
-    /// parked meanwhile, so that it keeps neither memory nor the checkpoint from the others.
+    /// The target does not answer, and no change is at fault: the part waits. If the route has several
+    /// destinations, the changes are parked meanwhile, so that they take neither memory nor the progress of
+    /// the checkpoint from the others.
     async fn hold(
         &self,
         part: Part,
@@ -375,7 +378,7 @@ impl DeliveryLane {
         Ok(())
     }
 
-    /// A change that was refused by itself: parked, or a dead letter if it has no attempt left.
+    /// Handles a change that was refused alone: parked, or a dead letter if it has no attempt left.
     fn give_back(&self, handed: Handed, error: String, attempts: u32, resolved: &mut Resolved) {
         self.live.counters.failed(self.live.clock.now(), &error);
         let has_attempts = attempts <= self.live.route.maximum_retry_attempts;
@@ -399,8 +402,8 @@ impl DeliveryLane {
     }
 }
 
-/// There is no room any more to keep a change, nor what is behind it in the lane. A row takes no room in the change log: it is
-/// parked and not given up.
+/// There is no room to keep a change any longer, nor those after it in the lane. A row takes no room in the
+/// change log: it is parked instead of given up.
 fn without_room(handed: Handed, attempts: u32, resolved: &mut Resolved) {
     let is_row = handed.mark.is_some();
     let failed = Failed {

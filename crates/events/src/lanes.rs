@@ -1,5 +1,5 @@
-//! Which lane a change goes through: one of a fixed number, which share the items, or that of its destination. Lanes of
-//! destinations come with their first change and go with their last.
+//! The choice of a lane for a change: one of a fixed number that share the items, or that of its destination.
+//! Lanes of destinations are opened with their first change and closed after their last.
 
 mod crowding;
 mod inbox;
@@ -23,15 +23,16 @@ use crate::target::Door;
 
 pub(crate) use inbox::{Inbox, NothingThere};
 
-/// Names a destination in eight bytes. Two destinations with one name wait for each other without need, and that is all.
+/// Identifies a destination by a hash of eight bytes. If two destinations have the same hash, they only wait
+/// for each other unnecessarily.
 pub(crate) type LaneName = u64;
 
-/// What a change is told apart by: an item, or what a template makes of it.
+/// By which changes are distinguished: the item, or the result of a template.
 #[derive(Debug)]
 pub(crate) struct Destinations(Option<Template>);
 
 impl Destinations {
-    /// The destinations of a route, if it tells them apart; or what is wrong with its template.
+    /// The destinations of a route, if it distinguishes them, or the error in its template.
     pub(crate) fn of(route: &Route) -> Result<Option<Self>, String> {
         let Some(Concurrency { per, .. }) = &route.concurrency else {
             return Ok(None);
@@ -50,20 +51,20 @@ impl Destinations {
     }
 }
 
-/// Reads a text with holes, which need not be written as JSON.
+/// Parses a text with placeholders, which need not be JSON.
 fn text_template(text: &str) -> Result<Template, String> {
     let quoted = serde_json::Value::from(text).to_string();
     Template::parse(&quoted).map_err(|error| error.to_string())
 }
 
-/// Lanes that have to be worked on, as they are opened.
+/// Newly opened lanes, which must be run.
 pub(crate) type OpenedLanes = mpsc::UnboundedReceiver<(LaneName, Inbox)>;
 
 /// The lanes of a route.
 pub(crate) enum Lanes {
-    /// Each has its share of the items.
+    /// Each lane has its share of the items.
     Shares(Vec<Inbox>),
-    /// One for each destination with changes on their way.
+    /// One lane for each destination with changes under way.
     Destinations(DestinationLanes),
 }
 
@@ -79,7 +80,8 @@ pub(crate) struct DestinationLanes {
 #[derive(Default)]
 struct Open {
     lanes: HashMap<LaneName, OpenLane>,
-    /// The lane in which each item has changes on their way, and how many: later ones stay behind them.
+    /// The lane in which each item has changes under way, and their number: later ones follow in the same
+    /// lane.
     items: HashMap<KeyName, (LaneName, usize)>,
 }
 
@@ -87,14 +89,14 @@ struct OpenLane {
     inbox: Inbox,
     /// Changes that were handed to it and are not done.
     on_the_way: usize,
-    /// When the delivery began that is under way.
+    /// When the current delivery began.
     since: Option<Timestamp>,
     /// Changes were taken out of it that are not parked yet.
     is_leaving: bool,
 }
 
 impl Lanes {
-    /// The lanes of a route, and where new ones come out that have to be worked on.
+    /// The lanes of a route, and the channel of newly opened lanes.
     pub(crate) fn new(route: &Route, door: &Door) -> Result<(Self, OpenedLanes), String> {
         let (opened, inboxes) = mpsc::unbounded_channel();
         if let Some((destinations, concurrency)) = Destinations::of(route)?.zip(route.concurrency.as_ref()) {
@@ -108,14 +110,14 @@ impl Lanes {
             });
             return Ok((lanes, inboxes));
         }
-        // What is handed over in a transaction with the checkpoint must be in one lane with it.
+        // If delivery and checkpoint share a transaction, both must be in one lane.
         let count = match door {
             Door::Target(_) => route.parallelization_factor.max(1),
             Door::Enlist(_) => 1,
         };
         let shares: Vec<Inbox> = (0..count).map(|_| Inbox::default()).collect();
         for (name, inbox) in (0..).zip(&shares) {
-            // The other end is in the hands of the caller.
+            // The caller holds the receiver.
             let _ = opened.send((name, inbox.clone()));
         }
         Ok((Self::Shares(shares), inboxes))
@@ -129,7 +131,7 @@ impl Lanes {
         }
     }
 
-    /// The lanes of destinations, if the route tells them apart.
+    /// The lanes of destinations, if the route distinguishes them.
     pub(crate) fn destinations(&self) -> Option<&DestinationLanes> {
         match self {
             Self::Shares(_) => None,
@@ -137,7 +139,7 @@ impl Lanes {
         }
     }
 
-    /// The destination of a change, where they are told apart.
+    /// The destination of a change, if the route distinguishes them.
     pub(crate) fn destination(&self, typed: &Typed, item: KeyName) -> Option<LaneName> {
         Some(self.destinations()?.destinations.name(typed, item))
     }
@@ -179,7 +181,7 @@ impl DestinationLanes {
     fn hand(&self, mut handed: Handed) {
         let Some(destination) = handed.destination else {
             debug_assert!(false, "a change has a destination where they are told apart");
-            // The checkpoint does not pass it: it is read again at the next start.
+            // The checkpoint does not pass it, so it is read again at the next start.
             tracing::error!(change = %handed.change().event_id, "a change without a destination was not handed to a lane");
             return;
         };
@@ -190,7 +192,7 @@ impl DestinationLanes {
         handed.lane = Some(name);
         let lane = open.lanes.entry(name).or_insert_with(|| {
             let inbox = Inbox::default();
-            // Without a receiver the route is being stopped; the checkpoint does not pass the change.
+            // Without a receiver the route is being stopped, and the checkpoint does not pass the change.
             let _ = self.opened.send((name, inbox.clone()));
             OpenLane {
                 inbox,
@@ -203,7 +205,7 @@ impl DestinationLanes {
         lane.inbox.push(handed);
     }
 
-    /// Changes are done. A lane without any other ends.
+    /// Marks changes as done. A lane without other changes is closed.
     pub(crate) fn done<'h>(&self, changes: impl Iterator<Item = &'h Handed>) {
         let mut open = self.open.lock();
         for handed in changes {
@@ -211,7 +213,7 @@ impl DestinationLanes {
         }
     }
 
-    /// A delivery of a lane begins as soon as fewer than the most are under way.
+    /// Waits until a delivery of a lane may begin because fewer than the maximum are under way.
     pub(crate) async fn begin(&self, lane: LaneName, now: impl Fn() -> Timestamp) -> Underway<'_> {
         // The semaphore is never closed.
         let permit = self.free.acquire().await.ok();
@@ -250,7 +252,7 @@ impl Open {
     }
 }
 
-/// A delivery that is under way, until this is dropped.
+/// A delivery that is under way until this is dropped.
 pub(crate) struct Underway<'l> {
     lanes: &'l DestinationLanes,
     lane: LaneName,
@@ -263,7 +265,7 @@ impl Drop for Underway<'_> {
     }
 }
 
-/// Works on the lanes of a route as they are opened, until the route is stopped.
+/// Runs the lanes of a route as they are opened, until the route is stopped.
 pub(crate) async fn run(live: Arc<Live>, mut opened: OpenedLanes) {
     let mut lanes = JoinSet::new();
     if live.lanes.destinations().is_some() {
@@ -282,6 +284,6 @@ pub(crate) async fn run(live: Arc<Live>, mut opened: OpenedLanes) {
             () = live.stopped() => break,
         }
     }
-    // Each ends with the delivery that is under way.
+    // Each ends with its current delivery.
     while lanes.join_next().await.is_some() {}
 }

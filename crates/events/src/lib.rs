@@ -1,11 +1,13 @@
-//! What follows a write: changes typed by entity, routed to targets, delivered at least once and in order per key.
+//! The delivery of changes: typed by entity, routed to targets, at least once and in order per key.
 //!
-//! A [`Change`] is one record of a table's stream with a name for what it is about. A [`Route`] says which changes go to
-//! which destination, and a [`Router`] carries them there, over any [`Database`](trestle_api::Database).
+//! A [`Change`] is one record of a table's stream with the entity of its item. A [`Route`] defines which
+//! changes go to which destination, and a [`Router`] delivers them, over any
+//! [`Database`](trestle_api::Database).
 //!
-//! A change's way: `reader` reads and types it once and hands it to the routes that take it (`matcher`), each of which has
-//! `lane`s to its target (`lanes` says which change takes which). `tracker` knows from what is done how far a route has come, and `checkpoints` stores it. What
-//! is refused alone is `parked` and tried again (`retry`); what is given up becomes a `dead_letter`.
+//! The path of a change: `reader` reads and types it once and passes it to the routes that take it
+//! (`matcher`). Each route has `lane`s to its target; `lanes` chooses the lane of a change. `tracker`
+//! computes from finished changes how far a route has come, and `checkpoints` stores it. A change that is
+//! refused alone is `parked` and tried again (`retry`); a change that is given up becomes a `dead_letter`.
 //!
 //! Routes are written in Rust or read from a file:
 //!

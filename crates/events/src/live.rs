@@ -1,4 +1,4 @@
-//! A route at work: what its reader, lanes, retries and checkpoints share.
+//! A running route: the state that its reader, lanes, retries and checkpoints share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::target::{Door, Enlistment, delivery_id};
 use crate::tracker::{ShardCheckpoint, ShardName, Ticket, Tracker};
 use crate::{Batch, Change, Delivery, HeldSpace, Outcome, Route};
 
-/// Changes that may be read ahead for a route, whatever its batch size.
+/// Changes that may be read ahead for a route, for any batch size.
 const AHEAD_MIN: usize = 2_000;
 /// Bytes that may be read ahead for a route.
 const AHEAD_BYTES_MAX: usize = 32 << 20;
@@ -33,31 +33,32 @@ const AHEAD_BYTES_MAX: usize = 32 << 20;
 const BATCH_BYTES_MAX: usize = 6 << 20;
 /// Changes in all batches together that are under way to the destinations of one route.
 const DESTINATIONS_BATCHES_MAX: usize = 10_000;
-/// Changes in one transaction with a checkpoint: a transaction has up to 100 writes, and each change may be of another shard.
+/// Changes in one transaction with a checkpoint: a transaction has up to 100 writes, and each change may be
+/// in another shard.
 const ENLISTED_MAX: usize = 40;
-/// Bytes of changes in one transaction with a checkpoint: a transaction has up to 4 MB, and escaping can make JSON of them six
-/// times as long.
+/// Bytes of changes in one transaction with a checkpoint: a transaction has up to 4 MB, and escaping can make
+/// their JSON six times as long.
 const ENLISTED_BYTES_MAX: usize = 500_000;
 
-/// Between two lines of a kind in the log, about one route.
+/// The minimum time between two log lines of a kind about one route.
 const BETWEEN_LINES: Duration = Duration::from_secs(60);
 
-/// The route is being stopped; a task that gets this ends.
+/// The route is being stopped; a task that gets this error ends.
 #[derive(Debug)]
 pub(crate) struct Stopped;
 
-/// A change on its way through a lane.
+/// A change under way in a lane.
 #[derive(Debug)]
 pub(crate) struct Handed {
     pub(crate) typed: Arc<Typed>,
     pub(crate) key: KeyName,
-    /// Its destination, in a route that tells them apart.
+    /// Its destination, if the route distinguishes them.
     pub(crate) destination: Option<LaneName>,
-    /// The lane it goes through: that of its destination, or the one in which an earlier change of its item is.
+    /// Its lane: that of its destination, or the one with an earlier change of its item.
     pub(crate) lane: Option<LaneName>,
     pub(crate) sequence: SequenceNumber,
     pub(crate) ticket: Ticket,
-    /// Of a row, which changes it comes behind.
+    /// For a row, after which changes it is ordered.
     pub(crate) mark: Option<RowMark>,
     pub(crate) bytes: usize,
 }
@@ -68,7 +69,7 @@ impl Handed {
     }
 }
 
-/// A change as it was read, for whichever route takes it.
+/// A change as it was read, for every route that takes it.
 pub(crate) struct ReadChange {
     pub(crate) typed: Arc<Typed>,
     pub(crate) sequence: SequenceNumber,
@@ -87,7 +88,7 @@ impl ReadChange {
     }
 }
 
-/// A route at work.
+/// A running route.
 pub(crate) struct Live {
     pub(crate) route: Route,
     pub(crate) name: Arc<str>,
@@ -100,7 +101,7 @@ pub(crate) struct Live {
     pub(crate) tracker: Mutex<Tracker>,
     /// Rung when a checkpoint has moved.
     pub(crate) moved: Notify,
-    /// The checkpoints as they are stored.
+    /// The stored checkpoints.
     pub(crate) stored: Mutex<HashMap<Arc<ShardName>, ShardCheckpoint>>,
     /// Streams up to this one are finished.
     finished: Mutex<Option<Arc<str>>>,
@@ -111,20 +112,20 @@ pub(crate) struct Live {
     pub(crate) parked_bell: Notify,
     /// Rung when parked changes have been resolved.
     pub(crate) resolved_bell: Notify,
-    /// Rung when the reader may go on: there is room again, or a shard has ended.
+    /// Rung when the reader may continue: there is room again, or a shard has ended.
     pub(crate) reader_bell: Arc<Notify>,
     pub(crate) counters: Counters,
     pub(crate) health: Health,
-    /// Dead letters, and parked changes for which there is no room, one line in a while.
+    /// Limits log lines about dead letters, and about parked changes for which there is no room.
     seldom_log: SeldomLog,
     ahead: AtomicUsize,
     ahead_bytes: AtomicUsize,
     reading: AtomicU8,
-    /// Records that have been read, whether they are for this route or not.
+    /// The number of records that have been read, including those that are not for this route.
     read: AtomicU64,
-    /// When the last of them happened, in milliseconds.
+    /// The time of the last of them, in milliseconds.
     read_up_to: AtomicU64,
-    /// What has been counted in the stream after them, while the route is not at its end.
+    /// The count of records in the stream after them, while the route is not at the end.
     unread: Mutex<Option<Unread>>,
     pub(crate) lanes: Lanes,
     /// Rung when the route has no room.
@@ -132,15 +133,15 @@ pub(crate) struct Live {
     stop: watch::Receiver<bool>,
     pub(crate) held: Option<Arc<dyn HeldSpace>>,
     pub(crate) no_room_since: NoRoomSince,
-    /// What the route may have missed.
+    /// The records that the route may have missed.
     pub(crate) gaps: Gaps,
-    /// Whether the table is at an endpoint, which another process may serve.
+    /// Whether the table is at an endpoint, where another process may run the route.
     pub(crate) is_remote: bool,
     /// The most parked changes.
     pub(crate) parked_max: usize,
 }
 
-/// What a route is made of.
+/// The components of a route.
 pub(crate) struct Parts {
     pub(crate) route: Route,
     pub(crate) door: Door,
@@ -159,7 +160,7 @@ pub(crate) struct Parts {
     pub(crate) parked_max: usize,
 }
 
-/// How far the reader is with a route.
+/// How far the reader has come for a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     AtTheEnd,
@@ -171,9 +172,9 @@ pub(crate) enum Reading {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unread {
     pub(crate) counted: u64,
-    /// The records that had been read when counting began.
+    /// The number of records that had been read when counting began.
     read_before: u64,
-    /// The count has come to the end of the stream.
+    /// The count has reached the end of the stream.
     pub(crate) is_complete: bool,
 }
 
@@ -186,14 +187,15 @@ impl Unread {
         }
     }
 
-    /// How many of them are left when so many records have been read; `None` if the route has overtaken the count.
+    /// How many of them remain after this many records have been read; `None` if the route has overtaken the
+    /// count.
     pub(crate) fn after(&self, read: u64) -> Option<u64> {
         self.counted.checked_sub(read.saturating_sub(self.read_before))
     }
 }
 
 impl Live {
-    /// A route that can start; or what is wrong with it.
+    /// A route that can start, or what is wrong with it.
     pub(crate) fn new(parts: Parts) -> Result<Self, String> {
         let Parts { route, door, .. } = parts;
         let matcher = Matcher::new(&route)?;
@@ -248,7 +250,8 @@ impl Live {
         self.route.batch_size.min(most).max(1)
     }
 
-    /// The most bytes of changes in a batch. All batches to destinations together leave half of the room to the others.
+    /// The maximum number of bytes of changes in a batch. All batches to destinations together leave half of
+    /// the room free.
     pub(crate) fn batch_bytes_max(&self) -> usize {
         match (&self.door, &self.lanes) {
             (Door::Enlist(_), _) => ENLISTED_BYTES_MAX,
@@ -265,7 +268,7 @@ impl Live {
         }
     }
 
-    /// Whether a change that happened then is too old to be delivered.
+    /// Whether a change of this time is too old to be delivered.
     pub(crate) fn is_too_old(&self, at: Timestamp) -> bool {
         let age = self.route.maximum_record_age;
         age.is_some_and(|age| at < self.clock.now().minus(age))
@@ -277,7 +280,8 @@ impl Live {
             && self.ahead_bytes.load(Ordering::Acquire) < AHEAD_BYTES_MAX
     }
 
-    /// Takes what is for this route from a part of a shard that was read; `from` is when the route begins.
+    /// Takes the changes for this route from a part of a shard that was read; `from` is the time at which the
+    /// route begins.
     pub(crate) fn feed(
         &self,
         shard: &Arc<ShardName>,
@@ -317,9 +321,9 @@ impl Live {
         }
     }
 
-    /// What a change has to wait behind before it may be tried.
+    /// What a change must wait for before it may be tried.
     pub(crate) fn behind(&self, handed: &Handed) -> Option<Behind> {
-        // What leaves a lane is parked, or about to be: in this order no change is missed.
+        // A change that leaves a lane is parked before the lane stops leaving: in this order none is missed.
         let leaving = self.lanes.destinations().zip(handed.lane);
         let leaving = leaving.filter(|(lanes, lane)| lanes.is_leaving(*lane));
         let on_hold = handed
@@ -330,7 +334,8 @@ impl Live {
         waits.or_else(|| on_hold.map(Behind::Destination))
     }
 
-    /// Hands a batch of a lane over, as soon as few enough are under way. The answer will be about the lane `about`.
+    /// Delivers a batch of a lane, once few enough deliveries are under way. The answer concerns the lane
+    /// `about`.
     pub(crate) async fn attempt(
         &self,
         lane: LaneName,
@@ -348,7 +353,7 @@ impl Live {
         Ok(attempt(&self.door, batch).await)
     }
 
-    /// How often the target has answered, as far as that says something about this lane.
+    /// How often the target has answered, counting only answers that are relevant for this lane.
     pub(crate) fn answers(&self, lane: LaneName) -> u64 {
         match self.lanes.are_items() {
             true => self.health.all_answers(),
@@ -373,7 +378,7 @@ impl Live {
         self.lanes.hand(handed);
     }
 
-    /// Changes are done: the checkpoint may pass them, and there is room for others.
+    /// Marks changes as done: the checkpoint may pass them, and there is room for others.
     pub(crate) fn done<'h>(&self, changes: impl Iterator<Item = &'h Handed> + Clone) {
         let had_room = self.has_room();
         self.tracker
@@ -391,7 +396,7 @@ impl Live {
         }
     }
 
-    /// Changes have become dead letters; the last of them for this reason.
+    /// Records that changes have become dead letters; `error` is the reason of the last one.
     pub(crate) fn given_up(&self, number: usize, error: &str) {
         count(&self.counters.dead, number);
         if self.seldom_log.admit("dead letters").is_some() {
@@ -400,7 +405,7 @@ impl Live {
         }
     }
 
-    /// The route has as many parked changes as it may have.
+    /// Logs that the route has the maximum number of parked changes.
     pub(crate) fn log_no_room(&self) {
         if self.seldom_log.admit("parked").is_some() {
             tracing::error!(
@@ -411,7 +416,7 @@ impl Live {
         }
     }
 
-    /// Whether a shard has ended and everything in it is done, durably.
+    /// Whether a shard has ended and everything in it is durably done.
     pub(crate) fn has_finished(&self, shard: &ShardName) -> bool {
         self.stored
             .lock()
@@ -419,7 +424,7 @@ impl Live {
             .is_some_and(|checkpoint| checkpoint.ended)
     }
 
-    /// Whether the stored checkpoint has passed this record: it will not be read again.
+    /// Whether the stored checkpoint has passed this record, so that it will not be read again.
     pub(crate) fn has_passed(&self, shard: &ShardName, sequence: &SequenceNumber) -> bool {
         if self
             .finished
@@ -441,7 +446,7 @@ impl Live {
             .is_some_and(|checkpoint| checkpoint.ended || is_behind(checkpoint))
     }
 
-    /// Whether a parked change, or what a parked row contains, will not be read again.
+    /// Whether a parked change, or the changes that a parked row contains, will not be read again.
     pub(crate) fn has_passed_parked(&self, entry: &Entry) -> bool {
         match &entry.mark {
             None => self.has_passed(&entry.shard, &entry.sequence),
@@ -449,12 +454,12 @@ impl Live {
         }
     }
 
-    /// The route begins or goes on with a shard.
+    /// The route begins or continues to read a shard.
     pub(crate) fn open(&self, shard: &Arc<ShardName>) -> ShardCheckpoint {
         self.stored.lock().entry(Arc::clone(shard)).or_default().clone()
     }
 
-    /// The shards that the route has begun and not finished, and how far it has come in them.
+    /// The shards that the route has begun and not finished, with its checkpoint in each.
     pub(crate) fn unfinished(&self) -> Vec<(Arc<ShardName>, ShardCheckpoint)> {
         let stored = self.stored.lock();
         let is_open = |(_, checkpoint): &(&Arc<ShardName>, &ShardCheckpoint)| !checkpoint.ended;
@@ -463,14 +468,14 @@ impl Live {
             .collect()
     }
 
-    /// The route is through with all streams up to this one.
+    /// The route has finished all streams up to this one.
     pub(crate) fn close(&self, finished: &Arc<str>) {
         *self.finished.lock() = Some(Arc::clone(finished));
         self.stored.lock().retain(|shard, _| shard.stream > *finished);
         self.parked_bell.notify_one();
     }
 
-    /// Marks are stored.
+    /// Records that checkpoints are stored.
     pub(crate) fn stored(&self, checkpoints: Vec<(Arc<ShardName>, ShardCheckpoint)>) {
         let (rows, checkpoints): (Vec<_>, Vec<_>) = checkpoints
             .into_iter()
@@ -491,7 +496,7 @@ impl Live {
         delivery_id(&self.name, change)
     }
 
-    /// A batch as the target gets it.
+    /// A batch in the form that the target gets.
     pub(crate) fn batch<'h>(&self, changes: impl Iterator<Item = (&'h Arc<Typed>, u32)>) -> Batch {
         let template = self.template.as_ref();
         let delivery =
@@ -515,23 +520,23 @@ impl Live {
         }
     }
 
-    /// Whether nothing is on its way.
+    /// Whether no change is under way.
     pub(crate) fn is_idle(&self) -> bool {
         self.ahead.load(Ordering::Acquire) == 0
     }
 
-    /// Whether the route is to stop.
+    /// Whether the route must stop.
     pub(crate) fn is_stopping(&self) -> bool {
         *self.stop.borrow()
     }
 
-    /// Ends when the route is to stop.
+    /// Returns when the route must stop.
     pub(crate) async fn stopped(&self) {
-        // An error means that the router is gone.
+        // An error means that the router was dropped.
         let _ = self.stop.clone().wait_for(|stop| *stop).await;
     }
 
-    /// Notes a failure of the database and waits a little before it is asked again.
+    /// Records an error of the database and waits a little before the next request.
     pub(crate) async fn pause(&self, error: &trestle_api::Error) -> Result<(), Stopped> {
         tracing::warn!(route = %self.name, %error, "the router's rows cannot be written; trying again");
         self.counters.failed(self.clock.now(), &error.to_string());
@@ -554,12 +559,12 @@ impl Live {
             .unwrap_or(Reading::Behind)
     }
 
-    /// The records that have been read, whether they are for this route or not.
+    /// The number of records that have been read, including those that are not for this route.
     pub(crate) fn read_count(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
 
-    /// So much has been counted; of no use any more if the route has come to the end meanwhile.
+    /// Sets the count of unread records; it is dropped if the route has reached the end meanwhile.
     pub(crate) fn set_unread(&self, unread: Option<Unread>) {
         let mut known = self.unread.lock();
         *known = unread.filter(|_| self.reading() == Reading::Behind);
@@ -608,7 +613,7 @@ impl Live {
         }
     }
 
-    /// When the oldest change happened that is not done; of what has not been read, that is not known exactly.
+    /// The time of the oldest change that is not done. For unread changes it is an estimate.
     fn oldest(&self, unread: u64) -> Option<Timestamp> {
         let on_its_way = self.tracker.lock().oldest();
         let parked = self.parked.lock().oldest();

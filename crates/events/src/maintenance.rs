@@ -1,4 +1,4 @@
-//! Changes that are upkeep: nothing that the application did.
+//! Changes that are maintenance: not made by the application.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use trestle_item::{AttributeValue, Item};
 
 use crate::Typer;
 
-/// Upkeep that changes rows where the application did nothing.
+/// Maintenance that changes rows although the application did not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Maintenance {
-    /// A migration moved the row: it is removed where it lay and inserted where it belongs.
+    /// A migration moved the row: it is removed from its former place and inserted in its new one.
     Move,
     /// A reindex raised the version of the row.
     Touch,
@@ -21,7 +21,7 @@ impl Maintenance {
     /// All of them.
     pub const ALL: [Maintenance; 2] = [Self::Move, Self::Touch];
 
-    /// Its name, as in a route file and in a change's JSON.
+    /// Its name, as in a route file and in the JSON of a change.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ impl Maintenance {
         }
     }
 
-    /// The upkeep with this name.
+    /// The maintenance with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL
@@ -38,7 +38,8 @@ impl Maintenance {
             .find(|maintenance| maintenance.name() == name)
     }
 
-    /// What a route includes, as a route file and a stored route have it: all, none, or some by name.
+    /// Parses which maintenance a route includes, from a route file or a stored route: all, none, or some by
+    /// name.
     pub(crate) fn list_from_json(value: &Value) -> Option<Vec<Self>> {
         match value {
             Value::Bool(true) => Some(Self::ALL.to_vec()),
@@ -48,7 +49,7 @@ impl Maintenance {
         }
     }
 
-    /// What [`Self::list_from_json`] reads. Builds that know no list can read all and none.
+    /// The inverse of [`Self::list_from_json`]. Versions that do not know lists can read all and none.
     pub(crate) fn list_to_json(included: &[Self]) -> Value {
         let is_all = Self::ALL.iter().all(|upkeep| included.contains(upkeep));
         match included {
@@ -73,7 +74,7 @@ pub(crate) struct Modified<'c> {
     pub(crate) changed: &'c [String],
 }
 
-/// The upkeep of which a service made a change.
+/// The maintenance by a service that made a change.
 pub(crate) fn of_service(principal: Option<&str>) -> Option<Maintenance> {
     match principal? {
         MIGRATION_PRINCIPAL => Some(Maintenance::Move),
@@ -82,14 +83,14 @@ pub(crate) fn of_service(principal: Option<&str>) -> Option<Maintenance> {
     }
 }
 
-/// Whether a change only raises the version of its item. At endpoints, a reindex is a client like any other, and its touches are
-/// told by what changed.
+/// Whether a change only raises the version of its item. At endpoints, a reindex is a client like any other,
+/// and its touches are recognised by the changed attributes.
 pub(crate) fn is_touch(modified: &Modified<'_>, typer: &dyn Typer) -> bool {
     let (Some(old), Some(new)) = (modified.old, modified.new) else {
         return false;
     };
     let rises = |name: &String| has_risen(old.get(name), new.get(name));
-    // Most changes are ruled out here, without asking a model.
+    // Most changes are excluded here, without asking a model.
     if !modified.changed.iter().any(rises) {
         return false;
     }

@@ -1,4 +1,4 @@
-//! Whether a change is for a route. The cheap questions come first; JSON is made only for a pattern.
+//! Whether a change is for a route. The cheap checks come first; JSON is computed only for a pattern.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,7 @@ use trestle_pattern::Pattern;
 
 use crate::{Change, ChangeEvent, Maintenance, Route};
 
-/// A change with its JSON, which is made at most once, for all routes.
+/// A change with its JSON, which is computed at most once for all routes.
 #[derive(Debug)]
 pub(crate) struct Typed {
     pub(crate) change: Arc<Change>,
@@ -38,7 +38,7 @@ pub(crate) struct Matcher {
 }
 
 impl Matcher {
-    /// What the route takes, or what is wrong with its pattern.
+    /// The changes that the route takes, or the error in its pattern.
     pub(crate) fn new(route: &Route) -> Result<Self, String> {
         let pattern = route.pattern.as_ref().map(Pattern::parse).transpose();
         let pattern = pattern.map_err(|faults| {
@@ -54,8 +54,8 @@ impl Matcher {
         })
     }
 
-    /// Whether a route that names some events takes this one. A row of a backfill is something that is there, so it is for
-    /// a route that takes inserts or modifications.
+    /// Whether a route with a list of events takes this one. A row of a backfill is an existing item, so it
+    /// is for a route that takes inserts or modifications.
     fn takes_event(&self, event: ChangeEvent) -> bool {
         let has = |event: ChangeEvent| self.events.contains(&event);
         self.events.is_empty()

@@ -1,5 +1,5 @@
-//! The parked changes of a route, by item or by destination: the oldest is tried again when it is due, the others wait
-//! behind it.
+//! The parked changes of a route, by item or by destination: the oldest is tried again when it is due, and
+//! the others wait for it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, btree_map};
 use std::sync::Arc;
@@ -14,24 +14,26 @@ use crate::rows::KeptId;
 use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
 
-/// Names an item's key in eight bytes. Two keys with one name wait for each other without need, and that is all.
+/// Identifies an item's key by a hash of eight bytes. If two keys have the same hash, they only wait for each
+/// other unnecessarily.
 pub(crate) type KeyName = u64;
 
-/// The name of the key of a change's item, the same before and after a migration moves it.
+/// The hash of the key of a change's item, the same before and after a migration moves it.
 pub(crate) fn key_name(change: &Change) -> KeyName {
     key::hash(&codec::encode(change.item_key()))
 }
 
-/// What is remembered of a parked change; its record is in its row.
+/// The state of a parked change in memory; its record is in its row.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     /// Its item.
     pub(crate) item: KeyName,
-    /// The lane of its item, or of its destination: while that is on hold, it is tried only as a probe.
+    /// The lane of its item, or of its destination: while that is on hold, the change is tried only as a
+    /// probe.
     pub(crate) lane: LaneName,
     pub(crate) shard: Arc<ShardName>,
     pub(crate) sequence: SequenceNumber,
-    /// Of a row, which changes it comes behind.
+    /// For a row, after which changes it is ordered.
     pub(crate) mark: Option<RowMark>,
     /// When the change happened.
     pub(crate) at: Timestamp,
@@ -40,30 +42,30 @@ pub(crate) struct Entry {
     pub(crate) is_stored: bool,
     /// Whether it is being tried.
     pub(crate) is_tried: bool,
-    /// It failed without having been to blame before: so many answers of the target were counted then. An answer to another
-    /// change since then shows that the target works.
+    /// Set if it failed without having been found at fault before: the number of answers of the target at
+    /// that time. A later answer to another change shows that the target works.
     pub(crate) doubt: Option<u64>,
 }
 
-/// What a parked change waits behind, apart from earlier changes of its item.
+/// What a parked change waits for, besides earlier changes of its item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behind {
-    /// Nothing: it was refused itself.
+    /// Nothing: it was itself refused.
     Item,
     /// Every earlier parked change of its destination, which could not be reached or did not answer.
     Destination(LaneName),
 }
 
-/// The parked changes of a route, in queues: the oldest of a queue is tried, the others wait behind it. All parked changes of
-/// an item are in one queue: its own, or that of a destination.
+/// The parked changes of a route, in queues: the oldest of a queue is tried, and the others wait for it. All
+/// parked changes of an item are in one queue: its own, or that of a destination.
 #[derive(Debug, Default)]
 pub(crate) struct Parked {
     queues: HashMap<KeyName, ParkedQueue>,
-    /// The queue of each item, and how many of its changes are there.
+    /// The queue of each item, and the number of its changes in it.
     items: HashMap<KeyName, (KeyName, usize)>,
     /// When each queue is due, unless its oldest changes are being tried.
     waiting: BTreeSet<(Timestamp, KeyName)>,
-    /// When the changes happened, and how many of them then.
+    /// The times of the changes, with the number of changes at each.
     times: BTreeMap<Timestamp, usize>,
     count: usize,
 }
@@ -77,7 +79,7 @@ struct ParkedQueue {
     tried: usize,
 }
 
-/// Changes that were taken out of one queue to be tried together, oldest first. They have the same lane.
+/// Changes that were taken from one queue to be tried together, oldest first. They have the same lane.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Due {
     pub(crate) lane: LaneName,
@@ -110,12 +112,12 @@ impl Parked {
         self.count
     }
 
-    /// When the oldest of them happened.
+    /// The time of the oldest of them.
     pub(crate) fn oldest(&self) -> Option<Timestamp> {
         self.times.keys().next().copied()
     }
 
-    /// What a change has to wait behind, if its item or its destination has parked changes.
+    /// What a change must wait for, if its item or its destination has parked changes.
     pub(crate) fn behind(&self, item: KeyName, lane: Option<LaneName>) -> Option<Behind> {
         match self.items.get(&item) {
             Some((queue, _)) if *queue == item => Some(Behind::Item),
@@ -135,7 +137,7 @@ impl Parked {
             .map(|(id, _)| id.clone())
     }
 
-    /// Whether changes of this item have to wait behind a parked one.
+    /// Whether changes of this item must wait for a parked one.
     pub(crate) fn blocks(&self, item: KeyName) -> bool {
         self.items.contains_key(&item)
     }
@@ -163,8 +165,8 @@ impl Parked {
         true
     }
 
-    /// Gives the changes of an item a queue of their own: one of them was refused, and that says nothing about the
-    /// destination.
+    /// Moves the changes of an item to a queue of their own: one of them was refused, which is no fault of
+    /// the destination.
     pub(crate) fn single_out(&mut self, item: KeyName) {
         let Some((queue, count)) = self.items.get(&item).copied() else {
             return;
@@ -182,7 +184,7 @@ impl Parked {
         let own = line.changes.extract_if(.., |_, entry| entry.item == item);
         let own: BTreeMap<KeptId, Entry> = own.collect();
         debug_assert_eq!(own.len(), count, "an item's changes are in one queue");
-        // An attempt goes on with the changes that are being tried, wherever they are.
+        // An attempt continues with the changes that are being tried, in whatever queue they are.
         let tried = own.values().filter(|entry| entry.is_tried).count();
         line.tried -= tried;
         if !line.changes.is_empty() {
@@ -196,15 +198,15 @@ impl Parked {
         self.wait(item);
     }
 
-    /// The change's row is written.
+    /// Records that the change's row is written.
     pub(crate) fn stored(&mut self, item: KeyName, id: &KeptId) {
         if let Some(entry) = self.entry(item, id) {
             entry.is_stored = true;
         }
     }
 
-    /// Takes changes out of up to `limit` queues that are due and ready, of a destination so many as may be tried `together`.
-    /// Each stays in its queue until it is resolved.
+    /// Takes changes from up to `limit` queues that are due and ready; for a destination, as many as may be
+    /// tried `together`. Each stays in its queue until it is resolved.
     pub(crate) fn take_due(
         &mut self,
         now: Timestamp,
@@ -243,7 +245,7 @@ impl Parked {
         later.next().map(|(due, _)| *due)
     }
 
-    /// A change that was taken is to be tried again later.
+    /// Returns a taken change, to be tried again later.
     pub(crate) fn postpone(&mut self, item: KeyName, id: &KeptId, due: Timestamp) {
         self.put_back(item, id, |entry| entry.due = due);
     }
@@ -254,17 +256,17 @@ impl Parked {
         self.queues.get(queue)?.changes.get(id)?.doubt
     }
 
-    /// A change that was taken stays due: its target does not answer.
+    /// Returns a taken change whose target does not answer; it stays due.
     pub(crate) fn hold(&mut self, item: KeyName, id: &KeptId, doubt: Option<u64>) {
         self.put_back(item, id, |entry| entry.doubt = doubt);
     }
 
-    /// A change that was taken stays due: it was not tried after all.
+    /// Returns a taken change that was not tried; it stays due.
     pub(crate) fn release(&mut self, item: KeyName, id: &KeptId) {
         self.put_back(item, id, |_| ());
     }
 
-    /// A change is no longer being tried.
+    /// Marks a change as not being tried.
     fn put_back(&mut self, item: KeyName, id: &KeptId, change: impl FnOnce(&mut Entry)) {
         let Some((queue, _)) = self.items.get(&item).copied() else {
             return;
@@ -279,7 +281,7 @@ impl Parked {
         self.wait(queue);
     }
 
-    /// A change that was taken is done with; the next of its queue has its turn.
+    /// Removes a taken change that is resolved; the next one of its queue follows.
     pub(crate) fn remove(&mut self, item: KeyName, id: &KeptId) {
         let Some((queue, count)) = self.items.get_mut(&item) else {
             return;
@@ -314,7 +316,7 @@ impl Parked {
         self.queues.get_mut(queue)?.changes.get_mut(id)
     }
 
-    /// Lets the oldest change of a queue wait for its time, unless some of the queue are being tried.
+    /// Schedules the oldest change of a queue, unless some of the queue are being tried.
     fn wait(&mut self, queue: KeyName) {
         let Some(line) = self.queues.get_mut(&queue).filter(|line| line.tried == 0) else {
             return;

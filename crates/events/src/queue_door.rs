@@ -9,8 +9,8 @@ use trestle_queue::{ErrorCode, MessageAttribute, NewMessage, QueueError, Queues}
 use crate::target::{Enlist, Enlistment};
 use crate::{Batch, Delivery, Outcome, plain_json};
 
-/// A queue in the router's own database. The body of a message is the input as JSON; its attributes `route` and `id` tell
-/// the route and the idempotency key. If it is a FIFO queue, each item is a group.
+/// A queue in the router's own database. The body of a message is the input as JSON; its attributes `route`
+/// and `id` contain the route and the idempotency key. In a FIFO queue, each item is a group.
 #[derive(Clone)]
 pub struct QueueDoor {
     queues: Queues,
@@ -27,7 +27,8 @@ impl QueueDoor {
         }
     }
 
-    /// A queue that does not exist may be made yet; a message that it does not take, it never will.
+    /// A queue that does not exist may still be created; a message that the queue refuses is refused every
+    /// time.
     fn outcome(&self, error: &QueueError) -> Outcome {
         let reason = format!("queue `{}`: {}", self.name, error.message());
         match error.code() {
@@ -58,7 +59,8 @@ impl Enlist for QueueDoor {
     }
 }
 
-/// In a FIFO queue the changes of an item are a group: they are received in order, and wait for no other item.
+/// In a FIFO queue, the changes of an item are a group: they are received in order, and do not wait for other
+/// items.
 fn message(batch: &Batch, delivery: &Delivery, is_fifo: bool) -> NewMessage {
     let item = || sha256(&plain_json(delivery.change.item_key()).to_string());
     let attributes = [

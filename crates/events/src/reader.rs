@@ -1,8 +1,8 @@
-//! One reader for all routes of a table. It walks the table's streams, oldest first, and their shards, parents first,
-//! reads and types each record once, and hands it to every route that is there.
+//! One reader for all routes of a table. It reads the table's streams, oldest first, and their shards,
+//! parents first, reads and types each record once, and passes it to every route at that position.
 //!
-//! Each route has its own walk. Routes at the same position share the page that is read there; a route without room stays
-//! where it is and catches up when it has room again. So a slow route costs the others nothing.
+//! Each route has its own walk. Routes at the same position share the page that is read there; a route
+//! without room stops and catches up when it has room again. So a slow route does not delay the others.
 
 mod backfill;
 mod changed_keys;
@@ -40,10 +40,10 @@ pub(crate) use survey::LagSurvey;
 pub use tail::Tail;
 use walk::{ReadPoint, ShardPosition, read_points};
 
-/// A stream keeps its records for at least so long.
+/// A stream keeps its records for at least this long.
 const RETENTION_MIN: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What a reader needs.
+/// The dependencies of a reader.
 #[derive(Clone)]
 pub(crate) struct Source {
     pub(crate) database: Arc<dyn Database>,
@@ -51,41 +51,41 @@ pub(crate) struct Source {
     /// Rings when there may be something to read.
     pub(crate) bell: Option<Arc<Signal>>,
     pub(crate) typer: Arc<dyn Typer>,
-    /// Where rows are read.
+    /// How rows are read.
     pub(crate) rows: RowReading,
-    /// How long to wait before looking again without having been told.
+    /// How long to wait before polling again without a signal.
     pub(crate) poll: Duration,
 }
 
-/// What a reader is told.
+/// A command to a reader.
 pub(crate) enum Command {
-    /// A route comes; it is told when its position has been found.
+    /// Adds a route; answered when its position has been found.
     Attach(RouteFollower, oneshot::Sender<()>),
-    /// A route goes; it gets nothing more once this is answered.
+    /// Removes a route; it gets no more changes once this is answered.
     Detach(Arc<str>, oneshot::Sender<()>),
-    /// A route begins with a backfill, or ends one.
+    /// Starts a backfill of a route, or ends one.
     Backfill(Arc<str>, Option<BackfillWalk>, oneshot::Sender<()>),
-    /// Asks which routes are not at the end.
+    /// Returns the routes that are not at the end.
     Behind(oneshot::Sender<Vec<Behind>>),
 }
 
-/// Reads one table for all its routes until no sender of commands is left.
+/// Reads one table for all its routes until all senders of commands are dropped.
 pub(crate) struct Reader {
     source: Source,
     table: Arc<str>,
     followers: Vec<RouteFollower>,
     streams: Streams,
-    /// When the streams were last looked at.
+    /// When the streams were last described.
     looked: Timestamp,
     pages: PageReader,
-    /// When nothing was found after a position: then nothing that was written before is missing.
+    /// When no record was found after a position, so that no earlier record was missed.
     at_end: HashMap<ReadPoint, Timestamp>,
     bell: Arc<Notify>,
-    /// Rung when a route is held, so that the survey counts what it leaves unread.
+    /// Rung when a route cannot continue, so that the survey counts its unread records.
     survey_bell: Arc<Notify>,
 }
 
-/// What a round came to.
+/// The result of a round.
 #[derive(PartialEq, Eq)]
 enum Round {
     /// There may be more at once.
@@ -118,7 +118,7 @@ impl Reader {
                 Round::None
             });
             let command = match round {
-                // Room for others on this thread, and for commands.
+                // Lets other tasks on this thread run, and commands arrive.
                 Round::Some => {
                     tokio::task::yield_now().await;
                     match commands.try_recv() {
@@ -166,7 +166,7 @@ impl Reader {
         }
     }
 
-    /// The routes that are not at the end, and where they are.
+    /// The routes that are not at the end, with their positions.
     fn behind(&self) -> Vec<Behind> {
         let is_behind = |follower: &&RouteFollower| follower.live.reading() == Reading::Behind;
         let behind = |follower: &RouteFollower| Behind {
@@ -205,7 +205,7 @@ impl Reader {
             let database = &*self.source.database;
             if let Err(error) = self.pages.find(database, &self.streams, &point).await {
                 self.failed(&error);
-                // What is older than the route is there, too, and is not for it.
+                // Records older than the route are read there, too, but are not for it.
                 if let Some(follower) = self.followers.last_mut() {
                     follower.jump(&point.0, ShardPosition::TrimHorizon);
                 }
@@ -214,7 +214,7 @@ impl Reader {
         let _ = found.send(());
     }
 
-    /// Reads a page at every position where a route waits.
+    /// Reads a page at every position of a route that can continue.
     async fn round(&mut self) -> Result<Round, Error> {
         self.advance().await?;
         let mut round = self.read_rows().await;
@@ -258,14 +258,14 @@ impl Reader {
         Ok(round)
     }
 
-    /// Whether nothing was found after a position a moment ago, and an endpoint is not asked again so soon.
+    /// Whether no record was found after a position a moment ago, so that an endpoint is not asked again yet.
     fn is_resting(&self, point: &ReadPoint) -> bool {
         let now = self.source.clock.now();
         let is_recent = |at: &Timestamp| now.since(*at) < self.source.poll;
         self.source.bell.is_none() && self.at_end.get(point).is_some_and(is_recent)
     }
 
-    /// Lets every route go on to the shards and streams whose turn has come.
+    /// Moves every route to the shards and streams that it may read next.
     async fn advance(&mut self) -> Result<(), Error> {
         let is_needed =
             |follower: &RouteFollower| follower.walk.stream().is_none() || follower.walk.has_ended_shard();
@@ -282,7 +282,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads a page and hands it to the routes that wait there.
+    /// Reads a page and passes it to the routes at that position.
     async fn read(&mut self, point: &ReadPoint, at: &[usize]) -> Result<Round, Error> {
         let database = &*self.source.database;
         let asked = self.source.clock.now();
@@ -315,7 +315,8 @@ impl Reader {
         }
     }
 
-    /// Records after a position were trimmed: the routes there may have missed some, unless there were none a short while ago.
+    /// Records after a position were trimmed: the routes there may have missed some, unless there were none a
+    /// short time ago.
     async fn note_gaps(&self, point: &ReadPoint) -> Result<(), Error> {
         let (shard, position) = point;
         let now = self.source.clock.now();
@@ -334,7 +335,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Where reading goes on after a gap.
+    /// Records where reading continues after a gap.
     async fn end_gaps(&self, shard: &Arc<ShardName>, first: &Record, at: &[usize]) -> Result<(), Error> {
         let sequence = SequenceNumber::new(&first.dynamodb.sequence_number);
         for at in at {
@@ -345,7 +346,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Hands records to the routes numbered `at`, which point at `next` then.
+    /// Passes records to the routes numbered `at`, which are then at `next`.
     fn feed(&mut self, shard: &Arc<ShardName>, records: Vec<Record>, next: &ShardPosition, at: &[usize]) {
         let typer = &*self.source.typer;
         let changes: Vec<ReadChange> = records
@@ -371,7 +372,7 @@ impl Reader {
     }
 }
 
-/// Ends when the bell has rung since `seen`; without a bell, never.
+/// Returns when the bell has rung since `seen`; never, without a bell.
 async fn rung(bell: Option<&Signal>, seen: Option<u64>) {
     match bell.zip(seen) {
         Some((bell, seen)) => {

@@ -1,4 +1,4 @@
-//! From a stream's record to a change, and a change as it is kept in a row.
+//! Conversion of a stream's record to a change, and of a change to and from its stored form.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use trestle_item::{AttributeValue, Item, codec, key};
 use crate::maintenance::{Modified, is_touch, of_service};
 use crate::{Change, ChangeEvent, Maintenance, Typer};
 
-/// The change that a record tells of.
+/// The change described by a record.
 pub(crate) fn change(record: Record, table: &Arc<str>, shard: &str, typer: &dyn Typer) -> Change {
     let principal = record.user_identity.and_then(|identity| identity.principal_id);
     let is_by = |service: &str| principal.as_deref() == Some(service);
@@ -60,7 +60,7 @@ pub(crate) struct BackfilledRow<'r> {
     pub(crate) row: Item,
 }
 
-/// A row of a backfill as a change. Its id depends on the backfill and the item alone.
+/// A row of a backfill as a change. Its id depends only on the backfill and the item.
 pub(crate) fn row_change(told: BackfilledRow<'_>, table: &Arc<str>, typer: &dyn Typer) -> Change {
     let row = told.row;
     let part = |name: &String| Some((name.clone(), row.get(name)?.clone()));
@@ -87,7 +87,7 @@ pub(crate) fn row_change(told: BackfilledRow<'_>, table: &Arc<str>, typer: &dyn 
     }
 }
 
-/// A row of a backfill as a later change of it has left it; `None` if the change does not tell.
+/// A row of a backfill in the state after a later change; `None` if the change does not show that state.
 pub(crate) fn row_after(row: &Change, later: &Change) -> Option<Change> {
     let new = later.new.clone()?;
     Some(Change {
@@ -100,8 +100,8 @@ pub(crate) fn row_after(row: &Change, later: &Change) -> Option<Change> {
     })
 }
 
-/// The names of the attributes that differ, sorted. All of a new or removed item do; of a modified one, nothing is
-/// known unless both images are.
+/// The names of the attributes that differ, sorted. For a new or removed item, all of them; for a modified
+/// one, the result is known only with both images.
 fn changed(event: ChangeEvent, old: Option<&Item>, new: Option<&Item>) -> Vec<String> {
     let names = |item: &Item| item.keys().cloned().collect();
     match (event, old, new) {
@@ -121,7 +121,7 @@ fn changed(event: ChangeEvent, old: Option<&Item>, new: Option<&Item>) -> Vec<St
     }
 }
 
-/// The whole change as an item, to be kept in a row.
+/// The whole change as an item, to be stored in a row.
 pub(crate) fn to_item(change: &Change) -> Item {
     let list = |names: &[String]| AttributeValue::L(names.iter().map(|name| name.as_str().into()).collect());
     let mut item = Item::from([
@@ -153,7 +153,7 @@ pub(crate) fn to_item(change: &Change) -> Item {
     item
 }
 
-/// Reads what [`to_item`] wrote; `None` if it is something else.
+/// Parses the result of [`to_item`]; `None` for anything else.
 pub(crate) fn from_item(mut item: Item) -> Option<Change> {
     let text = |item: &Item, name: &str| Some(item.get(name)?.as_s()?.to_owned());
     let optional_text = |item: &Item, name: &str| match item.get(name) {

@@ -1,4 +1,5 @@
-//! What becomes of changes after an attempt: done, parked, or dead letters; with the route's checkpoint, in the right order.
+//! The outcome of changes after an attempt: done, parked, or dead letters; stored with the route's checkpoint
+//! in the right order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,14 +19,14 @@ use crate::tracker::{ShardCheckpoint, ShardName, Ticket};
 pub(crate) struct Failed {
     pub(crate) handed: Handed,
     pub(crate) error: String,
-    /// How often it was tried.
+    /// How many attempts were made.
     pub(crate) attempts: u32,
-    /// What it waits behind, if it is parked.
+    /// What it waits for, if it is parked.
     pub(crate) behind: Behind,
 }
 
 impl Failed {
-    /// A change that has to wait behind others.
+    /// A change that must wait for others.
     pub(crate) fn waiting(handed: Handed, behind: Behind) -> Self {
         let why = match behind {
             Behind::Item => "waits behind an earlier change of the same item",
@@ -39,7 +40,7 @@ impl Failed {
         }
     }
 
-    /// A change whose destination cannot be reached; that costs it no attempt.
+    /// A change whose destination cannot be reached; no attempt is counted.
     pub(crate) fn unreachable(handed: Handed, error: String) -> Self {
         Self {
             behind: handed.destination.map_or(Behind::Item, Behind::Destination),
@@ -50,16 +51,16 @@ impl Failed {
     }
 }
 
-/// What became of some changes.
+/// The outcome of some changes.
 #[derive(Default)]
 pub(crate) struct Resolved {
     /// These were taken.
     pub(crate) done: Vec<Handed>,
-    /// These arrive with the transaction that stores the checkpoint.
+    /// These are delivered by the transaction that stores the checkpoint.
     pub(crate) enlisted: Option<Enlistment>,
-    /// These are to be tried again, or wait behind one that is.
+    /// These will be tried again, or wait for one that will.
     pub(crate) parked: Vec<Failed>,
-    /// These are not to be tried again.
+    /// These will not be tried again.
     pub(crate) dead: Vec<Failed>,
 }
 
@@ -71,7 +72,7 @@ impl Resolved {
 }
 
 impl Live {
-    /// Stores what became of changes, then lets the checkpoint pass them.
+    /// Stores the outcome of changes, then lets the checkpoint pass them.
     pub(crate) async fn resolve(&self, mut resolved: Resolved) -> Result<(), Stopped> {
         self.await_room_to_park(resolved.parked.len()).await?;
         let now = self.clock.now();
@@ -93,7 +94,7 @@ impl Live {
                 is_tried: false,
                 doubt: None,
             };
-            // A change that is parked already was read again after a restart: its row knows more.
+            // If a change is already parked, it was read again after a restart: its row has more information.
             if self.parked.lock().add(kept.id.clone(), entry, failed.behind) {
                 let kept_rows = kept.park(&self.name);
                 parts.extend(kept_rows.parts);
@@ -132,7 +133,8 @@ impl Live {
 
     fn kept(&self, failed: &Failed, now: Timestamp) -> Kept {
         let shard = &failed.handed.ticket.shard;
-        // What waits behind another change, or for its destination, was not to blame: it is due as soon as its turn comes.
+        // A change that waits for another one, or for its destination, was not at fault: it is due
+        // immediately.
         let wait = match failed.attempts {
             0 => Duration::ZERO,
             attempts => self.route.backoff.after(attempts),
@@ -155,7 +157,7 @@ impl Live {
         match &handed.mark {
             None => KeptId::new(&handed.ticket.shard, &handed.sequence),
             Some(RowMark::At(position)) => KeptId::of_row(position, handed.change()),
-            // Earlier changes of the item are parked or done, and later ones are behind the row in its lane.
+            // Earlier changes of the item are parked or done, and later ones come after the row in its lane.
             Some(RowMark::Settled) => {
                 let last = self.parked.lock().last(handed.key);
                 KeptId::of_row_behind(last, handed.change())
@@ -177,7 +179,7 @@ impl Live {
         }
     }
 
-    /// Writes rows, however often it takes.
+    /// Writes rows, and repeats that until it succeeds.
     pub(crate) async fn write(&self, rows: &[Write]) -> Result<(), Stopped> {
         while let Err(error) = self.rows.write(rows).await {
             self.pause(&error).await?;
@@ -185,7 +187,8 @@ impl Live {
         Ok(())
     }
 
-    /// Everything about these changes in one transaction: what arrives, what is kept, and the checkpoints after them.
+    /// Stores everything about these changes in one transaction: deliveries, kept changes, and the
+    /// checkpoints after them.
     async fn commit(&self, resolved: &mut Resolved, rows: Vec<Write>) -> Result<(), Stopped> {
         let tickets: Vec<&Ticket> = resolved.all().map(|handed| &handed.ticket).collect();
         let checkpoints = self.tracker.lock().checkpoints_after(&tickets);
@@ -221,7 +224,7 @@ impl Live {
         Ok(())
     }
 
-    /// Whether the stored checkpoints are these.
+    /// Whether the stored checkpoints have these values.
     async fn has_moved(&self, checkpoints: &[(Arc<ShardName>, ShardCheckpoint)]) -> bool {
         for (shard, checkpoint) in checkpoints {
             if shard.is_backfill() {

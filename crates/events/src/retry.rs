@@ -1,5 +1,5 @@
-//! Tries parked changes again when they are due, the oldest first: of an item one by one, of a destination that answers a
-//! batch at a time. None waits for the attempt at those of another item or destination.
+//! Tries parked changes again when they are due, the oldest first: of an item one by one, of a destination
+//! that answers a batch at a time. Attempts for different items or destinations are independent.
 
 mod trial;
 
@@ -21,7 +21,7 @@ use trial::{Fate, Tried, TriedChange};
 /// Attempts under way at once.
 const TAKEN_MAX: usize = 25;
 
-/// Tries again whatever is due, until the route is stopped; then what is under way comes to its end.
+/// Tries parked changes until the route is stopped; attempts under way are then finished.
 pub(crate) async fn run(live: Arc<Live>) {
     let mut attempts = Attempts::default();
     let mut is_stopped = false;
@@ -62,12 +62,12 @@ impl Attempts {
         }
     }
 
-    /// An attempt that is over, with all others that are.
+    /// Collects an attempt that has ended with all others that have.
     fn all_done(&mut self, first: Result<Tried, JoinError>) -> Vec<Tried> {
         let mut tried = Vec::new();
         let mut next = Some(first);
         while let Some(done) = next {
-            // An attempt that did not come back leaves its change where it is until the next start; none should.
+            // If an attempt is lost, its change stays in place until the next start; this should not happen.
             let lost = |error: &JoinError| tracing::error!(%error, "an attempt was lost");
             tried.extend(done.inspect_err(lost));
             next = self.tasks.try_join_next();
@@ -81,8 +81,8 @@ impl Attempts {
     }
 }
 
-/// Waits for changes that are due. A change that could be read again after a crash is not: it has to be passed first,
-/// or it might be delivered after its successors.
+/// Waits for changes that are due. A change that could be read again after a crash is not: the checkpoint
+/// must pass it first, or it might be delivered after its successors.
 async fn next(live: &Live, under_way: &[LaneName]) -> Result<Vec<Due>, Stopped> {
     let mut alarm = Alarm::new(Arc::clone(&live.clock));
     loop {
@@ -115,7 +115,7 @@ async fn next(live: &Live, under_way: &[LaneName]) -> Result<Vec<Due>, Stopped> 
 fn together_max(live: &Live) -> usize {
     match live.door {
         Door::Target(_) => live.batch_max(),
-        // Each arrives in a transaction with its parked row.
+        // Each is delivered in a transaction with its parked row.
         Door::Enlist(_) => 1,
     }
 }
@@ -128,7 +128,7 @@ fn may_try(live: &Live, entry: &Entry, now: Timestamp, probed: &mut HashSet<Lane
     }
 }
 
-/// Makes sure of what became of parked changes, then lets the next of their keys have their turn.
+/// Stores the outcome of parked changes, then allows the next changes of their keys to be tried.
 async fn resolve(live: &Live, tried: Vec<Tried>) -> Result<(), Stopped> {
     let name = &live.name;
     let went_well = tried.iter().any(Tried::went_well);
@@ -145,7 +145,7 @@ async fn resolve(live: &Live, tried: Vec<Tried>) -> Result<(), Stopped> {
             }
         }
     }
-    // The dead letters first: a crash in between leaves both, and the parked ones are tried once more.
+    // The dead letters first: a crash in between leaves both, and the parked changes are tried once more.
     live.write(&puts).await?;
     live.write(&deletes).await?;
     for TriedChange { key, kept, fate } in tried {
@@ -180,12 +180,12 @@ async fn resolve(live: &Live, tried: Vec<Tried>) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// The change arrives and its parked row goes, in one transaction.
+/// Delivers the change and removes its parked row, in one transaction.
 async fn hand_over(live: &Live, kept: &Kept, enlisted: Enlistment) -> Result<(), Stopped> {
     let mut writes = enlisted.writes;
     writes.push(Write::in_transaction_if_there(Kept::unpark(&live.name, &kept.id)));
     while let Err(error) = live.rows.transact(writes.clone()).await {
-        // Without its row, an earlier try was committed after all; only its answer was lost.
+        // If the row is missing, an earlier attempt was committed; only its response was lost.
         if matches!(live.rows.parked(&live.name, &kept.id).await, Ok(None)) {
             break;
         }

@@ -1,4 +1,4 @@
-//! Which changes a route gives up when the database keeps more for its routes than it may.
+//! Which changes a route gives up when the database keeps more for its routes than allowed.
 
 use parking_lot::Mutex;
 use trestle_env::Timestamp;
@@ -6,16 +6,16 @@ use trestle_env::Timestamp;
 use crate::lanes::LaneName;
 use crate::live::Live;
 
-/// While its target takes changes, a route gives up none until what is kept has grown by this part of the bound: delivering them
-/// makes room as well.
+/// While its target takes changes, a route gives up none until the kept bytes have grown by this fraction of
+/// the limit, because deliveries also make room.
 const GROWTH_PART: u64 = 8;
 
-/// What was kept when there was first no room for changes that the target of the route may take.
+/// The bytes that were kept when there was first no room for changes that the target of the route may take.
 #[derive(Debug, Default)]
 pub(crate) struct NoRoomSince(Mutex<Option<u64>>);
 
 impl NoRoomSince {
-    /// Whether there is so much more by now that changes are given up although the target takes some.
+    /// Whether the bytes have grown so much that changes are given up although the target takes some.
     fn has_grown(&self, bytes: u64, bytes_max: u64) -> bool {
         let mut since = self.0.lock();
         if bytes <= bytes_max {
@@ -32,7 +32,8 @@ impl NoRoomSince {
 }
 
 impl Live {
-    /// While a lane is on hold, its changes before this time are given up, because the database has no room to keep them.
+    /// The time before which changes of a lane on hold are given up, because the database has no room to keep
+    /// them.
     pub(crate) fn given_up_on_hold(&self, lane: LaneName) -> Option<Timestamp> {
         let before = self.held.as_ref()?.given_up_before();
         self.health.hold(lane)?;
@@ -40,7 +41,8 @@ impl Live {
         (before > Timestamp::EPOCH).then_some(before)
     }
 
-    /// Whether a change of a lane that happened then is given up, because the database has no room to keep it any longer.
+    /// Whether a change of a lane and of this time is given up, because the database has no room to keep it
+    /// any longer.
     pub(crate) fn is_given_up(&self, lane: LaneName, at: Timestamp) -> bool {
         let Some(held) = self.held.as_ref().filter(|held| at < held.given_up_before()) else {
             return false;

@@ -1,4 +1,5 @@
-//! A route: which changes go where, and how hard to try. Plain data, named as in Lambda's event source mapping.
+//! A route: which changes are delivered where, and how often delivery is tried. Plain data, named as in
+//! Lambda's event source mapping.
 
 use std::time::Duration;
 
@@ -10,67 +11,69 @@ use crate::lanes::Destinations;
 use crate::matcher::Matcher;
 use crate::{ChangeEvent, Maintenance, parse_duration};
 
-/// How long a batch may wait at most.
+/// The maximum time that a batch may wait.
 const BATCHING_WINDOW_MAX: Duration = Duration::from_secs(300);
-/// Deliveries of a route that may be under way at most.
+/// The maximum number of deliveries of a route under way.
 const CONCURRENCY_MAX: usize = 1_000;
 
 /// Why a route cannot begin with all rows.
 pub(crate) const TAKES_NO_ROWS: &str =
     "it takes no rows: its `event` has none of `insert`, `modify` and `backfill`";
 
-/// Which changes go where, and how hard to try.
+/// Which changes are delivered where, and how often delivery is tried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Route {
-    /// Its name, which is also that of its checkpoints and dead letters.
+    /// Its name, which also identifies its checkpoints and dead letters.
     pub name: String,
     /// The table whose changes it takes.
     pub table: String,
-    /// The entities it takes; none means all, and items that are no entity.
+    /// The entities it takes; empty means all, and items without an entity.
     pub entities: Vec<String>,
-    /// The events it takes; none means all.
+    /// The events it takes; empty means all.
     pub events: Vec<ChangeEvent>,
-    /// Only changes of one of these attributes; none means any change.
+    /// Takes only changes of one of these attributes; empty means any change.
     pub changed: Vec<String>,
-    /// Only changes whose JSON this EventBridge pattern matches.
+    /// Takes only changes whose JSON matches this EventBridge pattern.
     pub pattern: Option<Value>,
-    /// Where they go.
+    /// The destination.
     pub target: Destination,
-    /// What the target gets instead of the change as JSON: a JSON text in which `<path>` stands for a value of it.
+    /// What the target gets instead of the change as JSON: a JSON text in which `<path>` is replaced by a
+    /// value of the change.
     pub input: Option<String>,
     /// The most changes in a batch, 1 to 10,000.
     pub batch_size: usize,
     /// How long a batch may wait to become full.
     pub maximum_batching_window: Duration,
-    /// How many batches may be on their way at once, 1 to 10. Changes of one item are always in order.
+    /// How many batches may be under way at once, 1 to 10. Changes of one item are always in order.
     pub parallelization_factor: usize,
-    /// Tells destinations apart, each of which has a lane of its own; without it, [`Route::parallelization_factor`] lanes
-    /// share the items.
+    /// Distinguishes destinations, each of which has a lane of its own; without it,
+    /// [`Route::parallelization_factor`] lanes share the items.
     pub concurrency: Option<Concurrency>,
-    /// How often to try again after the first attempt.
+    /// How often delivery is repeated after the first attempt.
     pub maximum_retry_attempts: u32,
-    /// A change that is older becomes a dead letter; without one, no change gets too old.
+    /// A change that is older becomes a dead letter; `None` for no limit.
     pub maximum_record_age: Option<Duration>,
-    /// Whether a batch that was not taken is cut in halves until what cannot be taken is alone. If not, the batch is tried
-    /// and given up as a whole.
+    /// Whether a batch that was not taken is split into halves until the refused change is alone. If not, the
+    /// batch is tried and given up as a whole.
     pub bisect_batch_on_error: bool,
     /// How long to wait between attempts, and between the probes of a target that does not answer.
     pub backoff: Backoff,
-    /// Where a new route begins.
+    /// Where a new route begins to read.
     pub starting_position: StartingPosition,
-    /// Whether it delivers. A route that does not keeps its checkpoints; records that the stream trims meanwhile are lost to it.
+    /// Whether it delivers. A disabled route keeps its checkpoints; records that the stream trims meanwhile
+    /// are lost for it.
     pub enabled: bool,
-    /// What it also takes of what the application did not do: rows that a migration moves, rows that a reindex touches.
+    /// Which changes by maintenance it also takes: rows that a migration moves, rows that a reindex touches.
     pub include_maintenance: Vec<Maintenance>,
-    /// Why it cannot deliver now, although it is enabled: its target could not be opened. It keeps its place, and what it has not
-    /// delivered is kept for it.
+    /// Why it cannot deliver now, although it is enabled: its target could not be opened. It keeps its
+    /// position, and its undelivered changes are kept for it.
     pub held_back: Option<String>,
 }
 
 /// The kinds of destination, as a route file names them.
 pub const DESTINATIONS: [&str; 6] = ["webhook", "command", "queue", "sqs", "event_bridge", "handler"];
 
-/// Where changes go, as the route file says it: `{ webhook = "http://…", … }`.
+/// A destination as in a route file: `{ webhook = "http://…", … }`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Destination(pub Map<String, Value>);
 
@@ -81,7 +84,7 @@ impl Destination {
         Self(Map::from_iter([(kind.to_owned(), value.into())]))
     }
 
-    /// Its kind, one of [`DESTINATIONS`], and what stands there.
+    /// Its kind, one of [`DESTINATIONS`], and the value of that member.
     #[must_use]
     pub fn kind(&self) -> Option<(&'static str, &Value)> {
         DESTINATIONS
@@ -95,7 +98,7 @@ impl Destination {
         self.0.get("queue")?.as_str()
     }
 
-    /// With a time after which a delivery is given up that has not ended.
+    /// Sets the time after which an unfinished delivery is given up.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         let text = format!("{}ms", timeout.as_millis());
@@ -103,7 +106,7 @@ impl Destination {
         self
     }
 
-    /// After which time a delivery is given up, if that is set and can be read.
+    /// The time after which an unfinished delivery is given up, if it is set and valid.
     #[must_use]
     pub fn timeout(&self) -> Option<Duration> {
         parse_duration(self.0.get("timeout")?.as_str()?)
@@ -116,29 +119,29 @@ impl Destination {
     }
 }
 
-/// How the destinations of a route are told apart, and how many deliveries may be under way. A destination that is slow or
-/// cannot be reached holds up only its own changes.
+/// How the destinations of a route are distinguished, and how many deliveries may be under way. A destination
+/// that is slow or cannot be reached delays only its own changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Concurrency {
     /// The most deliveries under way at once, 1 to 1,000.
     pub most: usize,
-    /// A text in which `<path>` stands for a value of the change: changes of which it makes the same text have the same
-    /// destination. Without it, each item is a destination of its own.
+    /// A text in which `<path>` is replaced by a value of the change: changes with the same resulting text
+    /// have the same destination. Without it, each item is a destination of its own.
     pub per: Option<String>,
 }
 
-/// How long to wait between attempts: twice as long each time, from the first to the longest, and a random part less,
-/// so that what failed together is not tried again together.
+/// How long to wait between attempts. The time doubles with each attempt, from the first to the longest, and
+/// is shortened by a random part, so that changes that failed together are not tried again together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// Before the second attempt.
     pub first: Duration,
-    /// At most.
+    /// The maximum.
     pub longest: Duration,
 }
 
 impl Backoff {
-    /// How long to wait after so many failed attempts: between half of the time and all of it.
+    /// How long to wait after this many failed attempts: between half of the time and all of it.
     pub(crate) fn after(self, attempts: u32) -> Duration {
         let doublings = attempts.saturating_sub(1).min(31);
         let whole = self.first.saturating_mul(1 << doublings).min(self.longest);
@@ -157,12 +160,12 @@ pub enum StartingPosition {
     TrimHorizon,
     /// With the first change at or after a time.
     At(Timestamp),
-    /// With every row that is there, then with the next change.
+    /// With every existing row, then with the next change.
     AllRows,
 }
 
 impl Route {
-    /// A route for all changes of a table, with the settings that a file gets when it says nothing else.
+    /// A route for all changes of a table, with the default settings of a route file.
     #[must_use]
     pub fn new(name: impl Into<String>, table: impl Into<String>, target: Destination) -> Self {
         Self {
@@ -198,14 +201,14 @@ impl Route {
         self.enabled && self.held_back.is_none()
     }
 
-    /// Whether touches of rows of this table are delivered by it.
+    /// Whether it delivers touches of rows of this table.
     #[must_use]
     pub fn hears_touches(&self, table: &str) -> bool {
         self.table == table && self.may_deliver() && self.include_maintenance.contains(&Maintenance::Touch)
     }
 }
 
-/// What makes a route impossible, each with the setting that does.
+/// Invalid settings of a route, each with its message.
 pub(crate) fn faults(route: &Route) -> Vec<(&'static str, String)> {
     let named = |name: &str| {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
@@ -246,7 +249,7 @@ pub(crate) fn faults(route: &Route) -> Vec<(&'static str, String)> {
     faults
 }
 
-/// What is wrong with how a route tells destinations apart.
+/// What is wrong with the route's settings for concurrency.
 fn concurrency_fault(route: &Route) -> Option<String> {
     let concurrency = route.concurrency.as_ref()?;
     if !(1..=CONCURRENCY_MAX).contains(&concurrency.most) {

@@ -1,4 +1,4 @@
-//! What the router of any database is started with.
+//! The options for starting the router of any database.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,15 +10,16 @@ use crate::{Doors, ScanSettings, Typer};
 
 /// What a router needs besides the database.
 pub struct RouteSetup {
-    /// Says which entity an item is.
+    /// Determines the entity of an item.
     pub typer: Arc<dyn Typer>,
-    /// Opens the destinations that routes name.
+    /// Opens the destinations of routes.
     pub doors: Arc<dyn Doors>,
-    /// How long to wait before looking for changes without having been told of any.
+    /// How long to wait before polling for changes without a signal.
     pub poll: Duration,
-    /// Where the router's tasks run.
+    /// The runtime of the router's tasks.
     pub runtime: Handle,
-    /// Where the tables and their streams are, if they are at an endpoint. The router keeps its own rows here in any case.
+    /// The endpoint with the tables and their streams, if they are not in this database. The router keeps its
+    /// own rows in this database in any case.
     pub streams: Option<RemoteStreams>,
 }
 
@@ -30,7 +31,7 @@ pub struct RemoteStreams {
     pub scan: ScanSettings,
 }
 
-/// The routes of a database are at work already: two routers would forget each other's routes.
+/// The routes of a database are already running: two routers would remove each other's routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the routes of this database are at work already; stop their router first, or let it apply the other routes"

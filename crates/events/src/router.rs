@@ -1,4 +1,4 @@
-//! The router: routes at work over a database.
+//! The router: runs routes over a database.
 
 mod backfills;
 mod gone;
@@ -28,39 +28,41 @@ pub use gone::GoneRoute;
 use running::{Running, Work};
 pub use stored::StoredRoute;
 
-/// What a router works with.
+/// The dependencies of a router.
 #[derive(Clone)]
 pub struct Setup {
-    /// Where the streams are.
+    /// The database with the streams.
     pub database: Arc<dyn Database>,
-    /// Where the router's own rows are: in the same database, unless nothing may be written there.
+    /// The database for the router's own rows: the same one, unless nothing may be written there.
     pub state: Arc<dyn Database>,
-    /// The clock that everything follows.
+    /// The clock for all times.
     pub clock: Arc<dyn Clock>,
-    /// Rings when there may be changes to read; without one, the router looks every [`Setup::poll`].
+    /// Rings when there may be changes to read; without one, the router polls every [`Setup::poll`].
     pub bell: Option<Arc<Signal>>,
-    /// Says which entity an item is.
+    /// Determines the entity of an item.
     pub typer: Arc<dyn Typer>,
-    /// Opens the destinations that routes name.
+    /// Opens the destinations of routes.
     pub doors: Arc<dyn Doors>,
-    /// Where the rows for backfills come from.
+    /// How rows are read for backfills.
     pub rows: RowReading,
-    /// How long to wait before looking for changes without having been told of any.
+    /// How long to wait before polling for changes without a signal.
     pub poll: Duration,
-    /// Where the router's tasks run.
+    /// The runtime of the router's tasks.
     pub runtime: Handle,
-    /// What the database says of the changes that it keeps for routes; `None` if it keeps none beyond the stream's retention.
+    /// Information about the changes that the database keeps for routes; `None` if it keeps none beyond the
+    /// stream's retention.
     pub held: Option<Arc<dyn HeldSpace>>,
-    /// The most parked changes of a route, [`Setup::PARKED_MAX`] as a rule; with more, it stops until some are resolved.
+    /// The maximum number of parked changes of a route, normally [`Setup::PARKED_MAX`]; a route that reaches
+    /// it stops until some are resolved.
     pub parked_max: usize,
 }
 
 impl Setup {
-    /// The most parked changes of a route, unless there is a reason for another number.
+    /// The default maximum number of parked changes of a route.
     pub const PARKED_MAX: usize = 100_000;
 }
 
-/// What a database says of the changes that it keeps for routes beyond the retention of its streams.
+/// Information about the changes that a database keeps for routes beyond the retention of its streams.
 pub trait HeldSpace: Send + Sync {
     /// The bytes that are kept of the changes of a table.
     fn held_bytes(&self, table: &str) -> u64;
@@ -68,11 +70,11 @@ pub trait HeldSpace: Send + Sync {
     /// The bytes that are kept of the changes of all tables together.
     fn held_bytes_in_all(&self) -> u64;
 
-    /// The most bytes that are kept, of all tables together.
+    /// The maximum number of bytes that are kept, of all tables together.
     fn held_bytes_max(&self) -> u64;
 
-    /// Changes before this time take more space than is allowed: they become dead letters of routes whose target does not take
-    /// them.
+    /// Changes before this time take more space than allowed: they become dead letters of routes whose target
+    /// does not take them.
     fn given_up_before(&self) -> Timestamp;
 }
 
@@ -80,10 +82,10 @@ pub trait HeldSpace: Send + Sync {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// Some routes cannot work; nothing was changed.
+    /// Some routes are invalid; nothing was changed.
     #[error("{}", .0.join("\n"))]
     Routes(Vec<String>),
-    /// The router was stopped, and does not begin again.
+    /// The router was stopped, and cannot be started again.
     #[error("the router was stopped; start another one")]
     Stopped,
     /// The router's rows could not be read or written.
@@ -91,20 +93,21 @@ pub enum ApplyError {
     Database(#[from] Error),
 }
 
-/// Routes at work. Cloning it gives another handle; the routes stop with the last, or with [`Router::stop`].
+/// A router with its routes. Cloning it gives another handle; the routes stop with the last one, or with
+/// [`Router::stop`].
 #[derive(Clone)]
 pub struct Router {
     inner: Arc<Inner>,
 }
 
-/// A router that does not keep its routes at work.
+/// A handle that does not keep the router running.
 #[derive(Clone)]
 pub struct WeakRouter {
     inner: Weak<Inner>,
 }
 
 impl WeakRouter {
-    /// The router, if it is still there.
+    /// The router, if it is still running.
     #[must_use]
     pub fn upgrade(&self) -> Option<Router> {
         let inner = self.inner.upgrade()?;
@@ -116,14 +119,14 @@ struct Inner {
     setup: Setup,
     stopped: AtomicBool,
     rows: Arc<RouterTable>,
-    /// Held while routes come and go.
+    /// Held while routes are added and removed.
     state: Mutex<State>,
-    /// The same routes for those who only look.
+    /// The same routes, for readers.
     view: RwLock<BTreeMap<String, RouterView>>,
     gone: gone::GoneLetters,
 }
 
-/// A route, and what there is of it.
+/// A route and its state.
 type RouterView = (Route, Work);
 
 #[derive(Default)]
@@ -132,7 +135,7 @@ struct State {
     readers: HashMap<String, ReaderHandle>,
 }
 
-/// The way to a table's reader.
+/// The connection to a table's reader.
 struct ReaderHandle {
     commands: mpsc::UnboundedSender<Command>,
     bell: Arc<Notify>,
@@ -155,12 +158,12 @@ impl Router {
         }
     }
 
-    /// Lets exactly these routes work. Those that were there before and are the same go on undisturbed; a changed one
-    /// goes on from its checkpoint; of one that is gone, the checkpoints are removed and what it has not delivered becomes dead
+    /// Runs exactly these routes. Unchanged routes continue undisturbed; a changed one continues from its
+    /// checkpoint; for a removed one, the checkpoints are deleted and undelivered changes become dead
     /// letters.
     ///
-    /// When this returns, every new route has found its beginning: later changes are delivered. If a route cannot start,
-    /// the others do, and the first error is returned.
+    /// When this returns, every new route has found its start: later changes are delivered. If a route cannot
+    /// start, the others do, and the first error is returned.
     pub async fn apply(&self, routes: Vec<Route>) -> Result<(), ApplyError> {
         let doors = self.check(&routes)?;
         let inner = &self.inner;
@@ -191,7 +194,7 @@ impl Router {
                 Some(_) => {}
             }
         }
-        // A route whose rows are damaged does not keep the others from their work.
+        // A route whose rows are damaged does not prevent the others from starting.
         let mut failed = None;
         for (route, door) in routes.into_iter().zip(doors) {
             if state.running.contains_key(&route.name) {
@@ -210,7 +213,7 @@ impl Router {
                 }
             }
         }
-        // After the new ones have begun: a change that comes now is for one of the two.
+        // After the new ones have begun, so that every change is for one of the two.
         for stored in gone {
             if let Err(error) = self.remove(&mut state, stored).await {
                 failed = failed.or(Some(error));
@@ -222,7 +225,7 @@ impl Router {
         failed.map_or(Ok(()), Err)
     }
 
-    /// The doors of all routes that are on; or everything that is wrong.
+    /// The doors of all routes that are on, or all errors.
     fn check(&self, routes: &[Route]) -> Result<Vec<Option<Door>>, ApplyError> {
         let mut faults = Vec::new();
         let mut doors = Vec::new();
@@ -238,7 +241,7 @@ impl Router {
             faults.extend(own.map(|(_, fault)| format!("route `{name}`: {fault}")));
             doors.push(match self.inner.setup.doors.open(route) {
                 Ok(door) => route.may_deliver().then_some(door),
-                // It keeps its place, and delivers nothing.
+                // It keeps its position and delivers nothing.
                 Err(_) if !route.may_deliver() => None,
                 Err(fault) => {
                     faults.push(format!("route `{name}`: {fault}"));
@@ -301,7 +304,8 @@ impl Router {
         ReaderHandle { commands, bell }
     }
 
-    /// Opens the target of a route for rows that are sent without the stream; or says why they cannot be.
+    /// Opens the target of a route for rows that are sent without the stream, or returns why that is
+    /// impossible.
     pub fn row_sender(&self, name: &str) -> Result<RowSender, String> {
         let view = self.inner.view.read();
         let Some((route, _)) = view.get(name) else {
@@ -329,8 +333,8 @@ impl Router {
         view.values().any(|(route, _)| route.hears_touches(table))
     }
 
-    /// The route file that was stored last, if any was. The router stores it for the program that applies it, and does not
-    /// read it.
+    /// The route file that was stored last, if any. The router stores it for the program that applies it, and
+    /// does not parse it.
     pub async fn file(&self) -> Result<Option<String>, Error> {
         self.inner.rows.file().await
     }
@@ -351,7 +355,7 @@ impl Router {
             .collect()
     }
 
-    /// How each route is doing, in the order of their names.
+    /// The status of each route, in the order of their names.
     #[must_use]
     pub fn status(&self) -> Vec<RouteStatus> {
         let view = self.inner.view.read();
@@ -362,7 +366,7 @@ impl Router {
         view.values().map(status).collect()
     }
 
-    /// Forgets what a route may have missed: it was dealt with.
+    /// Removes a route's gaps, because they have been handled.
     pub async fn close_gaps(&self, route: &str) -> Result<(), Error> {
         let view = self.inner.view.read().get(route).cloned();
         let Some((known, work)) = view else {
@@ -380,7 +384,7 @@ impl Router {
         }
     }
 
-    /// A handle that does not keep the routes at work.
+    /// A handle that does not keep the router running.
     #[must_use]
     pub fn downgrade(&self) -> WeakRouter {
         WeakRouter {
@@ -388,13 +392,14 @@ impl Router {
         }
     }
 
-    /// Whether it was stopped: it has no routes any more, and takes none.
+    /// Whether it was stopped: it has no routes any more, and accepts none.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.inner.stopped.load(Ordering::Acquire)
     }
 
-    /// Stops all routes after the deliveries that are under way, and stores their checkpoints. It does not begin again.
+    /// Stops all routes after the deliveries that are under way, and stores their checkpoints. It cannot be
+    /// started again.
     pub async fn stop(&self) {
         let mut state = self.inner.state.lock().await;
         self.inner.stopped.store(true, Ordering::Release);

@@ -1,4 +1,4 @@
-//! Rows that go to the target of a route without a stream: by their own, in no order with the changes.
+//! Sends rows to the target of a route without the stream, independently of the order of changes.
 
 use std::sync::Arc;
 
@@ -13,10 +13,11 @@ use crate::record::{BackfilledRow, row_change};
 use crate::target::Enlistment;
 use crate::{Batch, Delivery, Door, Doors, Outcome, Route, Typer};
 
-/// The most rows that arrive in one transaction: each may need several writes, and a transaction takes a hundred.
+/// The maximum number of rows delivered in one transaction: each may need several writes, and a transaction
+/// takes a hundred.
 const ENLISTED_MAX: usize = 10;
 
-/// What became of a row that was sent.
+/// The result of sending a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SentRow {
     /// The target took it.
@@ -25,12 +26,13 @@ pub enum SentRow {
     NotWanted,
     /// The target refused it, and takes others.
     Refused(String),
-    /// The target is away or has too much to do. The row is not to blame.
+    /// The target cannot be reached or is overloaded. The row is not at fault.
     Later(String),
 }
 
-/// Sends rows as changes with the event `backfill` to the target of a route: what the route takes, in its form and in batches
-/// of its size. The id of each depends on the sending and the item alone, so that a target can tell a repetition.
+/// Sends rows as changes with the event `backfill` to the target of a route: the rows that the route takes,
+/// in its form and in batches of its size. The id of each depends only on the sending and the item, so that a
+/// target can recognise repetitions.
 pub struct RowSender {
     name: Arc<str>,
     table: Arc<str>,
@@ -39,12 +41,12 @@ pub struct RowSender {
     template: Option<Arc<Template>>,
     door: Door,
     typer: Arc<dyn Typer>,
-    /// Where a target that takes batches in a transaction has its rows.
+    /// The database of a target that takes batches in a transaction.
     own: Arc<dyn Database>,
 }
 
 impl RowSender {
-    /// Opens the target of a route; or says why rows cannot be sent there.
+    /// Opens the target of a route, or returns why rows cannot be sent there.
     pub fn open(
         route: &Route,
         doors: &dyn Doors,
@@ -80,19 +82,21 @@ impl RowSender {
         &self.table
     }
 
-    /// Why no row would arrive, as far as that can be told without sending one: a queue of this database may not be there.
+    /// Why rows cannot be delivered, as far as this is known without sending one: a queue of this database
+    /// may not exist.
     pub async fn unheard(&self) -> Option<String> {
         let Door::Enlist(door) = &self.door else {
             return None;
         };
         match door.enlist(&self.batch(&[])).await {
             Err(Outcome::Unavailable(reason) | Outcome::Refused(reason)) => Some(reason),
-            // Nothing is enlisted: it is dropped.
+            // The enlisted writes are dropped.
             _ => None,
         }
     }
 
-    /// Sends rows once; what became of each, in order. `id` names the sending, and `key` the table's key attributes.
+    /// Sends rows once; returns the result of each, in order. `id` names the sending, and `key` the table's
+    /// key attributes.
     pub async fn send(&self, id: &str, key: &[String], rows: Vec<Item>, at: Timestamp) -> Vec<SentRow> {
         let mut sent = vec![SentRow::NotWanted; rows.len()];
         let typed = rows.into_iter().enumerate().filter_map(|(number, row)| {
@@ -119,14 +123,15 @@ impl RowSender {
         sent
     }
 
-    /// Delivers a batch. What was not taken as a whole is tried one by one: if none is taken, the target is to blame.
+    /// Delivers a batch. If it was not taken as a whole, its rows are tried one by one: if none is taken, the
+    /// target is at fault.
     async fn deliver(&self, changes: &[&Arc<Typed>]) -> Vec<SentRow> {
         let batch = self.batch(changes);
         let outcome = self.hand_over(&batch).await;
         let is_about_one = changes.len() == 1;
         match outcome {
             Outcome::Refused(_) | Outcome::Failed(_) if !is_about_one => self.one_by_one(changes).await,
-            // Alone, it cannot be told from a target that fails with everything; its attempts are counted.
+            // A single row cannot be distinguished from a target that always fails; its attempts are counted.
             Outcome::Refused(reason) | Outcome::Failed(reason) => vec![SentRow::Refused(reason)],
             outcome => of_each(&batch, &outcome),
         }
@@ -182,7 +187,7 @@ impl RowSender {
     }
 }
 
-/// What an outcome means for each delivery of its batch.
+/// The result of each delivery of a batch with this outcome.
 fn of_each(batch: &Batch, outcome: &Outcome) -> Vec<SentRow> {
     let reason = |reasons: &[(String, String)], id: &str| {
         let found = reasons.iter().find(|(refused, _)| refused == id);

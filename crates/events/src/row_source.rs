@@ -1,4 +1,4 @@
-//! Where the rows of a backfill come from.
+//! The sources of rows for backfills.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,42 +7,42 @@ use trestle_api::{Error, RowPage};
 use trestle_env::Timestamp;
 use trestle_item::Item;
 
-/// Where the rows of backfills come from.
+/// The source of rows for backfills.
 #[derive(Clone)]
 pub enum RowReading {
     /// A database in the same process, which reads them together with the position of the streams.
     AtOneMoment(Arc<dyn RowSource>),
-    /// An endpoint, which is asked with `Scan`.
+    /// An endpoint, which is read with `Scan`.
     Scanned(ScanSettings),
 }
 
 /// Reads rows and the position of the streams at one moment. A database in the same process can do that; the operations of
 /// a remote one cannot.
 pub trait RowSource: Send + Sync {
-    /// Reads up to `limit` rows behind the row with the key `after`.
+    /// Reads up to `limit` rows after the row with the key `after`.
     fn page(&self, table: &str, after: Option<&Item>, limit: u32) -> Result<RowPage, Error>;
 }
 
-/// What has to be known of an endpoint to bring the rows of a `Scan` and the records of a stream into one order.
+/// The properties of an endpoint that are needed to order the rows of a `Scan` and the records of a stream.
 #[derive(Clone)]
 pub struct ScanSettings {
     /// Its clock, which dates the records of its streams.
     pub clock: Arc<dyn EndpointClock>,
-    /// So much time after a write, its record can be read.
+    /// The time after a write in which its record becomes readable.
     pub stream_delay: Duration,
 }
 
-/// What is known of the clock of an endpoint.
+/// Information about the clock of an endpoint.
 pub trait EndpointClock: Send + Sync {
     /// The earliest and the latest time that it may have shown when the clock of this process showed `at`.
     fn span(&self, at: Timestamp) -> (Timestamp, Timestamp);
 }
 
-/// A clock of which nothing is known but that it is not altogether wrong.
+/// A clock about which only a coarse bound is known.
 #[derive(Clone, Copy, Debug)]
 pub struct UnknownClock;
 
-/// No two clocks differ by more: requests with such a time are refused by those who sign them.
+/// The maximum difference of clocks: services refuse signed requests with a larger one.
 const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_secs(15 * 60);
 
 impl EndpointClock for UnknownClock {
@@ -51,7 +51,7 @@ impl EndpointClock for UnknownClock {
     }
 }
 
-/// A function that says `None` while it knows nothing.
+/// A function that returns `None` while nothing is known.
 impl<F: Fn(Timestamp) -> Option<(Timestamp, Timestamp)> + Send + Sync> EndpointClock for F {
     fn span(&self, at: Timestamp) -> (Timestamp, Timestamp) {
         self(at).unwrap_or_else(|| UnknownClock.span(at))
@@ -59,14 +59,15 @@ impl<F: Fn(Timestamp) -> Option<(Timestamp, Timestamp)> + Send + Sync> EndpointC
 }
 
 impl ScanSettings {
-    /// Records of Amazon DynamoDB can be read within a second as a rule, those of ScyllaDB Alternator after ten.
+    /// Records of Amazon DynamoDB are normally readable within a second, those of ScyllaDB Alternator after
+    /// ten.
     pub const STREAM_DELAY: Duration = Duration::from_secs(15);
     /// Times of records are rounded down: by Amazon DynamoDB to the second, by DynamoDB Local to the minute.
     const RECORD_TIME_UNIT: Duration = Duration::from_secs(60);
     /// Times of records are approximate.
     const RECORD_TIME_DIFFERENCE: Duration = Duration::from_secs(5);
 
-    /// What has been written by now has records that are not dated later than this.
+    /// The records of writes up to now have no later time than this.
     pub(crate) fn records_up_to(&self, now: Timestamp) -> Timestamp {
         self.clock.span(now).1.plus(Self::RECORD_TIME_DIFFERENCE)
     }
@@ -82,7 +83,7 @@ impl Default for ScanSettings {
 }
 
 impl RowReading {
-    /// What is written from now on has records that are not dated before this.
+    /// The records of writes from now on have no earlier time than this.
     pub(crate) fn records_from(&self, now: Timestamp) -> Timestamp {
         match self {
             Self::AtOneMoment(_) => now,

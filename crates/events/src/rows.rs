@@ -40,17 +40,17 @@ pub(crate) use route_row::RouteRow;
 /// The table.
 pub(crate) const TABLE: &str = "_trestle.routes";
 
-/// Where the routes' names lie.
+/// The partition of the routes' names.
 const ROUTES: &str = "routes";
 
-/// Where the route file lies.
+/// The partition of the route file.
 const FILES: &str = "files";
 const FILE: &str = "routes";
 
-/// Before a remote database that has too much to do is asked again.
+/// The wait before a busy remote database is asked again.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Looks at a table that is being created; together a minute.
+/// How often a table in creation is checked; in total a minute.
 const MAKING_LOOKS_MAX: usize = 300;
 
 /// The most writes in one `BatchWriteItem`.
@@ -81,7 +81,7 @@ impl RouterTable {
         &*self.database
     }
 
-    /// Makes the table if it is not there. A remote database may need a moment until it can be used.
+    /// Creates the table if it does not exist. A remote database may need a moment until it can be used.
     async fn make(&self) -> Result<(), Error> {
         if self.is_made.load(Ordering::Acquire) {
             return Ok(());
@@ -109,7 +109,8 @@ impl RouterTable {
         Ok(())
     }
 
-    /// A remote database needs a moment until a table can be used. The time is real time: it is not ours.
+    /// A remote database needs a moment until a table can be used. Real time, because the remote database
+    /// does not follow our clock.
     async fn wait_until_made(&self) -> Result<(), Error> {
         for _ in 0..MAKING_LOOKS_MAX {
             let described = self.database.describe_table(DescribeTable {
@@ -125,7 +126,7 @@ impl RouterTable {
         )))
     }
 
-    /// Writes rows, in no particular order and not all at once. Repeating it changes nothing more.
+    /// Writes rows, in no particular order and not atomically. Repeating it changes nothing more.
     pub(crate) async fn write(&self, writes: &[Write]) -> Result<(), Error> {
         self.make().await?;
         for some in writes.chunks(BATCH_MAX) {
@@ -155,7 +156,7 @@ impl RouterTable {
         self.database.transact_write_items(request).await.map(|_| ())
     }
 
-    /// One row. Reading does not make the table.
+    /// One row. Reading does not create the table.
     pub(crate) async fn get(&self, key: Item) -> Result<Option<Item>, Error> {
         let request = trestle_api::GetItem {
             table_name: TABLE.to_owned(),
@@ -214,7 +215,7 @@ impl Write {
         }
     }
 
-    /// The same in a transaction, which fails if the row is not there.
+    /// The same write in a transaction, which fails if the row does not exist.
     pub(crate) fn in_transaction_if_there(self) -> TransactWriteItem {
         let mut item = self.in_transaction();
         let condition = Some("attribute_exists(pk)".to_owned());
@@ -227,7 +228,7 @@ impl Write {
         item
     }
 
-    /// The same in a transaction.
+    /// The same write in a transaction.
     pub(crate) fn in_transaction(self) -> TransactWriteItem {
         match self {
             Self::Put(item) => TransactWriteItem {
@@ -257,7 +258,7 @@ impl RouterTable {
         row.map(|row| Ok(text(&row, "text")?.to_owned())).transpose()
     }
 
-    /// Remembers a route file.
+    /// Stores a route file.
     pub(crate) async fn set_file(&self, text: &str) -> Result<(), Error> {
         let mut row = key(FILES, FILE);
         row.insert("text", text);
@@ -265,7 +266,7 @@ impl RouterTable {
     }
 }
 
-/// Asks for a page of the rows of a partition whose sort key begins with `prefix`, after the row `after`.
+/// A query for a page of the rows of a partition whose sort key begins with `prefix`, after the row `after`.
 fn page_query(partition: &str, prefix: &str, after: Option<Item>, limit: Option<u32>) -> Query {
     let mut values = Item::from([(":pk", AttributeValue::from(partition))]);
     let mut condition = "pk = :pk".to_owned();

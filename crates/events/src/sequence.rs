@@ -1,4 +1,4 @@
-//! SequenceNumber numbers: decimal numbers of any length, compared as such.
+//! Sequence numbers: decimal numbers of any length, compared as numbers.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -20,7 +20,7 @@ impl SequenceNumber {
         &self.0
     }
 
-    /// The number with leading zeros, so that texts sort as the numbers do.
+    /// The number with leading zeros, so that texts sort like the numbers.
     pub(crate) fn padded(&self) -> String {
         format!("{:0>DIGITS_MAX$}", &*self.0)
     }

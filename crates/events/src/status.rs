@@ -1,4 +1,4 @@
-//! How a route is doing.
+//! The status of a route.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,42 +8,42 @@ use trestle_env::Timestamp;
 
 use crate::{BackfillStatus, Gap};
 
-/// How a route is doing.
+/// The status of a route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouteStatus {
     /// The route.
     pub route: String,
     /// Its table.
     pub table: String,
-    /// What it is doing.
+    /// Its state.
     pub state: RouteState,
     /// Changes that have been read for it and are not done yet.
     pub waiting: u64,
-    /// How many records the route is behind the newest of the stream: those that wait, and those that have not been read
-    /// for it. Whether it takes the latter is not known before they are.
+    /// How many records the route is behind the newest of the stream: waiting ones, and those that have not
+    /// been read for it. It is not known yet whether it takes the latter.
     pub lag_records: u64,
-    /// The stream has not been counted to its end: the route is behind by `lag_records` at least.
+    /// The stream has not been counted to its end: the route is behind by at least `lag_records`.
     pub lag_at_least: bool,
-    /// How long ago the oldest change happened that is not done yet, in milliseconds; zero if there is none.
+    /// The age of the oldest change that is not done yet, in milliseconds; zero if there is none.
     pub lag_ms: u64,
     /// Changes delivered since the router started.
     pub delivered: u64,
     /// Further attempts to deliver a change since the router started.
     pub retried: u64,
-    /// Changes that were refused and will be tried again, and those that wait behind them.
+    /// Changes that were refused and will be tried again, and those that wait for them.
     pub parked: u64,
     /// Dead letters.
     pub dead: u64,
-    /// What the route may have missed, because the stream trimmed it before it was read.
+    /// The records that the route may have missed, because the stream trimmed them before they were read.
     pub gaps: Vec<Gap>,
-    /// Bytes of changes of the route's table that are older than the stream's retention and kept because some route has not
-    /// delivered them.
+    /// Bytes of changes of the route's table that are older than the stream's retention and kept because a
+    /// route has not delivered them.
     pub held_bytes: u64,
-    /// The most bytes that are kept so, of all tables together; 0 if nothing is.
+    /// The maximum number of bytes that are kept for this reason, of all tables together; 0 if none are kept.
     pub held_bytes_max: u64,
     /// Since when and why the route is on hold, if it is.
     pub on_hold: Option<OnHold>,
-    /// What went wrong last.
+    /// The last error.
     pub last_error: Option<LastError>,
     /// Its last backfill.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,7 +51,7 @@ pub struct RouteStatus {
 }
 
 impl RouteStatus {
-    /// That of a route that neither reads nor delivers here.
+    /// The status of a route that neither reads nor delivers in this process.
     pub(crate) fn idle(route: String, table: String, state: RouteState) -> Self {
         RouteStatus {
             route,
@@ -75,54 +75,54 @@ impl RouteStatus {
     }
 }
 
-/// Why a route is on hold: its target cannot be reached or fails, and no change is to blame.
+/// Why a route is on hold: its target cannot be reached or fails, and no change is at fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnHold {
     /// Since when, in milliseconds since 1970.
     pub since_ms: u64,
-    /// What the last attempt failed with.
+    /// The error of the last attempt.
     pub reason: String,
     /// When the target is tried next, in milliseconds since 1970; in the past while that probe is under way.
     pub next_probe_ms: u64,
     /// The probe is under way: the target has not answered it yet.
     #[serde(default)]
     pub probing: bool,
-    /// How many destinations are on hold, of a route that tells them apart.
+    /// How many destinations are on hold, if the route distinguishes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destinations: Option<u64>,
 }
 
-/// What went wrong last.
+/// The last error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastError {
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
-    /// What.
+    /// The message.
     pub message: String,
-    /// The target has taken changes since, and nothing went wrong.
+    /// The target has taken changes since, without another error.
     #[serde(default)]
     pub past: bool,
 }
 
-/// What a route is doing.
+/// The state of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RouteState {
     /// Delivers changes as they come.
     Running,
-    /// Reads changes that others have read already.
+    /// Reads existing records of the stream, and is not at its end yet.
     CatchingUp,
-    /// Delivers nothing until its target answers a probe: it cannot be reached, or fails.
+    /// Delivers nothing until its target, which cannot be reached or fails, answers a probe.
     OnHold,
-    /// Waits for the answer of its target, which takes long.
+    /// Waits for a response of its target that takes long.
     AwaitingAnswer,
     /// The table has no stream to read.
     NoStream,
-    /// Its target could not be opened; it keeps its place and what it has not delivered.
+    /// Its target could not be opened; it keeps its position and its undelivered changes.
     HeldBack,
     /// Switched off.
     Disabled,
-    /// Another gateway before the same endpoint runs it.
+    /// Another gateway of the same endpoint runs it.
     AtAnotherGateway,
 }
 
@@ -142,14 +142,14 @@ impl RouteState {
         }
     }
 
-    /// Whether it neither reads nor delivers here.
+    /// Whether it neither reads nor delivers in this process.
     #[must_use]
     pub fn is_off(self) -> bool {
         matches!(self, Self::HeldBack | Self::Disabled | Self::AtAnotherGateway)
     }
 }
 
-/// Counts and notes of a running route.
+/// Counters and the last error of a running route.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) delivered: AtomicU64,
@@ -167,7 +167,7 @@ impl Counters {
         });
     }
 
-    /// Changes were taken, in an attempt at which nothing went wrong.
+    /// Records that changes were taken, in an attempt without errors.
     pub(crate) fn went_well(&self) {
         if let Some(last) = &mut *self.last_error.lock() {
             last.past = true;

@@ -1,25 +1,25 @@
-//! A batch of which a target took some: what became of each change.
+//! The results of a batch of which a target took only a part.
 
 use std::collections::{HashMap, HashSet};
 
-/// What a target did with one change of a batch.
+/// The result for one change of a batch.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answered {
     Taken,
     /// It was refused, for this reason.
     Refused(String),
-    /// It is to come again; it is not to blame.
+    /// It must be sent again; it is not at fault.
     Later,
 }
 
-/// All changes of a batch were taken but for those that were refused, and for those that are to come again.
+/// All changes of a batch were taken except those that were refused and those that must be sent again.
 pub(crate) struct TakenInPart {
     refused: HashMap<String, String>,
     later: HashSet<String>,
 }
 
 impl TakenInPart {
-    /// By delivery id: what was refused, each with the reason, and what is to come again.
+    /// By delivery id: the refused changes, each with the reason, and those that must be sent again.
     pub(crate) fn new(refused: Vec<(String, String)>, later: Vec<String>) -> Self {
         Self {
             refused: refused.into_iter().collect(),
@@ -27,7 +27,8 @@ impl TakenInPart {
         }
     }
 
-    /// What became of the change with this delivery id. A change that was refused is not to come again by itself.
+    /// Takes out the result of the change with this delivery id. For a change in both lists, the refusal
+    /// counts.
     pub(crate) fn answered(&mut self, id: &str) -> Answered {
         match self.refused.remove(id) {
             Some(error) => Answered::Refused(error),

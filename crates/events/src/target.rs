@@ -1,4 +1,4 @@
-//! Where changes go.
+//! The destinations of changes.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,13 +11,13 @@ use trestle_pattern::Template;
 use crate::matcher::Typed;
 use crate::{Change, Route};
 
-/// A delivery on its way.
+/// A delivery in progress.
 pub type Deliver<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
-/// Something that takes batches of changes.
+/// A consumer of batches of changes.
 ///
-/// The same change may come more than once: after a crash, after a timeout, after a replay. Its [`Delivery::id`] is
-/// the same each time, so that a target can tell.
+/// The same change may be delivered more than once: after a crash, a timeout or a replay. Its
+/// [`Delivery::id`] is the same each time, so that a target can recognise repetitions.
 pub trait Target: Send + Sync {
     /// Delivers a batch, in order.
     fn deliver<'a>(&'a self, batch: &'a Batch) -> Deliver<'a>;
@@ -26,24 +26,24 @@ pub trait Target: Send + Sync {
 /// Changes that are delivered together, oldest first.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// The route they came by.
+    /// Their route.
     pub route: Arc<str>,
     /// The changes.
     pub deliveries: Vec<Delivery>,
 }
 
-/// One change on its way to a target.
+/// One change for a target.
 #[derive(Clone, Debug)]
 pub struct Delivery {
     /// The idempotency key: the route and the change's own id. It is the same each time the change is delivered.
     pub id: String,
     /// The change.
     pub change: Arc<Change>,
-    /// Which attempt this is; the first is 1. Attempts for whose failure the target was to blame are not counted.
+    /// The number of this attempt, from 1. Attempts that failed because of the target are not counted.
     pub attempt: u32,
     typed: Arc<Typed>,
     template: Option<Arc<Template>>,
-    /// What the template made, once it was asked for: a handler in the same program never asks.
+    /// The result of the template, computed on first use: handlers in the same program do not need it.
     input: OnceLock<Value>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn delivery_id(route: &str, change: &Change) -> String {
 }
 
 impl Delivery {
-    /// A change and what its target is to get for it.
+    /// A change with the input for its target.
     #[must_use]
     pub fn new(id: impl Into<String>, change: Change, attempt: u32, input: Value) -> Self {
         let change = Arc::new(change);
@@ -67,7 +67,7 @@ impl Delivery {
         }
     }
 
-    /// A change as a route delivers it.
+    /// A change in the form in which a route delivers it.
     pub(crate) fn of(
         route: &str,
         typed: &Arc<Typed>,
@@ -84,7 +84,7 @@ impl Delivery {
         }
     }
 
-    /// What the route's input template makes of the change; without a template, the change as JSON.
+    /// The result of the route's input template for the change; without a template, the change as JSON.
     #[must_use]
     pub fn input(&self) -> &Value {
         match (self.input.get(), &self.template) {
@@ -95,33 +95,36 @@ impl Delivery {
     }
 }
 
-/// What became of a batch.
+/// The result of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Everything was taken.
     Done,
-    /// These were not, by delivery id and with the reason; the others were.
+    /// These were refused, by delivery id and with the reason; the others were taken.
     Partly(Vec<(String, String)>),
-    /// The batch was refused as a whole: something in it cannot be taken. The router looks for the culprit.
+    /// The batch was refused as a whole: something in it cannot be taken. The router searches for that
+    /// change.
     Refused(String),
-    /// The target failed while it had the batch: an error of its own, or no answer in time. A change in the batch may be the
-    /// reason. The router tries changes of two items alone: if neither is taken, the target is down.
+    /// The target failed while processing the batch, with an error of its own or no response in time. A
+    /// change in the batch may be the reason. The router tries changes of two items alone: if neither is
+    /// taken, the target is down.
     Failed(String),
-    /// The target cannot be reached, or asks to come back later. No change is to blame; the same batch is tried again.
+    /// The target cannot be reached, or asked for a later attempt. No change is at fault; the same batch is
+    /// tried again.
     Unavailable(String),
     /// The target took some of the batch and then became unavailable, or throttled the rest.
     Interrupted {
         /// These were refused, by delivery id and with the reason.
         refused: Vec<(String, String)>,
-        /// These are to come again, by delivery id. No change is to blame.
+        /// These must be sent again, by delivery id. No change is at fault.
         later: Vec<String>,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl Outcome {
-    /// Why a batch of one change was not taken, whatever was to blame; `None` if it was.
+    /// Why a batch of one change was not taken, for any reason; `None` if it was.
     pub(crate) fn error_of_one(self) -> Option<String> {
         match self {
             Self::Done => None,
@@ -139,20 +142,20 @@ impl Outcome {
     }
 }
 
-/// Something that takes changes as part of the router's own transaction, in the same database: the router's checkpoint and
-/// what it hands over commit together, so that each change arrives exactly once.
+/// A consumer that takes changes as part of the router's own transaction, in the same database: the router's
+/// checkpoint and the delivery commit together, so that each change is delivered exactly once.
 pub trait Enlist: Send + Sync {
-    /// What has to be written for this batch to have arrived; or what became of it instead.
+    /// The writes that deliver this batch, or its result if it cannot be delivered.
     fn enlist<'a>(
         &'a self,
         batch: &'a Batch,
     ) -> Pin<Box<dyn Future<Output = Result<Enlistment, Outcome>> + Send + 'a>>;
 }
 
-/// A batch that arrives when its writes are committed. Dropped, it was never there.
+/// A batch that is delivered when its writes are committed. Dropping it cancels the delivery.
 #[must_use = "the batch arrives by a transaction with these writes"]
 pub struct Enlistment {
-    /// What the transaction has to write.
+    /// The writes for the transaction.
     pub writes: Vec<TransactWriteItem>,
     /// Called when it has succeeded.
     pub committed: Box<dyn FnOnce() + Send>,
@@ -167,7 +170,7 @@ pub enum Door {
     Enlist(Arc<dyn Enlist>),
 }
 
-/// Opens the door that a route names; or says why there is none.
+/// Opens the door that a route names, or returns why it cannot be opened.
 pub trait Doors: Send + Sync {
     /// The door of a route's [`Destination`](crate::Destination).
     fn open(&self, route: &Route) -> Result<Door, String>;

@@ -1,4 +1,4 @@
-//! How far a route has come in each shard: everything up to there is done.
+//! How far a route has come in each shard: everything up to that record is done.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use trestle_env::Timestamp;
 
 use crate::sequence::SequenceNumber;
 
-/// A shard of one life of a stream.
+/// A shard of a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ShardName {
-    /// The stream's label, which is the time it began: a later stream has a greater one.
+    /// The stream's label, which is the time at which it began: later streams have greater labels.
     pub(crate) stream: Arc<str>,
     pub(crate) shard: Arc<str>,
 }
@@ -24,21 +24,21 @@ pub(crate) struct ShardCheckpoint {
     pub(crate) ended: bool,
 }
 
-/// Which change of a shard is meant, for as long as it is on its way.
+/// Identifies a change of a shard while it is under way.
 #[derive(Clone, Debug)]
 pub(crate) struct Ticket {
     pub(crate) shard: Arc<ShardName>,
     number: u64,
 }
 
-/// Which changes are on their way, and from this how far each shard is done.
+/// Which changes are under way, and therefore how far each shard is done.
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
     shards: HashMap<Arc<ShardName>, Line>,
 }
 
-/// How far one shard was read, and which of its changes are on their way. What is done takes no memory: one change that
-/// is on its way for a long time may have any number of later ones behind it that are done.
+/// How far one shard was read, and which of its changes are under way. Finished changes take no memory: one
+/// change that takes long may be followed by any number of finished ones.
 #[derive(Debug, Default)]
 struct Line {
     /// The number of the next ticket.
@@ -47,25 +47,25 @@ struct Line {
     /// The last record that was read.
     read_up_to: Option<SequenceNumber>,
     checkpoint: ShardCheckpoint,
-    /// The reader has come to the shard's end.
+    /// The reader has reached the shard's end.
     is_read: bool,
     is_dirty: bool,
 }
 
 #[derive(Debug)]
 struct Slot {
-    /// The record before: the checkpoint while this is the oldest change on its way.
+    /// The previous record: the checkpoint while this is the oldest change under way.
     before: Option<SequenceNumber>,
     at: Timestamp,
 }
 
 impl Line {
-    /// The checkpoint if the changes that `is_done` names were done; `None` if that is not known to be further on.
+    /// The checkpoint if the changes for which `is_done` holds were done; `None` if it would not move.
     fn checkpoint_if(&self, is_done: impl Fn(u64) -> bool) -> Option<ShardCheckpoint> {
         let oldest = self.on_the_way.iter().find(|(number, _)| !is_done(**number));
         let reached = oldest.map_or(&self.read_up_to, |(_, slot)| &slot.before);
         let ended = self.is_read && oldest.is_none();
-        // A new tracker does not know where the checkpoint was.
+        // A new tracker does not know the stored checkpoint.
         let is_further = reached.is_some() && *reached != self.checkpoint.sequence;
         (is_further || (ended && !self.checkpoint.ended)).then(|| ShardCheckpoint {
             sequence: reached.clone(),
@@ -82,7 +82,7 @@ impl Line {
 }
 
 impl Tracker {
-    /// A change is on its way.
+    /// A change is under way.
     pub(crate) fn sent(
         &mut self,
         shard: &Arc<ShardName>,
@@ -100,7 +100,7 @@ impl Tracker {
         }
     }
 
-    /// The shard has been read up to here, and nothing since the last change sent is for this route.
+    /// The shard has been read up to this record, and none since the last sent change is for this route.
     pub(crate) fn passed(&mut self, shard: &Arc<ShardName>, sequence: &SequenceNumber) {
         let line = self.shards.entry(Arc::clone(shard)).or_default();
         line.read_up_to = Some(sequence.clone());
@@ -114,7 +114,7 @@ impl Tracker {
         line.advance();
     }
 
-    /// Changes that are done: delivered, or safe somewhere else.
+    /// Marks changes as done: delivered, or stored elsewhere.
     pub(crate) fn done<'t>(&mut self, tickets: impl Iterator<Item = &'t Ticket>) {
         for ticket in tickets {
             if let Some(line) = self.shards.get_mut(&ticket.shard) {
@@ -124,7 +124,7 @@ impl Tracker {
         }
     }
 
-    /// Where the shards would be if these changes were done, too; only those that would move.
+    /// The checkpoints of the shards if these changes were done, too; only those that would move.
     pub(crate) fn checkpoints_after(&self, tickets: &[&Ticket]) -> Vec<(Arc<ShardName>, ShardCheckpoint)> {
         let mut checkpoints: Vec<(Arc<ShardName>, ShardCheckpoint)> = Vec::new();
         for ticket in tickets {
@@ -145,21 +145,21 @@ impl Tracker {
         checkpoints
     }
 
-    /// Whether nothing of a line is on its way.
+    /// Whether no change of a line is under way.
     pub(crate) fn is_idle(&self, shard: &ShardName) -> bool {
         self.shards
             .get(shard)
             .is_none_or(|line| line.on_the_way.is_empty())
     }
 
-    /// When the oldest change that is on its way happened.
+    /// The time of the oldest change under way.
     pub(crate) fn oldest(&self) -> Option<Timestamp> {
         let oldest = self.shards.values();
         let oldest = oldest.filter_map(|line| line.on_the_way.first_key_value());
         oldest.map(|(_, slot)| slot.at).min()
     }
 
-    /// The checkpoints that have moved since this was asked last.
+    /// The checkpoints that have moved since the last call.
     pub(crate) fn take_moved(&mut self) -> Vec<(Arc<ShardName>, ShardCheckpoint)> {
         let moved = self.shards.iter_mut().filter(|(_, line)| line.is_dirty);
         let moved: Vec<_> = moved
@@ -168,7 +168,7 @@ impl Tracker {
                 (Arc::clone(shard), line.checkpoint.clone())
             })
             .collect();
-        // What has ended is of no further use here; its checkpoint is in the hands of the caller.
+        // A finished shard needs no entry any more; the caller has its checkpoint.
         self.shards
             .retain(|_, line| line.is_dirty || !line.checkpoint.ended);
         moved

@@ -1,4 +1,4 @@
-//! A route tried on changes that have been: nothing is delivered.
+//! Tries a route on past changes, without delivering anything.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use trestle_api::Record;
 use crate::matcher::{Matcher, Typed};
 use crate::{Change, Route, Typer, record};
 
-/// Which of these records, each with its shard, a route would take; or what is wrong with its pattern.
+/// Which of these records, each with its shard, a route would take, or what is wrong with its pattern.
 pub fn taken(
     route: &Route,
     typer: &dyn Typer,

@@ -1,4 +1,4 @@
-//! What an item is: asked once for each change.
+//! The entity of an item, determined once for each change.
 
 mod versions;
 
@@ -12,25 +12,25 @@ use trestle_model::Model;
 
 use versions::Versions;
 
-/// Says which entity an item is.
+/// Determines the entity of an item.
 pub trait Typer: Send + Sync {
     /// The entity of an item of this table, of which at least the key is known.
     fn entity(&self, table: &str, item: &Item) -> Option<Arc<str>>;
 
-    /// The key that the item with this key had in the earliest layout that is known; `None` if it is the same. It must
-    /// not depend on what is learnt later: by it, the changes of an item find each other.
+    /// The key that the item with this key had in the earliest known layout; `None` if it is the same. The
+    /// result must not depend on layouts that are added later, because it identifies all changes of an item.
     fn former_key(&self, _table: &str, _key: &Item) -> Option<Item> {
         None
     }
 
-    /// The version attribute of an item, if a reindex that raises it changes these attributes and no others: the version, and
-    /// index keys that are made of it.
+    /// The version attribute of an item, if a reindex that raises it changes exactly these attributes: the
+    /// version, and index keys that are derived from it.
     fn raised_version(&self, _table: &str, _item: &Item, changed: &[String]) -> Option<String> {
         default_version(changed)
     }
 }
 
-/// The version attribute of items of which no model says otherwise.
+/// The version attribute of items for which no model defines one.
 fn default_version(changed: &[String]) -> Option<String> {
     match changed {
         [only] if only == REINDEX_VERSION => Some(only.clone()),
@@ -38,7 +38,7 @@ fn default_version(changed: &[String]) -> Option<String> {
     }
 }
 
-/// The entities of models, which can be exchanged while changes are being typed.
+/// The entities of models, which can be replaced while changes are being typed.
 #[derive(Default)]
 pub struct ModelTyper {
     /// By the names of their tables.
@@ -46,7 +46,7 @@ pub struct ModelTyper {
 }
 
 impl ModelTyper {
-    /// Knows these models, as [`ModelTyper::set`] does.
+    /// A typer with these models; see [`ModelTyper::set`].
     #[must_use]
     pub fn new(models: impl IntoIterator<Item = Arc<Model>>) -> Self {
         let typer = Self::default();
@@ -54,11 +54,11 @@ impl ModelTyper {
         typer
     }
 
-    /// From now on, knows these models and no others.
+    /// Replaces the models.
     ///
-    /// Several versions of a model come newest first. What the newest does not recognise is looked up in those before,
-    /// and has the name that the newest has for it: a change may have been written in a layout that is no longer in
-    /// effect when it is read.
+    /// Several versions of a model are given newest first. An item that the newest does not recognise is
+    /// looked up in the earlier ones, and gets the name that the newest has for its entity: a change may have
+    /// been written in a layout that is no longer in effect when it is read.
     pub fn set(&self, models: impl IntoIterator<Item = Arc<Model>>) {
         self.store(HashMap::new(), models);
     }
@@ -73,9 +73,9 @@ impl ModelTyper {
         self.known.store(Arc::new(known));
     }
 
-    /// Knows these models as [`ModelTyper::set`] does, and a version that is about to take effect: it is asked about what
-    /// none of them recognises. Call this before a new layout takes effect, or changes that are read at that
-    /// moment would have no entity.
+    /// Sets these models like [`ModelTyper::set`], with a version that will take effect soon: it is used for
+    /// items that none of them recognises. Call this before a new layout takes effect; otherwise changes that
+    /// are read at that moment would have no entity.
     pub fn expect(&self, upcoming: &Arc<Model>, models: impl IntoIterator<Item = Arc<Model>>) {
         let mut known: HashMap<String, Versions> = HashMap::new();
         for table in upcoming.tables() {
@@ -85,8 +85,8 @@ impl ModelTyper {
         self.store(known, models);
     }
 
-    /// A row of an earlier layout as the newest version has it; `None` if it is not of an earlier one, or cannot be
-    /// brought into the newest.
+    /// A row of an earlier layout in the form of the newest version; `None` if it is not of an earlier one,
+    /// or cannot be converted.
     #[must_use]
     pub fn renewed(&self, table: &str, row: &Item) -> Option<Item> {
         self.known.load().get(table)?.renewed(table, row)

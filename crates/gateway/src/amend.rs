@@ -1,4 +1,4 @@
-//! Rows that models want otherwise: fills, repairs, copies that follow, large values that go.
+//! Writes that models require: fills, repairs, background copies, removal of large values.
 
 use std::collections::BTreeSet;
 
@@ -13,16 +13,17 @@ use crate::known_rows::KnownRows;
 use crate::part::Part;
 use crate::relocate::relocated;
 
-/// Looks for a turn, in about three seconds.
+/// How often the lock is tried, in about three seconds.
 const TURN_LOOKS: usize = 50;
-/// Rows in one transaction of the endpoint, beside the item that says that a moment is held.
+/// Rows in one transaction of the endpoint, in addition to the check that a moment is held.
 const ROWS_MAX: usize = 99;
-/// How often work is tried that clients overtake: about half a minute. It goes with every write of a row that all of them write.
+/// How often work is tried when clients write the same rows: about half a minute. A row that all clients
+/// write changes with every write.
 const ATTEMPTS_MAX: usize = 500;
 
 impl Endpoint {
-    /// Waits while another gateway changes what is in force, but not for long: what is in force cannot be read again while models
-    /// are applied here, and that may be what this work is part of.
+    /// Waits a short time while another gateway changes the models in force. Not longer, because the models
+    /// cannot be read again while models are applied here, which this work may be part of.
     pub(crate) async fn turn(&self) -> Result<RwLockReadGuard<'_, ()>, Error> {
         for attempt in 0..TURN_LOOKS {
             if let Ok(turn) = self.writing.try_read() {
@@ -35,7 +36,7 @@ impl Endpoint {
         ))
     }
 
-    /// Runs work on the rows of the moment and writes what it returns.
+    /// Runs work on the current rows and writes its result.
     pub(crate) async fn amend(&self, mut work: AmendWork) -> Result<(), Error> {
         let _writing = self.turn().await?;
         let hook = self.hook();
@@ -70,8 +71,8 @@ impl Endpoint {
         Err(Error::transaction_conflict())
     }
 
-    /// Rows that depend on no other are removed or written in as many transactions as it takes; others must fit into one. A row
-    /// that moves goes with one of them.
+    /// Removes or writes independent rows in as many transactions as necessary; other rows must fit into one.
+    /// A row that moves is in the same transaction as one of them.
     async fn send_in_turns(
         &self,
         mut parts: Vec<Part>,
@@ -85,7 +86,7 @@ impl Endpoint {
         };
         let is_alone = parts.iter().all(Part::writes);
         while is_alone && relocated(parts.clone(), known).len() > ROWS_MAX {
-            // Each is two if all of them move.
+            // If all of them move, each takes two items.
             let rest = parts.split_off(parts.len().min(ROWS_MAX / 2));
             let page = std::mem::replace(&mut parts, rest);
             if let Sent::Overtaken(positions) = self.send(commit(page)).await? {
@@ -95,7 +96,7 @@ impl Endpoint {
         self.send(commit(parts)).await
     }
 
-    /// What follows from the rows of a moment is written only while the moment is held.
+    /// Checks that the moment on which a write is based is still held.
     pub(crate) async fn check_moment(&self, moment: Option<&str>) -> Result<(), Error> {
         let Some(moment) = moment else { return Ok(()) };
         let held = InForce::read(&*self.database).await?.moment;

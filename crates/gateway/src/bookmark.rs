@@ -1,43 +1,44 @@
-//! Where a scan or a query of an index goes on, while rows move and afterwards.
+//! Where a scan or a query of an index continues, during and after a migration.
 //!
-//! An endpoint lists the rows of a table in an order of its own, in which a row changes its position as it moves. So while rows move,
-//! such lists are made here, in an order that does not depend on where a row lies, and their bookmarks say so: a list that was begun
-//! in this order is ended in it, also when all rows have moved. A query of the table itself is in the order of keys, here and there,
-//! and has ordinary bookmarks.
+//! An endpoint lists the rows of a table in its own order, in which a row changes its position when it moves.
+//! So during a migration, gateways list such rows in an order that does not depend on the place of a row, and
+//! mark the bookmarks: a list that was begun in this order is finished in it, even when all rows have moved.
+//! A query of the table itself is in the order of keys in both cases, and has ordinary bookmarks.
 
 use trestle_api::Error;
 use trestle_env::ids;
 use trestle_item::{AttributeValue, Item};
 
-/// The attribute of a bookmark that says so. Its value names the list, so that a gateway knows whether it has answered pages of it.
+/// The attribute that marks such a bookmark. Its value is the id of the list, by which a gateway recognises a
+/// list of which it has returned pages.
 const ORDER: &str = "_trestle_order";
 
-/// Whose order a list is in.
+/// The order of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ListOrder {
-    /// It begins.
+    /// The list begins.
     None,
     /// The order of the endpoint.
     OfEndpoint,
-    /// The order of gateways, in a list of this name.
+    /// The order of gateways, in a list with this id.
     OfGateways(String),
 }
 
 impl ListOrder {
-    /// What a bookmark says; it is an ordinary one afterwards.
+    /// Takes the mark out of a bookmark and returns its order.
     pub(crate) fn take(start: &mut Option<Item>) -> Self {
         match start {
             None => ListOrder::None,
             Some(start) => match start.remove(ORDER) {
                 None => ListOrder::OfEndpoint,
                 Some(AttributeValue::S(list)) => ListOrder::OfGateways(list),
-                // Not one that was given out: the list has no name that is known.
+                // Not a bookmark of a gateway: the list has no known id.
                 Some(_) => ListOrder::OfGateways(String::new()),
             },
         }
     }
 
-    /// The name of the list: one that begins gets one.
+    /// The id of the list; a new list gets a new one.
     pub(crate) fn name(self) -> String {
         match self {
             ListOrder::OfGateways(list) => list,
@@ -46,19 +47,19 @@ impl ListOrder {
     }
 }
 
-/// Whether a bookmark is one of gateways.
+/// Whether a bookmark is marked as one of gateways.
 pub(crate) fn is_marked(start: Option<&Item>) -> bool {
     start.is_some_and(|start| start.contains_key(ORDER))
 }
 
-/// Makes a bookmark one of gateways.
+/// Marks a bookmark as one of gateways.
 pub(crate) fn mark(last: &mut Option<Item>, list: &str) {
     if let Some(last) = last {
         last.insert(ORDER, AttributeValue::S(list.to_owned()));
     }
 }
 
-/// A bookmark of the endpoint's order means nothing while rows move.
+/// The error for a bookmark in the endpoint's order, which cannot be used during a migration.
 pub(crate) fn out_of_order(read: &str) -> Error {
     Error::validation(format!(
         "The provided starting key is invalid: rows of the table move to other keys since, and with it the order of the {read} has \

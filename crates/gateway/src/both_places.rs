@@ -1,9 +1,9 @@
-//! Reads of a table whose rows move: rows are read as they lie, in former places and in their own, and a scratch database
-//! (`scratch.rs`) answers from them.
+//! Reads of a table during a migration: rows are read from their former places and their own, and a scratch
+//! database (`scratch.rs`) computes the response from them.
 //!
-//! The endpoint has no snapshots, and a row may move while a read looks at one place after the other. It moves from its former place
-//! to its own and never back: so former places are read first. A row that is not there any more is in its own by then; one that is met
-//! in both is the one in its own place.
+//! The endpoint has no snapshots, and a row may move between the reads of the two places. It only moves from
+//! its former place to its own, so former places are read first: a row that has left its former place is
+//! found in its own. If a row is found in both, the one in its own place counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,11 +28,11 @@ pub(crate) const PAGE_BYTES_MAX: usize = 1 << 20;
 const TRANSACT_MAX: usize = 100;
 /// Keys in one `BatchGetItem`.
 const BATCH_MAX: usize = 100;
-/// How often an index is read again in which rows lie that are not in the table any more.
+/// How often an index is read again because it lists rows that are not in the table any more.
 const INDEX_TRIES_MAX: usize = 6;
 
 impl Endpoint {
-    /// A row of a table that may have rows in former places, under the key of its own.
+    /// A row of a table that may have rows in former places, by the key of its own place.
     pub(crate) async fn get_both(
         &self,
         hook: &Arc<dyn Hook>,
@@ -60,7 +60,7 @@ impl Endpoint {
                     _ => None,
                 })
             }
-            // It may have moved between the two looks.
+            // It may have moved between the two reads.
             _ => self.database.get_item(get).await,
         }
     }
@@ -74,7 +74,7 @@ impl Endpoint {
         let is_moving = |table: &str| former_places(&**hook, table_name(table)).is_some();
         let count: usize = request.request_items.values().map(|of| of.keys.len()).sum();
         if count > BATCH_MAX {
-            // Refused in its own words.
+            // The endpoint refuses it with its own error.
             return self.database.batch_get_item(request).await;
         }
         let (moving, others): (BTreeMap<_, _>, BTreeMap<_, _>) = request
@@ -120,7 +120,7 @@ impl Endpoint {
         Ok(output)
     }
 
-    /// Rows of one moment: both places of each are part of one transaction.
+    /// Rows in one consistent state: both places of each are read in one transaction.
     pub(crate) async fn transact_get_both(
         &self,
         hook: &Arc<dyn Hook>,
@@ -174,7 +174,7 @@ impl Endpoint {
         })
     }
 
-    /// A page of a query of a table in which keys of two layouts are understood, or of one of its indexes.
+    /// A page of a query of a table or index during a migration.
     pub(crate) async fn query_both(
         &self,
         hook: &Arc<dyn Hook>,
@@ -186,7 +186,7 @@ impl Endpoint {
         let bookmark = ListOrder::take(&mut query.exclusive_start_key);
         let selection = key.as_ref().and_then(|key| selection(&query, key));
         let (Some(key), Some(mut selection)) = (key, selection) else {
-            // Refused in the endpoint's own words.
+            // The endpoint refuses it with its own error.
             return self.database.query(query).await;
         };
         let former = hook.former(&table);
@@ -260,7 +260,7 @@ impl Endpoint {
         Scratch::new(&self.clock, hook, tables).await
     }
 
-    /// The shape of a table; asked for again if it did not have this index.
+    /// The shape of a table; described again if the index is unknown.
     pub(crate) async fn shape_with(
         &self,
         table: &str,
@@ -274,8 +274,9 @@ impl Endpoint {
         self.shapes.of(&*self.database, table).await
     }
 
-    /// All rows that a selection of an index wants, whole, as they lie in the table. An index may lag behind: what it says is where
-    /// to look. If it names rows that are not there any more, they may have moved since, and it is read again.
+    /// All complete rows that a selection of an index needs, from their places in the table. An index may lag
+    /// behind the table, so it only shows which rows to read. If it lists rows that are not there any more,
+    /// they may have moved since, and it is read again.
     async fn load_index(
         &self,
         shape: &TableShape,
@@ -305,7 +306,8 @@ impl Endpoint {
                 loaded.extend(shape, self.former_rows(table, former, &wants).await?);
             }
             let ranges = sources.ranges.iter().map(|range| &range.selection);
-            // Rows in former places that are in the same part are met the first time, those that moved meanwhile the second.
+            // The first read finds rows in former places in the same part, the second those that moved
+            // meanwhile.
             let same = sources.same.then_some(selection);
             for part in ranges.chain(same).chain([selection]) {
                 for row in self.index_rows(shape, key, query, part).await? {
@@ -336,7 +338,7 @@ impl Endpoint {
         Err(Error::defect("an index was read and its rows were not loaded"))
     }
 
-    /// The rows of a part of an index, as it has them.
+    /// The rows of a part of an index, as stored in the index.
     async fn index_rows(
         &self,
         shape: &TableShape,
@@ -363,7 +365,7 @@ impl Endpoint {
         }
     }
 
-    /// All rows in former places that are wanted as they will be.
+    /// All selected rows in former places, as they will be in their own.
     async fn former_rows(
         &self,
         table: &str,
@@ -393,7 +395,7 @@ impl Endpoint {
     }
 }
 
-/// Rows as they lie, each once.
+/// Rows in the places where they are stored, each once.
 #[derive(Default)]
 struct Loaded(BTreeMap<RowId, Item>);
 
@@ -411,16 +413,16 @@ impl Loaded {
     }
 }
 
-/// A page of a query of a table, whose rows are read as far as the page can need them.
+/// A page of a query of a table, which reads as many rows as the page can need.
 struct TableReading<'a> {
     endpoint: &'a Endpoint,
     shape: &'a TableShape,
     key: &'a KeyShape,
-    /// If any row may lie in a former place.
+    /// Set if any row may be in a former place.
     former: Option<&'a dyn Former>,
     limit: usize,
     forward: bool,
-    /// The page begins behind this key of an own place.
+    /// The page begins after this key of an own place.
     start: Option<Item>,
 }
 
@@ -450,8 +452,8 @@ impl TableReading<'_> {
         Ok(loaded)
     }
 
-    /// Rows of a part of the table in the former layout: those that the page could show, if they are in the order of their own
-    /// places, otherwise all.
+    /// Rows of a part of the table in the former layout: those that the page could show, if they have the
+    /// order of their own places, otherwise all.
     async fn former_part(&self, former: &dyn Former, range: &FormerRange) -> Result<Vec<Item>, Error> {
         let start = self.start.as_ref().filter(|_| range.ordered);
         let start = start.and_then(|start| former.place(start));
@@ -460,12 +462,13 @@ impl TableReading<'_> {
             true => Ok(Some(size::of_item(&former.renew(row.clone())?))),
             false => Ok(None),
         };
-        // Without a place to go on at, rows before the page are among them.
+        // Without a start key in the former layout, rows before the page are included.
         let is_bounded = range.ordered && (start.is_some() || self.start.is_none());
         self.part(&range.selection, start, is_bounded, &counts).await
     }
 
-    /// The rows of a part of the table; with `is_bounded`, as many as fill a page. `counts` tells the size of a row that counts.
+    /// The rows of a part of the table; with `is_bounded`, as many as fill a page. `counts` returns the size
+    /// of a row that counts.
     async fn part(
         &self,
         selection: &KeySelection,
@@ -501,7 +504,7 @@ impl TableReading<'_> {
     }
 }
 
-/// What a query selects, if that can be told.
+/// The selection of a query, if it can be determined.
 fn selection(query: &Query, key: &KeyShape) -> Option<KeySelection> {
     let condition = match (&query.key_condition_expression, &query.key_conditions) {
         (Some(text), _) => {
@@ -574,14 +577,14 @@ fn is_within(op: &KeyOp, found: &AttributeValue) -> bool {
     }
 }
 
-/// A key value in the order of keys.
+/// The bytes of a key value, which sort in the order of keys.
 fn bytes(value: &AttributeValue) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     key::encode(value, &mut bytes)?;
     Some(bytes)
 }
 
-/// The answer of the kind that was asked for.
+/// The response of the expected kind.
 pub(crate) fn expect<T>(answer: Response, of_kind: impl FnOnce(Response) -> Option<T>) -> Result<T, Error> {
     of_kind(answer).ok_or_else(|| Error::defect("the answer of a scratch database is of another kind"))
 }

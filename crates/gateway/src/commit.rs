@@ -1,4 +1,4 @@
-//! Parts become one request, and its answer says whether to begin again.
+//! Sends parts as one request, and decides from its response whether to start again.
 
 use tokio::runtime::Handle;
 use tokio::time::timeout;
@@ -15,7 +15,7 @@ use crate::part::Part;
 /// Items in one transaction.
 const ITEMS_MAX: usize = 100;
 
-/// What is to be written as one.
+/// Everything that is written atomically.
 #[derive(Debug, Default)]
 pub(crate) struct Commit {
     /// Rows that were read.
@@ -26,25 +26,26 @@ pub(crate) struct Commit {
     pub(crate) capacity: Option<ReturnConsumedCapacity>,
     /// How many items the client's transaction has; `None` for a write of a single item.
     pub(crate) items: Option<usize>,
-    /// Items of the gateway: what remembers the client's transaction, or that a moment is held. If one fails, all of it begins
-    /// again, and finds out why.
+    /// Items of the gateway: the record of the client's transaction, or the check that a moment is held. If
+    /// one fails, the whole write starts again, and finds out why.
     pub(crate) own: Vec<TransactWriteItem>,
-    /// Rows were looked for. That no other has come meanwhile is not checked: look again (`look_again.rs`).
+    /// Searches for rows. The commit does not check that no other rows were added meanwhile: see
+    /// `look_again.rs`.
     pub(crate) looked: Vec<Looked>,
 }
 
-/// What became of it.
+/// The result of sending a commit.
 #[derive(Debug)]
 pub(crate) enum Sent {
     /// It was carried out.
     Done(Vec<ConsumedCapacity>),
-    /// A row is not as it was read, or is in another transaction: begin again. The positions of those rows in the client's
-    /// request.
+    /// A row has changed since it was read, or is in another transaction: start again. The positions of those
+    /// rows in the client's request.
     Overtaken(Vec<usize>),
 }
 
 impl Endpoint {
-    /// Sends it.
+    /// Sends the commit.
     pub(crate) async fn send(&self, mut commit: Commit) -> Result<Sent, Error> {
         if !commit.parts.iter().any(Part::writes) && commit.others.is_empty() && commit.items.is_none() {
             return Ok(Sent::Done(Vec::new()));
@@ -74,8 +75,8 @@ impl Endpoint {
         Ok(Sent::Done(used.into_iter().collect()))
     }
 
-    /// Sends a write, and does not wait for its answer for longer than other gateways wait for this one. Where there is no runtime,
-    /// the time-out of the endpoint has to do.
+    /// Sends a write and waits for its response no longer than other gateways wait for this one. Without a
+    /// runtime, the time-out of the endpoint applies instead.
     pub(crate) async fn in_time(&self, request: Request) -> Result<Response, Error> {
         let sent = self.database.execute(request);
         match Handle::try_current() {
@@ -94,7 +95,7 @@ impl Endpoint {
                  endpoint has at most {ITEMS_MAX}. Write fewer items in one request, or items on which fewer rows depend"
             )));
         }
-        // The order of the client's items is that of its reasons.
+        // The client's items come first, so that the reasons have their order.
         let mut positions: Vec<Option<usize>> = Vec::with_capacity(count);
         let mut items = Vec::with_capacity(count);
         let mut is_ours = Vec::with_capacity(count);
@@ -124,7 +125,8 @@ impl Endpoint {
             }
             Ok(_) => Err(Error::internal("the answer to a transaction is of another kind")),
             Err(error) if is_overtaken(&error) => Ok(Sent::Overtaken(Vec::new())),
-            // It was sent again, and may still be carried out: begun again, it would be made twice.
+            // It was sent again and may still be executed: if the write started again, it would be done
+            // twice.
             Err(error) if error.kind() == ErrorKind::TransactionInProgress => {
                 Err(unknown("still works on the transaction"))
             }
@@ -136,14 +138,14 @@ impl Endpoint {
     }
 }
 
-/// The outcome of a write is not known, because of what the endpoint did.
+/// The error for a write whose outcome is unknown because of the endpoint.
 fn unknown(what: &str) -> Error {
     Error::internal(format!(
         "the endpoint {what}; whether the write was carried out is not known: look before you send it again"
     ))
 }
 
-/// Whether a single write met another one.
+/// Whether a single write conflicts with another one.
 fn is_overtaken(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -151,7 +153,7 @@ fn is_overtaken(error: &Error) -> bool {
     )
 }
 
-/// Why a transaction was given up: because of others, or because of what the client wants.
+/// Why a transaction was cancelled: because of other writes, or because of the client's request.
 fn canceled(
     error: &Error,
     positions: &[Option<usize>],
@@ -197,7 +199,7 @@ fn canceled(
     }
 }
 
-/// The reason of a part as the error of a single write.
+/// The reason for a part as the error of a single write.
 fn of_one(reason: &CancellationReason) -> Error {
     let message = reason.message.clone().unwrap_or_default();
     match reason.code {

@@ -22,22 +22,22 @@ const DOCUMENTS: OwnTable = OwnTable {
 const DOCUMENTS_TABLE: &str = "_trestle.documents";
 const NAME: &str = "name";
 const BYTES: &str = "bytes";
-/// The row that counts changes of what is in force, and its attribute. No document has this name.
+/// The key of the row with the generation, and the name of its attribute. No document has this name.
 const GENERATION: &str = "/generation";
 const COUNT: &str = "count";
 const OF_DOCUMENTS: &str = "documents";
 const CHANGED_BY: &str = "changed_by";
-/// Whether the change that is announced is one of where rows lie.
+/// Whether the announced change moves rows.
 const MOVES: &str = "moves";
 const MOMENT: &str = "moment";
 const MOMENT_OF: &str = "moment_of";
-/// Documents that have no rows of their own yet, at an endpoint without transactions.
+/// Documents that are not stored in their own rows yet, at an endpoint without transactions.
 const STAGED: &str = "staged";
 
-/// All documents of an endpoint, by name. An endpoint that has none yet has no table for them.
+/// All documents of an endpoint, by name. An endpoint without documents has no table for them.
 pub(crate) async fn read(database: &dyn Database) -> Result<BTreeMap<String, Vec<u8>>, Error> {
     let mut documents = BTreeMap::new();
-    // Read first: a document that is not staged any more has its row.
+    // Read first: a document that is not staged any more has its own row.
     let staged = staged_in(generation_row(database).await?.as_ref())?;
     let mut start = None;
     loop {
@@ -68,7 +68,7 @@ pub(crate) async fn read(database: &dyn Database) -> Result<BTreeMap<String, Vec
     Ok(documents)
 }
 
-/// The row that counts changes.
+/// The row with the generation.
 async fn generation_row(database: &dyn Database) -> Result<Option<Item>, Error> {
     row_of(database, GENERATION).await
 }
@@ -87,7 +87,7 @@ async fn row_of(database: &dyn Database, name: &str) -> Result<Option<Item>, Err
     }
 }
 
-/// The document of a row; `None` for the row that counts changes.
+/// The document of a row; `None` for the row with the generation.
 fn document_in(row: &Item) -> Result<Option<(String, Vec<u8>)>, Error> {
     let name = row.get(NAME).and_then(AttributeValue::as_s);
     let name = name.ok_or_else(|| unreadable(row))?;
@@ -105,22 +105,22 @@ fn unreadable(row: &Item) -> Error {
     ))
 }
 
-/// What the endpoint says of what is in force.
+/// What is stored at the endpoint about the models in force.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InForce {
-    /// How often it has changed.
+    /// How often they have changed.
     pub(crate) generation: u64,
     /// The generation of the documents: that of the last change that was not a moment.
     pub(crate) documents: u64,
-    /// The gateway that is about to change it.
+    /// The gateway that has announced a change.
     pub(crate) changed_by: Option<String>,
-    /// Whether it is about to change where rows lie.
+    /// Whether the announced change moves rows.
     pub(crate) moves: bool,
     /// The moment that a gateway holds.
     pub(crate) moment: Option<OpenMoment>,
 }
 
-/// A moment whose rows a gateway looks at.
+/// A moment that a gateway holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OpenMoment {
     pub(crate) id: String,
@@ -154,7 +154,7 @@ impl InForce {
     }
 }
 
-/// Stores documents, under the models that apply already.
+/// Stores documents; the models in force stay.
 pub(crate) async fn store(database: &dyn Database, documents: Documents) -> Result<(), Error> {
     match documents.is_empty() {
         true => Ok(()),
@@ -162,7 +162,7 @@ pub(crate) async fn store(database: &dyn Database, documents: Documents) -> Resu
     }
 }
 
-/// Stores documents while the documents are those of a generation.
+/// Stores documents if the generation of the documents has not changed.
 pub(crate) async fn store_in_generation(
     database: &dyn Database,
     documents: Documents,
@@ -176,8 +176,8 @@ pub(crate) async fn store_in_generation(
     }
     let stored = documents.iter().map(|(name, _)| row_of(database, name));
     let stored = try_join_all(stored).await?;
-    // A gateway that changes the documents counts the generation first. So a document has not been changed if it is still as it was
-    // read before this.
+    // A gateway that changes the documents increases the generation first. So if this check succeeds, a
+    // document is unchanged since it was read before.
     transact_unchanged(database, vec![while_documents_are(generation)]).await?;
     for (document, stored) in documents.into_iter().zip(stored) {
         transact_unchanged(database, vec![over(stored.as_ref(), document)]).await?;
@@ -185,8 +185,8 @@ pub(crate) async fn store_in_generation(
     Ok(())
 }
 
-/// Announces that what is in force changes, unless it has changed, another gateway is about to change it, or another gateway holds a
-/// moment.
+/// Announces a change of the models in force. Refused if they have changed, if another gateway has announced
+/// a change, or if another gateway holds a moment.
 pub(crate) async fn announce(
     database: &dyn Database,
     id: &str,
@@ -215,7 +215,7 @@ pub(crate) async fn announce(
     transact_unchanged(database, vec![part]).await
 }
 
-/// Takes back an announcement that came to nothing.
+/// Withdraws an announcement whose change was not made.
 pub(crate) async fn take_back(database: &dyn Database, id: &str) -> Result<(), Error> {
     let values = values([(":id", AttributeValue::S(id.to_owned()))]);
     let part = on_generation("REMOVE #b, #v", "attribute_exists(#n) AND #b = :id", values);
@@ -225,16 +225,16 @@ pub(crate) async fn take_back(database: &dyn Database, id: &str) -> Result<(), E
     }
 }
 
-/// What becomes in force.
+/// The next state of the models in force.
 pub(crate) struct Next<'a> {
     pub(crate) documents: Documents,
     /// A moment that begins.
     pub(crate) moment: Option<&'a str>,
-    /// What is written with it; before it, where there are no transactions.
+    /// Writes in the same transaction; without transactions, before it.
     pub(crate) also: Vec<TransactWriteItem>,
 }
 
-/// Stores documents and with them the next generation of what is in force, which this gateway has announced.
+/// Stores documents and the next generation in one step; this gateway has announced the change.
 pub(crate) async fn change(
     database: &dyn Database,
     next: Next<'_>,
@@ -271,7 +271,8 @@ pub(crate) async fn change(
     for item in also {
         database.execute(alone(item)?).await?;
     }
-    // The documents are part of the row until they have rows of their own. It stays announced until then.
+    // The documents are stored in this row until they have their own rows. The change stays announced until
+    // then.
     values.insert(
         ":staged".to_owned(),
         AttributeValue::L(documents.into_iter().map(staged).collect()),
@@ -282,7 +283,7 @@ pub(crate) async fn change(
     take_back(database, id).await
 }
 
-/// A document as part of the row that counts changes.
+/// A document as part of the row with the generation.
 fn staged((name, bytes): (String, Option<Vec<u8>>)) -> AttributeValue {
     let mut staged = key(&name);
     if let Some(bytes) = bytes {
@@ -291,7 +292,7 @@ fn staged((name, bytes): (String, Option<Vec<u8>>)) -> AttributeValue {
     AttributeValue::M(staged)
 }
 
-/// The documents that are part of the row that counts changes.
+/// The documents in the row with the generation.
 fn staged_in(row: Option<&Item>) -> Result<Documents, Error> {
     let Some(row) = row else { return Ok(Vec::new()) };
     let Some(AttributeValue::L(all)) = row.get(STAGED) else {
@@ -310,7 +311,7 @@ fn staged_in(row: Option<&Item>) -> Result<Documents, Error> {
         .collect()
 }
 
-/// Gives the documents of the last change rows of their own.
+/// Moves the documents of the last change to their own rows.
 async fn finish_staged(database: &dyn Database) -> Result<(), Error> {
     let row = generation_row(database).await?;
     let staged = staged_in(row.as_ref())?;
@@ -326,7 +327,7 @@ async fn finish_staged(database: &dyn Database) -> Result<(), Error> {
     }
 }
 
-/// Ends a moment, if it is the one that is held.
+/// Ends a moment, if it is still held.
 pub(crate) async fn end_moment(database: &dyn Database, moment: &str) -> Result<(), Error> {
     let values = values([(":moment", AttributeValue::S(moment.to_owned()))]);
     let part = on_generation("REMOVE #m, #o", "#m = :moment", values);
@@ -336,7 +337,7 @@ pub(crate) async fn end_moment(database: &dyn Database, moment: &str) -> Result<
     }
 }
 
-/// Part of a transaction that is made only while a moment is held.
+/// A transaction item that succeeds only while a moment is held.
 pub(crate) fn while_held(moment: &str) -> TransactWriteItem {
     TransactWriteItem {
         condition_check: Some(Box::new(ConditionCheck {
@@ -351,7 +352,7 @@ pub(crate) fn while_held(moment: &str) -> TransactWriteItem {
     }
 }
 
-/// Part of a transaction that is made only while the documents are those of a generation.
+/// A transaction item that succeeds only if the documents have this generation.
 fn while_documents_are(generation: u64) -> TransactWriteItem {
     TransactWriteItem {
         condition_check: Some(Box::new(ConditionCheck {
@@ -366,7 +367,7 @@ fn while_documents_are(generation: u64) -> TransactWriteItem {
     }
 }
 
-/// A transaction that is refused where another gateway has changed something.
+/// A transaction that is refused if another gateway has changed something.
 async fn transact_unchanged(database: &dyn Database, items: Vec<TransactWriteItem>) -> Result<(), Error> {
     match transact(database, items).await {
         Err(error) if error.kind() == ErrorKind::TransactionCanceled => Err(Error::resource_in_use(
@@ -391,7 +392,7 @@ async fn transact(database: &dyn Database, items: Vec<TransactWriteItem>) -> Res
     }
 }
 
-/// Where there are no transactions, each item is written by itself, in order.
+/// Without transactions, the items are written one after another.
 async fn send(database: &dyn Database, request: &TransactWriteItems) -> Result<(), Error> {
     match database.transact_write_items(request.clone()).await {
         Err(error) if error.kind() == ErrorKind::UnknownOperation => {}
@@ -408,7 +409,7 @@ async fn send(database: &dyn Database, request: &TransactWriteItems) -> Result<(
     Ok(())
 }
 
-/// An item of a transaction as a request of its own. A check is an update that changes nothing, on its condition.
+/// An item of a transaction as a separate request. A check becomes a conditional update that changes nothing.
 pub(crate) fn alone(item: TransactWriteItem) -> Result<Request, Error> {
     if let Some(check) = item.condition_check {
         return Ok(Request::UpdateItem(UpdateItem {
@@ -465,7 +466,7 @@ fn values<const N: usize>(values: [(&str, AttributeValue); N]) -> Map {
         .collect()
 }
 
-/// A change of the row that counts changes.
+/// An update of the row with the generation.
 fn on_generation(update: &str, condition: &str, values: Map) -> TransactWriteItem {
     let names = [
         ("#c", COUNT),
@@ -501,7 +502,7 @@ fn key(name: &str) -> Item {
     Item::from([(NAME, name)])
 }
 
-/// A document in place of the row that was read.
+/// Replaces the row that was read by a document.
 fn over(stored: Option<&Item>, document: (String, Option<Vec<u8>>)) -> TransactWriteItem {
     let (condition, named, read) = match stored.and_then(|row| row.get(BYTES)) {
         Some(bytes) => ("#b = :read", BYTES, Some(values([(":read", bytes.clone())]))),

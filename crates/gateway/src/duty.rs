@@ -1,12 +1,12 @@
-//! What one of several gateways does for all of them: the routes of an endpoint, the sweep of its migrations, and the search for rows that
-//! changed without a gateway.
+//! Tasks that one of several gateways does for all of them: the routes of an endpoint, the sweep of its
+//! migrations, and the search for rows that changed without a gateway.
 //!
-//! A row beside those of the gateways names the one that does it, and counts how often that has changed: its epoch. The duty ends with the
-//! gateway's own row (`fleet.rs`): when nothing new of it was seen for the lease, or when it left. Another gateway can ask for the duty, and
-//! is given it when the holder has ended its work.
+//! A row in the table of gateways names the holder and counts the changes of the holder: the epoch. The duty
+//! ends when the gateway's own row (`fleet.rs`) has not been renewed for the lease, or when the gateway
+//! leaves. Another gateway can request the duty, and gets it when the holder has finished its current work.
 //!
-//! *Invariant*: what the holder writes through a [`Fence`] is written in one transaction with the check that the epoch is still its own. A
-//! gateway that was stopped for a while and goes on writes nothing.
+//! *Invariant*: each write of the holder through a [`Fence`] is one transaction with the check that the epoch
+//! is unchanged. A gateway that was suspended for a while and resumes cannot write.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,28 +31,28 @@ const EPOCH: &str = "epoch";
 const WANTED_BY: &str = "wanted_by";
 const NOTE: &str = "note";
 
-/// How long after a look the holder may begin something: less than the lease of its own row.
+/// How long after a check the holder may begin something: less than the lease of its own row.
 const SEEN_MAX: Duration = Duration::from_secs(4);
 
-/// What one of the gateways of an endpoint does for all of them, as one of them sees it.
+/// A task that one of the gateways of an endpoint does for all of them, from the view of one of them.
 #[derive(Debug)]
 pub struct Duty {
     endpoint: Arc<Endpoint>,
     /// The key of its row.
     name: &'static str,
     sightings: Mutex<Sightings>,
-    /// The epoch in which this gateway found itself the holder, and when it asked.
+    /// The epoch in which this gateway was last found to be the holder, and when it asked.
     seen: Mutex<Option<(u64, Instant)>>,
 }
 
-/// Who has the duty.
+/// The holder of the duty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DutyHolder {
     /// This gateway, in this epoch.
     This {
         /// How often the holder has changed.
         epoch: u64,
-        /// The gateway that asks for it.
+        /// The gateway that requests it.
         wanted_by: Option<String>,
     },
     /// Another one.
@@ -92,7 +92,7 @@ impl Duty {
         }
     }
 
-    /// Refuses an endpoint without transactions, where the holder could not write through a [`Fence`]. It is asked once.
+    /// Refuses an endpoint without transactions, where a [`Fence`] is not possible. Checked once.
     pub async fn check_endpoint(&self) -> Result<(), Error> {
         match self.endpoint.has_transactions().await? {
             true => Ok(()),
@@ -103,12 +103,12 @@ impl Duty {
         }
     }
 
-    /// Looks who has it, and takes it if the holder is over or there is none.
+    /// Reads who the holder is, and takes the duty if the holder's lease has expired or there is none.
     pub async fn look(&self) -> Result<DutyHolder, Error> {
         let asked = Instant::now();
         let found = self.find(asked).await?;
         *self.seen.lock() = match &found {
-            // What was seen while others may hold this gateway for over says nothing.
+            // While others may consider this gateway expired, the result is not reliable.
             DutyHolder::This { epoch, .. } if self.endpoint.member.check().is_ok() => Some((*epoch, asked)),
             _ => None,
         };
@@ -116,7 +116,7 @@ impl Duty {
     }
 
     async fn find(&self, asked: Instant) -> Result<DutyHolder, Error> {
-        // From here on others see whether this gateway is over.
+        // From now on, others notice if this gateway ends.
         if !self.endpoint.member.is_counted() {
             self.endpoint.join().await?;
         }
@@ -131,7 +131,7 @@ impl Duty {
             }
             Some(holder) => {
                 let renewal = self.endpoint.renewal_of(holder).await?;
-                // Without a row it has left, or others have found that it is over.
+                // A gateway without a row has left, or was removed because its lease had expired.
                 renewal.is_empty() || self.sightings.lock().is_over(holder, &renewal, asked)
             }
             None => true,
@@ -151,7 +151,7 @@ impl Duty {
         })
     }
 
-    /// Asks the holder for it. It is given when the holder has ended its work.
+    /// Requests the duty from the holder, who gives it up when its current work is finished.
     pub async fn ask_for(&self) -> Result<(), Error> {
         let row = self.row().await?;
         let own = &self.endpoint.member.id;
@@ -161,7 +161,8 @@ impl Duty {
         self.change("SET #w = :new", row.epoch, Some(own)).await.map(drop)
     }
 
-    /// Gives it to the gateway that asks for it, or to the next that looks. This gateway does no more work of this epoch.
+    /// Gives the duty to the requesting gateway, or to the next one that checks. This gateway does no more
+    /// work in this epoch.
     pub async fn give_up(&self, epoch: u64, to: Option<&str>) -> Result<(), Error> {
         let update = match to {
             Some(_) => "SET #h = :new, #e = :next REMOVE #w",
@@ -170,15 +171,15 @@ impl Duty {
         self.change(update, epoch, to).await.map(drop)
     }
 
-    /// Whether this gateway may begin something as the holder of an epoch: it has just found that it is, and the others will not hold it
-    /// for over for some seconds.
+    /// Whether this gateway may begin something as the holder of an epoch: it was recently found to be the
+    /// holder, and others will not consider it expired for some seconds.
     #[must_use]
     pub fn is_held(&self, epoch: u64) -> bool {
         let is_seen = |(seen, asked): (u64, Instant)| seen == epoch && asked.elapsed() < SEEN_MAX;
         self.seen.lock().is_some_and(is_seen) && self.endpoint.member.check().is_ok()
     }
 
-    /// The endpoint as the holder of an epoch writes it: rows of the table `own` are at the endpoint in the table `there`.
+    /// The endpoint for writes as the holder of an epoch: the table `own` is called `there` at the endpoint.
     #[must_use]
     pub fn fence(&self, epoch: u64, own: &'static str, there: &'static str) -> Fence {
         Fence::new(
@@ -188,7 +189,7 @@ impl Duty {
         )
     }
 
-    /// Part of a transaction that is made only while this gateway is the holder of an epoch.
+    /// A transaction item that succeeds only while this gateway is the holder of an epoch.
     pub(crate) fn while_held(&self, epoch: u64) -> TransactWriteItem {
         TransactWriteItem {
             condition_check: Some(Box::new(ConditionCheck {
@@ -213,7 +214,7 @@ impl Duty {
         Item::from([(GATEWAYS.key, self.name)])
     }
 
-    /// The endpoint as other gateways see it: the same tables, to be read.
+    /// The same tables for gateways without the duty, read-only.
     #[must_use]
     pub fn open_side(&self, own: &'static str, there: &'static str) -> Fence {
         Fence::new(
@@ -223,14 +224,14 @@ impl Duty {
         )
     }
 
-    /// What the holder of an epoch, or one before it, has noted.
+    /// The note of the holder of an epoch, or of an earlier one.
     pub(crate) async fn noted(&self) -> Result<Option<String>, Error> {
         let row = self.stored().await?;
         let note = row.as_ref().and_then(|row| row.get(NOTE)?.as_s());
         Ok(note.map(str::to_owned))
     }
 
-    /// Notes something for those who have the duty later. Says whether it is still held.
+    /// Stores a note for later holders. Returns whether the duty is still held.
     pub(crate) async fn note(&self, epoch: u64, text: &str) -> Result<bool, Error> {
         let update = UpdateItem {
             table_name: GATEWAYS.name.to_owned(),
@@ -286,7 +287,7 @@ impl Duty {
         })
     }
 
-    /// Changes the row if it is still of this epoch.
+    /// Changes the row if the epoch is unchanged.
     async fn change(&self, update: &str, epoch: u64, new: Option<&str>) -> Result<bool, Error> {
         let mut values = Map::default();
         let condition = match epoch {
@@ -317,7 +318,7 @@ impl Duty {
             ..UpdateItem::default()
         };
         match self.endpoint.database.update_item(update).await {
-            // A transaction of the holder is under way: the next look tries again.
+            // A transaction of the holder is under way: the next check tries again.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -331,7 +332,8 @@ impl Duty {
     }
 }
 
-/// Part of a transaction that ends the epoch of the gateway that sweeps. The next that looks has the duty.
+/// A transaction item that ends the epoch of the gateway that sweeps. The next gateway that checks gets the
+/// duty.
 pub(crate) fn free_sweep() -> TransactWriteItem {
     TransactWriteItem {
         update: Some(Box::new(Update {

@@ -16,41 +16,41 @@ use crate::moment::HeldMoment;
 use crate::scan_both::Windows;
 use crate::table_shape::TableShapes;
 
-/// A computation asks for rows that depend on rows that it asked for before: by so many steps at most.
+/// The maximum number of rounds in which a computation requests rows that depend on rows requested before.
 const ROUNDS_MAX: usize = 32;
 
-/// A remote endpoint, and the hook that gives its rows their meaning.
+/// A remote endpoint, and the hook that interprets its rows.
 pub(crate) struct Endpoint {
     pub(crate) database: Arc<dyn Database>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// What is in force.
+    /// The hook in force.
     hook: Mutex<Option<Arc<dyn Hook>>>,
-    /// A write of a modelled row holds it for reading from its first look at a row to its answer; what is in force changes while
-    /// it is held for writing.
+    /// Held for reading by each write of a modelled row from its first read to its response, and for writing
+    /// while the models in force change.
     pub(crate) writing: Arc<RwLock<()>>,
-    /// Held for writing while where rows lie changes: no read begins meanwhile.
+    /// Held for writing while a change moves rows: no read begins meanwhile.
     pub(crate) reading: Arc<RwLock<()>>,
-    /// How often where rows lie may have changed. A read that began before must be made again.
+    /// How often the places of rows may have changed. A read that began before must be repeated.
     pub(crate) layouts: AtomicU64,
     pub(crate) windows: Windows,
     pub(crate) member: Member,
     pub(crate) shapes: TableShapes,
-    /// How often what is in force had changed at the endpoint when what is in force here was read.
+    /// The generation at the endpoint when the models in force here were read.
     pub(crate) generation: AtomicU64,
-    /// The same for documents alone.
+    /// The generation of the documents only.
     pub(crate) of_documents: AtomicU64,
-    /// Held while this gateway changes what is in force.
+    /// Held while this gateway changes the models in force.
     pub(crate) changing: Mutex<()>,
     pub(crate) moment: Mutex<HeldMoment>,
-    /// Whether the endpoint has transactions, once it was asked.
+    /// Whether the endpoint supports transactions, once it is known.
     pub(crate) transactions: OnceCell<bool>,
     /// Intents of this gateway that could not be finished or dropped.
     pub(crate) abandoned: Mutex<Vec<String>>,
     /// Held while this gateway finishes an intent that it abandoned or took over.
     pub(crate) finishing: tokio::sync::Mutex<()>,
-    /// Of gateways that have left intents.
+    /// The last renewals seen of gateways that have left intents.
     pub(crate) sightings: Mutex<Sightings>,
-    /// Writes that were handed in.
+    /// The number of submitted writes.
     pub(crate) writes: AtomicU64,
 }
 
@@ -78,18 +78,18 @@ impl Endpoint {
         }
     }
 
-    /// What is in force.
+    /// The hook in force.
     pub(crate) fn hook(&self) -> Option<Arc<dyn Hook>> {
         self.hook.lock().clone()
     }
 
-    /// What is in force, and how often where rows lie had changed. It waits while that changes.
+    /// The hook in force, and the number of changes of the places of rows. Waits during such a change.
     pub(crate) async fn layout(&self) -> (u64, Option<Arc<dyn Hook>>) {
         let _unchanged = self.reading.read().await;
         (self.layouts.load(Ordering::Acquire), self.hook())
     }
 
-    /// Whether a read that began under this layout found rows where they lay. Otherwise it must be made again.
+    /// Whether a read that began under this layout is valid. Otherwise it must be repeated.
     pub(crate) fn is_layout(&self, layouts: u64) -> Result<bool, Error> {
         self.member.check_read()?;
         Ok(self.layouts.load(Ordering::Acquire) == layouts)
@@ -99,17 +99,18 @@ impl Endpoint {
         *self.hook.lock() = hook;
     }
 
-    /// The generation of what is in force here.
+    /// The generation of the models in force here.
     pub(crate) fn known_generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Whether models were read before the endpoint said this, and are over.
+    /// Whether the models here are outdated, given this state of the endpoint.
     pub(crate) fn has_old_models(&self, found: &InForce) -> bool {
         found.documents > self.of_documents.load(Ordering::Acquire)
     }
 
-    /// Models were read after the endpoint said this: what is in force here is at least as new.
+    /// Records that models were read after this state of the endpoint: those in force here are at least as
+    /// new.
     pub(crate) fn take_up(&self, found: &InForce) {
         self.of_documents.store(found.documents, Ordering::Release);
         self.generation.store(found.generation, Ordering::Release);
@@ -117,7 +118,7 @@ impl Endpoint {
         self.moment.lock().set(moment);
     }
 
-    /// Runs a pure computation on rows of the endpoint: as often as it takes until it lacks none.
+    /// Runs a pure computation on rows of the endpoint, and repeats it until no row is missing.
     pub(crate) async fn settle<T>(
         &self,
         known: &mut KnownRows,

@@ -1,4 +1,5 @@
-//! The endpoint as the holder of a duty, or of a lease, writes it: each write is one transaction with the check that it is still held.
+//! The endpoint for writes by the holder of a duty or of a lease: each write is one transaction with the
+//! check that it is still held.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,20 +15,20 @@ use trestle_item::size;
 /// The most bytes of rows in a transaction: an endpoint takes 4 MB of them.
 const BYTES_MAX: usize = 3_000_000;
 
-/// Tables of the holder's at the endpoint, under other names there. Without a check, they can only be read.
+/// Tables of the holder at the endpoint, where they have other names. Without a check, they are read-only.
 pub struct Fence {
     database: Arc<dyn Database>,
     holds: Option<TransactWriteItem>,
-    /// What the holder calls its tables, and what they are called there.
+    /// The holder's names of its tables, and their names at the endpoint.
     tables: Vec<(&'static str, String)>,
-    /// Transactions that check the same row get in each other's way at the endpoint: here they wait for one another.
+    /// Transactions that check the same row conflict at the endpoint: here they run one after another.
     turn: tokio::sync::Mutex<()>,
     is_lost: AtomicBool,
 }
 
 impl Fence {
-    /// Tables of this database, each by what the holder calls it and by its name there. `holds` is the check that is part of every
-    /// write.
+    /// Tables of this database, each with the holder's name and its name at the endpoint. `holds` is the
+    /// check that is part of every write.
     #[must_use]
     pub fn new(
         database: Arc<dyn Database>,
@@ -43,7 +44,7 @@ impl Fence {
         }
     }
 
-    /// Whether a write found that another one is the holder now.
+    /// Whether a write found that there is another holder now.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Acquire)
@@ -106,7 +107,7 @@ impl Fence {
         }
     }
 
-    /// A row without a condition: its holder knows what is there.
+    /// Puts a row without a condition: the holder knows the stored row.
     async fn put(&self, put: PutItem) -> Result<PutItemOutput, Error> {
         if put.condition_expression.is_some() || put.return_values.is_some() {
             return Err(Error::defect(
@@ -122,7 +123,7 @@ impl Fence {
         Ok(PutItemOutput::default())
     }
 
-    /// Rows in no particular order and not all at once, as the batch promises no more.
+    /// Writes rows in no particular order and not atomically, as a batch allows.
     async fn batch(&self, batch: BatchWriteItem) -> Result<BatchWriteItemOutput, Error> {
         let (mut part, mut bytes) = (Vec::new(), 0);
         for (table, requests) in batch.request_items {
@@ -168,7 +169,7 @@ impl Fence {
             ];
             tables.into_iter().flatten().for_each(|table| self.rename(table));
         }
-        // Last, so that the reasons of a cancellation are at the places of the caller's items.
+        // Last, so that the reasons of a cancellation have the positions of the caller's items.
         request.transact_items.push(holds.clone());
         let _turn = self.turn.lock().await;
         let written = self.database.transact_write_items(request).await;
@@ -177,7 +178,7 @@ impl Fence {
 }
 
 impl Fence {
-    /// The error as the caller would get it who asked for its items alone: without the reason of the check.
+    /// The error without the reason of the check, as the caller expects it.
     fn without_check(&self, error: Error) -> Error {
         let Some((check, own)) = error.reasons().split_last() else {
             return error;
@@ -188,7 +189,7 @@ impl Fence {
         }
         match own.iter().any(|reason| reason.code != CancellationCode::None) {
             true => Error::transaction_canceled(own.to_vec()),
-            // Another transaction has the row of the check: its holder changes.
+            // Another transaction uses the row of the check: the holder changes.
             false => Error::transaction_conflict(),
         }
     }

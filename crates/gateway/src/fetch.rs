@@ -1,4 +1,4 @@
-//! Reading what a computation lacks, consistently.
+//! Reads the rows that a computation lacks, consistently.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const KEYS_MAX: usize = 100;
 const TRIES_MAX: usize = 12;
 
 impl Endpoint {
-    /// Reads what the last run lacked.
+    /// Reads the rows that the last run lacked.
     pub(crate) async fn fetch(&self, known: &mut KnownRows) -> Result<(), Error> {
         let (rows, queries) = known.take_lacking();
         self.read_rows(rows.into_iter().collect(), known).await?;
@@ -28,7 +28,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Reads rows by their keys, wherever they lie.
+    /// Reads rows by their keys, in former places or in their own.
     pub(crate) async fn read_rows(
         &self,
         keys: Vec<(RowId, Item)>,
@@ -43,7 +43,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The rows that lie at these keys.
+    /// The rows stored under these keys.
     pub(crate) async fn get_rows(&self, keys: &[(RowId, Item)]) -> Result<BTreeMap<RowId, Item>, Error> {
         let mut found = BTreeMap::new();
         if let [(id, key)] = keys {
@@ -101,8 +101,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Reads the rows that a query finds. Those of an index are read once more from the table: an index may lag behind. So are
-    /// those that may lie in former places: where each lies must be known.
+    /// Reads the rows that a query finds. Rows of an index are read again from the table, because an index
+    /// may lag behind; so are rows that may be in former places, because their place must be known.
     pub(crate) async fn read_query(
         &self,
         query: RowQuery,
@@ -151,7 +151,7 @@ fn request(query: &RowQuery, is_consistent: bool, start: Option<Item>) -> Query 
         .as_ref()
         .map(|filter| expressions.take(filter.print(), 'f'));
     let (names, values) = expressions.split();
-    // An endpoint counts the rows that it looks at, those that a filter leaves out among them.
+    // An endpoint also counts rows that a filter removes.
     let limit = query.limit.filter(|_| query.filter.is_none());
     Query {
         table_name: query.table.clone(),

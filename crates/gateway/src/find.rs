@@ -1,8 +1,8 @@
-//! One row, by the key of its own place, while it may still lie where an earlier layout put it.
+//! Finds one row by the key of its own place, while it may still be in a former place.
 //!
-//! The two places cannot be read as of one moment without a transaction. So the own place is read first, then the former one, and, where
-//! neither had the row, the own place once more: a row only ever moves from its former place to its own, so one that is there
-//! throughout is met.
+//! Without a transaction, the two places cannot be read at the same moment. So the own place is read first,
+//! then the former one, and, if neither had the row, the own place again: a row only moves from its former
+//! place to its own, so an existing row is always found.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use trestle_item::Item;
 use crate::endpoint::Endpoint;
 use crate::table_shape::RowId;
 
-/// A row as it is in its own place, or will be.
+/// A row as it is, or will be, in its own place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FoundRow {
     pub(crate) item: Option<Item>,
-    /// Where it still lies, if that is its former place.
+    /// The row in its former place, if it is still there.
     pub(crate) lying: Option<LyingRow>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct LyingRow {
 }
 
 impl FoundRow {
-    /// A row that lies in its own place.
+    /// A row in its own place.
     pub(crate) fn in_place(item: Item) -> Self {
         FoundRow {
             item: Some(item),
@@ -38,7 +38,7 @@ impl FoundRow {
         }
     }
 
-    /// The row as it lies.
+    /// The row as it is stored.
     pub(crate) fn into_lying(self) -> Option<Item> {
         match self.lying {
             Some(lying) => Some(Arc::unwrap_or_clone(lying.item)),
@@ -50,7 +50,7 @@ impl FoundRow {
 /// The position at the end of a table, in a migration's document.
 const END_OF_TABLE: [u8; 8] = [u8::MAX; 8];
 
-/// The former places of a table's rows, if any row may still lie in one.
+/// The former places of a table's rows, if any row may still be in one.
 pub(crate) fn former_places(hook: &dyn Hook, table: &str) -> Option<Arc<dyn Former>> {
     let former = hook.former(table)?;
     let is_swept = || former.swept().is_some_and(|position| position == END_OF_TABLE);
@@ -91,7 +91,8 @@ impl Endpoint {
             };
             let shape = self.shapes.of(&*self.database, &id.table).await?;
             match renewed {
-                // Several rows of the present layout can have had the same former place; only one of them is there.
+                // Several rows of the present layout can have the same former place; only one of them is
+                // stored there.
                 Some((renewed, row)) if shape.key_in(&renewed) == *key => {
                     let lying = LyingRow {
                         key: place,
@@ -108,7 +109,7 @@ impl Endpoint {
                 _ => again.push((id.clone(), key.clone())),
             }
         }
-        // It may have moved between the two looks.
+        // It may have moved between the two reads.
         let moved = self.get_rows(&again).await?;
         found.extend(moved.into_iter().map(|(id, item)| (id, FoundRow::in_place(item))));
         Ok(found)

@@ -1,14 +1,16 @@
-//! Several gateways before one endpoint change what is in force together.
+//! Coordinates changes of the models in force among several gateways of one endpoint.
 //!
-//! Each gateway renews a row of its own and looks at the generation of what is in force. To change it, a gateway first announces
-//! the change. The others stop writing modelled rows when they see that, and say so in their rows; when all have, the change is stored
-//! and its generation with it; the others read it and go on. The row of a gateway that has not renewed it for [`LEASE`] is removed.
-//! A gateway that has not looked at the endpoint and then renewed its row within [`FRESH`] sends no write of a modelled row, and
-//! waits for the answer of one no longer than [`ON_ITS_WAY_MAX`]; one whose row was removed joins and looks again. *Invariant*: no such
-//! write is carried out under a version that is over, unless the process is stopped for the lease in the instant between this check
-//! and its request.
+//! Each gateway renews its own row and checks the generation of the models in force. To change them, a
+//! gateway first announces the change. When the others see that, they stop writing modelled rows and record
+//! this in their rows; when all have, the change is stored with its new generation, and the others read it
+//! and continue. The row of a gateway that has not renewed it for [`LEASE`] is removed. A gateway that has
+//! not checked the endpoint and then renewed its row within [`FRESH`] sends no write of a modelled row, and
+//! waits for the response to one no longer than [`ON_ITS_WAY_MAX`]; a gateway whose row was removed joins and
+//! checks again. *Invariant*: no such write is executed under an outdated version, unless the process is
+//! suspended for the lease exactly between this check and its request.
 //!
-//! Clocks of different machines are not compared: each measures how long it has seen nothing new of another.
+//! Clocks of different machines are not compared: each gateway measures how long it has seen no renewal of
+//! another.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,23 +28,24 @@ use crate::duty::free_sweep;
 use crate::endpoint::Endpoint;
 use crate::own_table::OwnTable;
 
-/// Between two looks at the endpoint.
+/// The time between two checks of the endpoint.
 pub(crate) const LOOK: Duration = Duration::from_millis(250);
-/// A gateway that has renewed nothing for so long is over. Longer than [`FRESH`] and [`ON_ITS_WAY_MAX`] together.
+/// A gateway without a renewal for this long has expired. Longer than [`FRESH`] and [`ON_ITS_WAY_MAX`]
+/// together.
 const LEASE: Duration = Duration::from_secs(15);
-/// How old a gateway's look at the endpoint may be when it sends a write.
+/// The maximum age of a gateway's check of the endpoint when it sends a write.
 const FRESH: Duration = Duration::from_secs(4);
 /// How long a write waits for a renewal that is late.
 const RENEWAL_MAX: Duration = Duration::from_secs(3);
-/// How old a gateway's look at the endpoint may be when a read has ended: somewhat less than [`LEASE`].
+/// The maximum age of a gateway's check of the endpoint when a read has ended: somewhat less than [`LEASE`].
 const READ_FRESH: Duration = Duration::from_secs(14);
-/// How long a write of a modelled row may be on its way, repetitions included.
+/// How long a write of a modelled row may be under way, including repetitions.
 pub(crate) const ON_ITS_WAY_MAX: Duration = Duration::from_secs(10);
-/// How long a change waits for its turn: longer than the lease of a gateway that has ended.
+/// How long a change waits for other changes: longer than the lease of a gateway that has ended.
 const TURN_MAX: Duration = Duration::from_secs(20);
-/// How long a gateway takes at most to read what another one has changed, if the endpoint answers.
+/// The maximum time in which a gateway reads another one's change, if the endpoint answers.
 const CATCH_UP_MAX: Duration = Duration::from_secs(5);
-/// How long the row of a gateway that ended is kept.
+/// How long the row of an ended gateway is kept.
 const KEPT: Duration = Duration::from_secs(86_400);
 
 /// The rows of gateways.
@@ -56,13 +59,13 @@ const ID: &str = "gateway";
 const RENEWAL: &str = "renewal";
 const STOPPED: &str = "stopped_before";
 
-/// This gateway among the others.
+/// This gateway as one of several.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) id: String,
-    /// When this gateway looked at the endpoint before it renewed its row last; `None` before the first time.
+    /// The time of the check of the endpoint before the last renewal; `None` before the first one.
     looked: Mutex<Option<Instant>>,
-    /// Whether there can be others at all: an endpoint without models has no rows of gateways.
+    /// Whether there can be other gateways: an endpoint without models has no rows of gateways.
     is_counted: AtomicBool,
 }
 
@@ -81,7 +84,8 @@ impl Member {
         self.is_counted.load(Ordering::Acquire)
     }
 
-    /// Whether what was read just now was read under what is in force. Others do not hold this gateway for over before the lease.
+    /// Whether a read that just ended used the models in force. Others do not consider this gateway expired
+    /// before the lease.
     pub(crate) fn check_read(&self) -> Result<(), Error> {
         match *self.looked.lock() {
             Some(looked) if looked.elapsed() >= READ_FRESH => Err(Error::internal(
@@ -125,13 +129,13 @@ impl Seen {
     }
 }
 
-/// When something new of other gateways was seen last.
+/// When the last new renewal of each other gateway was seen.
 #[derive(Debug, Default)]
 pub(crate) struct Sightings(HashMap<String, (String, Instant)>);
 
 impl Sightings {
-    /// Whether a gateway has renewed nothing for the lease. `asked` is when its newest renewal was asked for: time that passed since
-    /// then says nothing.
+    /// Whether a gateway has not renewed its row for the lease. `asked` is when its newest renewal was
+    /// requested: the time since then does not count.
     pub(crate) fn is_over(&mut self, gateway: &str, renewal: &str, asked: Instant) -> bool {
         let seen = self.0.entry(gateway.to_owned());
         let (last, since) = seen.or_insert_with(|| (renewal.to_owned(), Instant::now()));
@@ -143,8 +147,9 @@ impl Sightings {
 }
 
 impl Endpoint {
-    /// Waits until a write of a modelled row may be sent. A gateway that is short of time renews its row late; one that was away for longer than
-    /// its lease renews it only when no write is under way, so that this ends with an error.
+    /// Waits until a write of a modelled row may be sent. An overloaded gateway renews its row late; one that
+    /// was suspended for longer than its lease renews it only when no write is under way, so that this ends
+    /// with an error.
     pub(crate) async fn until_renewed(&self) -> Result<(), Error> {
         let began = Instant::now();
         let mut attempt = 0;
@@ -157,8 +162,8 @@ impl Endpoint {
         }
     }
 
-    /// Where there are models: those who change what is in force wait for this gateway from now on, and none is changing it. Models
-    /// that are read afterwards are at least as new as what this returns.
+    /// If there are models: from now on, changes of the models in force wait for this gateway, and none is in
+    /// progress. Models that are read later are at least as new as the returned state.
     pub(crate) fn join_others(&self) -> Result<InForce, Error> {
         let mut sightings = Sightings::default();
         loop {
@@ -167,7 +172,8 @@ impl Endpoint {
             if found.generation == 0 && found.changed_by.is_none() {
                 return Ok(found);
             }
-            // What was found before others knew of this gateway may be over. Nothing is written before this returns.
+            // The state read before others knew this gateway may be outdated. Nothing is written before this
+            // returns.
             let stopped_before = found.changed_by.as_ref().map(|_| found.generation + 1);
             if !self.member.is_counted() || !self.renew(stopped_before, looked).wait()? {
                 self.join().wait()?;
@@ -183,7 +189,8 @@ impl Endpoint {
         }
     }
 
-    /// Changes what is in force at all gateways. When `take_effect` runs, no write of a modelled row is under way.
+    /// Changes the models in force at all gateways. When `take_effect` runs, no write of a modelled row is
+    /// under way.
     pub(crate) fn change_in_force(
         &self,
         documents: Documents,
@@ -200,7 +207,7 @@ impl Endpoint {
         self.await_silent(&mut sightings)?;
         let generation = self.announce(moves)?;
         let changed = self.await_others(generation + 1, &mut sightings).and_then(|()| {
-            // Writes of this gateway under the version before are over when this is held.
+            // When this is held, writes of this gateway under the previous version have ended.
             let _no_write = self.writing.write().wait();
             let _no_read = moves.then(|| {
                 let held = self.reading.write().wait();
@@ -215,7 +222,8 @@ impl Endpoint {
             let next = documents::Next {
                 documents,
                 moment,
-                // A gateway that sweeps and was stopped for a while moves no row where it does not belong any more.
+                // So a sweeping gateway that was suspended for a while does not move rows by the previous
+                // version.
                 also: moves.then(free_sweep).into_iter().collect(),
             };
             documents::change(database, next, id, generation, has_transactions).wait()?;
@@ -227,12 +235,12 @@ impl Endpoint {
             Ok(())
         });
         changed.inspect_err(|_| {
-            // If this fails, too, the keeper takes it back later.
+            // If this fails, too, the keeper withdraws it later.
             let _ = documents::take_back(database, id).wait();
         })
     }
 
-    /// Waits until the keeper has read what another gateway has changed.
+    /// Waits until the keeper has read changes by other gateways.
     pub(crate) fn catch_up(&self) -> Result<(), Error> {
         let began = Instant::now();
         while self.has_old_models(&InForce::read(&*self.database).wait()?) {
@@ -244,7 +252,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Announces a change. It waits while another gateway changes something or holds a moment. The generation that changes.
+    /// Announces a change, and waits for changes and moments of other gateways. Returns the current
+    /// generation.
     fn announce(&self, moves: bool) -> Result<u64, Error> {
         let began = Instant::now();
         loop {
@@ -257,7 +266,7 @@ impl Endpoint {
             if refused.kind() != ErrorKind::ResourceInUse || began.elapsed() > TURN_MAX {
                 return Err(refused);
             }
-            // What is in force here cannot be read again while a model is worked on.
+            // The models in force here cannot be read again while one is being changed.
             if self.has_old_models(&InForce::read(&*self.database).wait()?) {
                 return Err(changed_meanwhile());
             }
@@ -265,7 +274,8 @@ impl Endpoint {
         }
     }
 
-    /// Writes this gateway's row, so that changes wait for the gateway. It writes no modelled row before its next look.
+    /// Writes this gateway's row, so that changes wait for it. It writes no modelled row before its next
+    /// check.
     pub(crate) async fn join(&self) -> Result<(), Error> {
         let put = PutItem {
             table_name: GATEWAYS.name.to_owned(),
@@ -285,7 +295,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Joins before the first change, of what is in force as it is known here.
+    /// Joins before the first change, with the generation known here.
     fn join_first(&self, generation: u64) -> Result<(), Error> {
         self.join().wait()?;
         let looked = Instant::now();
@@ -306,9 +316,9 @@ impl Endpoint {
         row
     }
 
-    /// Renews this gateway's row. `stopped_before` is the generation for which it has stopped writing; `looked` is when it looked at
-    /// what is in force. False if others have found that it is over, and do not wait for it any more: then it has to join again, and to
-    /// look again.
+    /// Renews this gateway's row. `stopped_before` is the generation for which it has stopped writing;
+    /// `looked` is when it checked the models in force. `false` if others have found its lease expired and do
+    /// not wait for it any more: then it must join and check again.
     pub(crate) async fn renew(&self, stopped_before: Option<u64>, looked: Instant) -> Result<bool, Error> {
         let put = PutItem {
             table_name: GATEWAYS.name.to_owned(),
@@ -359,7 +369,7 @@ impl Endpoint {
         }
     }
 
-    /// Removes the row of a gateway that is over. False if it was renewed meanwhile.
+    /// Removes the row of an expired gateway. `false` if it was renewed meanwhile.
     async fn forget(&self, gateway: &str, renewal: &str) -> Result<bool, Error> {
         let delete = DeleteItem {
             table_name: GATEWAYS.name.to_owned(),
@@ -378,7 +388,7 @@ impl Endpoint {
         }
     }
 
-    /// This gateway ends: no change waits for it any more, and it writes no modelled row.
+    /// This gateway ends: changes do not wait for it any more, and it writes no modelled row.
     pub(crate) fn leave(&self) {
         if !self.member.is_counted() {
             return;
@@ -410,7 +420,7 @@ impl Endpoint {
         Ok(seen.map(|(_, seen)| seen.renewal).unwrap_or_default())
     }
 
-    /// Whether a gateway is over. One that has no row is: it joins before it writes.
+    /// Whether a gateway has expired. One without a row has: it joins before it writes.
     pub(crate) async fn is_over(&self, gateway: &str) -> Result<bool, Error> {
         if gateway == self.member.id {
             return Ok(false);
@@ -420,8 +430,9 @@ impl Endpoint {
         Ok(renewal.is_empty() || self.sightings.lock().is_over(gateway, &renewal, asked))
     }
 
-    /// Waits until every other gateway has renewed its row or is over. Those that write go on meanwhile: when a change is announced
-    /// afterwards, they stop for a moment, and not until the lease of one that was killed has passed.
+    /// Waits until every other gateway has renewed its row or has expired. Active gateways continue to write
+    /// meanwhile: so when a change is announced afterwards, they stop only for a moment, and not for the
+    /// lease of a gateway that was killed.
     fn await_silent(&self, sightings: &mut Sightings) -> Result<(), Error> {
         let mut first_seen: HashMap<String, String> = HashMap::new();
         self.await_each(sightings, |id, seen| {
@@ -435,7 +446,7 @@ impl Endpoint {
         self.await_each(sightings, |_, seen| seen.stopped_before == Some(next))
     }
 
-    /// Waits until this is so of every other gateway, or it is over.
+    /// Waits until this holds for every other gateway, or it has expired.
     fn await_each(
         &self,
         sightings: &mut Sightings,
@@ -448,7 +459,8 @@ impl Endpoint {
                 if is_so(&id, &seen) {
                     continue;
                 }
-                // The row of one that is over is removed, so that it has to join again, and no change waits for it twice.
+                // The row of an expired gateway is removed, so that it has to join again, and no change waits
+                // for it twice.
                 let is_over = sightings.is_over(&id, &seen.renewal, asked);
                 is_waiting |= !(is_over && self.forget(&id, &seen.renewal).wait()?);
             }
@@ -459,7 +471,7 @@ impl Endpoint {
         }
     }
 
-    /// What a gateway announced or holds that has ended itself ends with it: it has changed nothing.
+    /// Ends the announcement or the moment of a gateway that has expired: it has changed nothing.
     pub(crate) fn end_if_over(
         &self,
         sightings: &mut Sightings,
@@ -483,7 +495,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes back what this gateway announced or began and could not take back when it came to nothing.
+    /// Withdraws announcements and moments of this gateway that failed and could not be withdrawn then.
     pub(crate) fn clear_up(&self, found: &InForce) -> Result<(), Error> {
         if found.changed_by.as_ref() == Some(&self.member.id)
             && let Some(_unchanged) = self.changing.try_lock()
@@ -501,7 +513,7 @@ impl Endpoint {
     }
 }
 
-/// Whether a document says where rows lie.
+/// Whether a document determines the places of rows.
 pub(crate) fn is_of_migration(name: &str) -> bool {
     name.starts_with(&migration::Document::name(""))
 }

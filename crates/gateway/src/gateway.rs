@@ -1,4 +1,4 @@
-//! A remote endpoint as a database that knows its models.
+//! A remote endpoint as a database that enforces its models.
 
 use std::sync::Arc;
 
@@ -28,13 +28,13 @@ use crate::stored_probe::StoredProbe;
 use crate::token::Token;
 use crate::write::{Asked, RowImages, Written};
 
-/// How often a read is made that overlaps changes of where rows lie.
+/// How often a read is repeated because the places of rows changed meanwhile.
 const READS_MAX: usize = 16;
 
-/// A remote endpoint, its stored models in force. Cloning it gives another handle to the same.
+/// A remote endpoint with its stored models in force. Cloning it gives another handle to the same gateway.
 ///
-/// Requests on tables without a model pass through as they are. A write on a modelled table becomes one transaction of the
-/// endpoint, with everything that follows from it.
+/// Requests on tables without a model are passed through unchanged. A write on a modelled table becomes one
+/// transaction of the endpoint that includes all effects.
 #[derive(Clone, Debug)]
 pub struct Gateway {
     inner: Arc<Inner>,
@@ -42,7 +42,7 @@ pub struct Gateway {
 
 #[derive(Debug)]
 struct Inner {
-    /// Both end before the rest; the keeper last, because the sweeper writes rows.
+    /// Both are dropped before the rest; the keeper last, because the sweeper writes rows.
     _sweeper: Sweeper,
     _keeper: Keeper,
     models: Arc<Models>,
@@ -50,8 +50,8 @@ struct Inner {
 }
 
 impl Gateway {
-    /// Opens an endpoint: its stored models are read and in force when this returns. It blocks: in a task, use a thread that
-    /// may wait.
+    /// Opens an endpoint: when this returns, its stored models are in force. It blocks: in an asynchronous
+    /// task, use a thread for blocking calls.
     pub fn open(database: Arc<dyn Database>) -> Result<Self, GatewayError> {
         Self::with_clock(database, Arc::new(SystemClock::new()))
     }
@@ -64,7 +64,8 @@ impl Gateway {
             let found = endpoint.join_others().map_err(BindError::from)?;
             let host = Arc::clone(&host) as Arc<dyn Host>;
             let models = Models::read(host, Arc::clone(&clock))?;
-            // The first model was stored in between: others must know of this gateway before it is enforced.
+            // The first model was stored meanwhile: other gateways must know this one before the model is
+            // enforced.
             if found.generation > 0 || models.list().is_empty() {
                 endpoint.take_up(&found);
                 break Arc::new(models);
@@ -83,7 +84,7 @@ impl Gateway {
         })
     }
 
-    /// The models that are stored at the endpoint: apply, compare, list and remove them.
+    /// The models that are stored at the endpoint: applies, compares, lists and removes them.
     #[must_use]
     pub fn models(&self) -> &Arc<Models> {
         &self.inner.models
@@ -95,8 +96,8 @@ impl Gateway {
         Duty::of_routes(Arc::clone(&self.inner.endpoint))
     }
 
-    /// Looks for rows that changed without a gateway from now on, until what this returns is dropped. One gateway of an endpoint
-    /// does it for all.
+    /// Starts to search for rows that changed without a gateway, until the returned value is dropped. One
+    /// gateway of an endpoint does it for all.
     pub fn watch_past_writes(&self, options: PastWritesOptions) -> std::io::Result<PastWrites> {
         PastWrites::start(
             Arc::clone(&self.inner.endpoint),
@@ -105,12 +106,13 @@ impl Gateway {
         )
     }
 
-    /// What the endpoint can do, as it was found out last.
+    /// The capabilities of the endpoint, as they were last probed.
     pub async fn stored_probe(&self) -> Result<Option<StoredProbe>, Error> {
         StoredProbe::read(&*self.endpoint().database).await
     }
 
-    /// The same endpoint for a reindex: its updates raise the version of rows, which clients do not, and change nothing else.
+    /// The same endpoint for a reindex: its updates raise the version of rows, which clients may not do, and
+    /// change nothing else.
     #[must_use]
     pub fn touching(&self) -> TouchingGateway {
         TouchingGateway(self.clone())
@@ -120,13 +122,14 @@ impl Gateway {
         &self.inner.endpoint
     }
 
-    /// Whether a stored model has the table.
+    /// Whether the table belongs to a stored model.
     fn covers(&self, table: &str) -> bool {
         let hook = self.endpoint().hook();
         hook.is_some_and(|hook| hook.covers(table_name(table)))
     }
 
-    /// Whether the endpoint alone answers: one item of a table without a model is read or written. This is common, and has to be quick.
+    /// Whether the request reads or writes one item of a table without a model, so that it is passed through.
+    /// This is the common case and has to be fast.
     fn passes(&self, request: &Request) -> bool {
         let table = match request {
             Request::GetItem(get) => &get.table_name,
@@ -168,7 +171,7 @@ impl Gateway {
         }
     }
 
-    /// A read that names a modelled table. If where rows lie changed meanwhile, it is made again.
+    /// A read of a modelled table. It is repeated if the places of rows changed meanwhile.
     async fn read(&self, request: Request) -> Result<Response, Error> {
         for _ in 0..READS_MAX {
             let (layout, hook) = self.endpoint().layout().await;
@@ -229,7 +232,7 @@ impl Gateway {
         }
     }
 
-    /// A write that names a modelled table, under what is in force until it is answered.
+    /// A write of a modelled table, with unchanged models in force until its response.
     async fn write(&self, request: Request) -> Result<Response, Error> {
         let _writing = self.endpoint().writing.read().await;
         let Some(hook) = &self.endpoint().hook() else {
@@ -348,8 +351,8 @@ impl Gateway {
         })
     }
 
-    /// A batch is many writes: those of modelled tables are made one by one, the rest passes through. What others overtake
-    /// too often is left to be asked for again.
+    /// Executes a batch: writes of modelled tables one by one, the rest passes through. Writes that conflict
+    /// too often are returned as unprocessed.
     async fn batch(
         &self,
         hook: &Arc<dyn Hook>,
@@ -419,7 +422,7 @@ impl Database for Gateway {
     }
 }
 
-/// A gateway whose updates are those of a reindex: see [`Gateway::touching`].
+/// A gateway for the updates of a reindex: see [`Gateway::touching`].
 #[derive(Clone, Debug)]
 pub struct TouchingGateway(Gateway);
 
@@ -446,7 +449,7 @@ impl Database for TouchingGateway {
     }
 }
 
-/// The write of a single item whose answer shows what is wanted.
+/// The write of a single item; `wanted` is what its response shows of the item.
 fn one(write: Write, capacity: Option<ReturnConsumedCapacity>, wanted: Option<ReturnValue>) -> Asked {
     Asked {
         capacity,
@@ -459,7 +462,7 @@ fn first(written: &mut Written) -> RowImages {
     written.rows.pop().unwrap_or_default()
 }
 
-/// What the same request may meet no more when it is sent again.
+/// Whether the same request may succeed when it is sent again.
 fn is_passing(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -467,7 +470,7 @@ fn is_passing(error: &Error) -> bool {
     )
 }
 
-/// The keys of rows that were named by what identifies them.
+/// Replaces identifying attributes by the keys of the rows.
 fn with_keys(hook: &dyn Hook, mut request: BatchGetItem) -> Result<BatchGetItem, Error> {
     for (table, asked) in &mut request.request_items {
         if hook.covers(table_name(table)) {

@@ -1,4 +1,4 @@
-//! The endpoint as a place where models are in force.
+//! The endpoint as a [`Host`](trestle_hook::Host) of models.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use crate::endpoint::Endpoint;
 use crate::fleet::is_of_migration;
 use crate::moment_view::MomentView;
 
-/// The host that drives an endpoint's models.
+/// The host for the models of an endpoint.
 #[derive(Debug)]
 pub(crate) struct EndpointHost {
     endpoint: Arc<Endpoint>,
     sweep: Duty,
     /// The epoch in which this gateway sweeps, if it does.
     epoch: Mutex<Option<u64>>,
-    /// The documents of the guard that is held here.
+    /// The documents of the guards that are held here.
     guards: Arc<Mutex<Vec<String>>>,
 }
 
@@ -40,7 +40,7 @@ impl EndpointHost {
         }
     }
 
-    /// Part of a transaction that is made only while this gateway sweeps.
+    /// A transaction item that succeeds only while this gateway sweeps.
     fn while_sweeping(&self) -> Result<TransactWriteItem, Error> {
         let epoch = *self.epoch.lock();
         let epoch = epoch.ok_or_else(|| Error::resource_in_use("another gateway moves the rows"))?;
@@ -63,13 +63,13 @@ impl Drop for HeldGuard {
         self.endpoint.end_moment(&self.moment);
         let left = std::mem::take(&mut *self.guards.lock());
         let gone = left.into_iter().map(|name| (name, None)).collect();
-        // Without its moment it means nothing.
+        // Without its moment it has no effect.
         let _ = documents::store(&*self.endpoint.database, gone).wait();
     }
 }
 
 impl Database for EndpointHost {
-    /// Work of the models speaks to the endpoint as it is.
+    /// Requests for managing models go to the endpoint directly.
     fn execute(&self, request: Request) -> ResponseFuture<'_> {
         self.endpoint.database.execute(request)
     }
@@ -88,7 +88,7 @@ impl Host for EndpointHost {
             true => InForce::read(database).wait()?.moment,
             false => None,
         };
-        // What guards was held by a moment that may be over.
+        // The moment that held a guard may have ended.
         let held = |name: String| match GuardDocument::is_name(&name) {
             false => Some(name),
             true => {
@@ -109,9 +109,9 @@ impl Host for EndpointHost {
 
     fn install(&self, mut documents: Documents, hook: Option<Arc<dyn Hook>>) -> Result<(), Error> {
         let endpoint = &self.endpoint;
-        // Who sweeps is found out anew.
+        // The holder of the sweep is determined again.
         *self.epoch.lock() = None;
-        // What is installed ends what is held.
+        // An installation ends the guards that are held.
         documents.extend(self.guards.lock().iter().map(|name| (name.clone(), None)));
         if documents.is_empty() {
             endpoint.set_hook(hook);
@@ -141,7 +141,8 @@ impl Host for EndpointHost {
         }))
     }
 
-    /// How far a migration is gets stored only by the gateway that moves it on, while no other has changed it.
+    /// The progress of a migration is stored only by the gateway that executes it, and only if no other has
+    /// changed it.
     fn store_documents(&self, documents: Documents) -> Result<(), Error> {
         let database = &*self.endpoint.database;
         if !documents.iter().any(|(name, _)| is_of_migration(name)) {
@@ -170,7 +171,7 @@ impl Host for EndpointHost {
         self.endpoint.page(table, from, at_most).wait()
     }
 
-    /// A position at the endpoint does not say how far it is.
+    /// A position at the endpoint does not show the progress.
     fn walked(&self, _place: &[u8]) -> Option<f64> {
         None
     }
@@ -216,7 +217,7 @@ impl Endpoint {
         trestle_writes::check_limits(row, size::of_item(row))
     }
 
-    /// Sums over rows are not held against counts while rows are in two places.
+    /// Refuses to compare counts with their rows during a migration.
     fn refuse_while_rows_move(&self) -> Result<(), Error> {
         match self.hook().is_some_and(|hook| hook.moves_rows()) {
             false => Ok(()),
@@ -226,7 +227,7 @@ impl Endpoint {
         }
     }
 
-    /// A page of rows as they lie. A place to go on at is the stored form of the last key.
+    /// A page of rows in their places. The position of the next page is the stored form of the last key.
     pub(crate) async fn page(
         &self,
         table: &str,

@@ -1,18 +1,19 @@
 //! Writes of modelled rows at an endpoint without transactions.
 //!
-//! 1. An intent row is put: what is locked next belongs to it.
-//! 2. Every row that is to be written, or that was read, is locked by a row of `_trestle.locks`. If another write has locked one,
-//!    all locks are released, and the write begins again.
-//! 3. The rows are read again. If one is not as it was read, all locks are released, and the write begins again.
-//! 4. The plan is stored in the intent. From here on the write is made, whatever happens.
-//! 5. Rows are written: those that come or change first, those that go last.
+//! 1. An intent row is put, to which the following locks belong.
+//! 2. Every row that will be written, or that was read, is locked by a row of `_trestle.locks`. If another
+//!    write has locked one, all locks are released, and the write starts again.
+//! 3. The rows are read again. If one has changed, all locks are released, and the write starts again.
+//! 4. The plan is stored in the intent. From now on, the write will be completed in any case.
+//! 5. Rows are written: new and changed rows first, then removed ones.
 //! 6. The locks are removed, then the intent.
 //!
-//! *Invariants*: while a row is locked by an intent, no gateway changes it for another write. So every step can be repeated, and an intent
-//! that was left by a gateway that ended is finished from its plan, or dropped if it has none, by a gateway that meets its locks or by the
-//! keeper of any gateway. That gateway first makes the intent its own, and carries out its steps one by one: the step of a second one could
-//! come late, when the locks are gone, and undo a write that came after. Before a gateway that is over is out of the way, its lease has
-//! passed (`fleet.rs`). Clients that read rows see some of a write's rows before the others.
+//! *Invariants*: while a row is locked by an intent, no gateway changes it for another write. So every step
+//! can be repeated. An intent whose gateway has ended is finished from its plan, or dropped if it has none,
+//! by a gateway that finds its locks or by the keeper of any gateway. That gateway first takes the intent
+//! over, and executes its steps one by one: a step by a second gateway could arrive late, after the locks are
+//! removed, and undo a later write. An expired gateway no longer writes, because its lease has passed before
+//! (`fleet.rs`). Clients that read rows see some rows of a write before the others.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,14 +34,14 @@ use crate::part::{Becomes, Part};
 use crate::table_shape::RowId;
 use crate::transactions::{has_transactions, refusal};
 
-/// Writes that are under way.
+/// The intents of writes under way.
 const INTENTS: OwnTable = OwnTable {
     name: "_trestle.intents",
     key: INTENT,
     range: None,
     ttl: None,
 };
-/// Rows that are part of one.
+/// The locks of their rows.
 const LOCKS: OwnTable = OwnTable {
     name: "_trestle.locks",
     key: ROW,
@@ -56,15 +57,15 @@ const ROW: &str = "row";
 /// The largest plan: an item has at most 400 KB.
 pub(crate) const PLAN_BYTES_MAX: usize = 380_000;
 
-/// A write that is under way.
+/// A write under way.
 #[derive(Clone, Debug)]
 struct Intent {
     id: String,
-    /// The gateway that makes it, or finishes it.
+    /// The gateway that executes or finishes it.
     gateway: String,
     /// The locks.
     rows: Vec<String>,
-    /// The rows to be written, once it is decided.
+    /// The rows to be written, once the write is decided.
     plan: Option<Vec<Part>>,
 }
 
@@ -115,7 +116,7 @@ impl Intent {
     }
 }
 
-/// A part as it is stored in a plan.
+/// The stored form of a part in a plan.
 fn part_to(part: &Part) -> AttributeValue {
     let bytes = |item: &Item| AttributeValue::B(codec::encode(item));
     let mut stored = Item::from([("table", part.table.as_str()), ("hash", part.hash.as_str())]);
@@ -137,7 +138,7 @@ fn part_to(part: &Part) -> AttributeValue {
     AttributeValue::M(stored)
 }
 
-/// Parts that change nothing are not stored; what becomes nothing is removed.
+/// Parses a stored part. Parts without a change are not stored; a part without a new row removes the row.
 fn part_from(stored: &AttributeValue) -> Option<Part> {
     let AttributeValue::M(stored) = stored else {
         return None;
@@ -165,7 +166,8 @@ fn part_from(stored: &AttributeValue) -> Option<Part> {
     })
 }
 
-/// An intent of this gateway. If it is dropped with it, the keeper finishes the intent or lets it go.
+/// An intent of this gateway. If it is dropped without being finished, the keeper finishes or drops the
+/// intent.
 struct Unfinished<'e> {
     endpoint: &'e Endpoint,
     intent: Option<String>,
@@ -178,7 +180,7 @@ impl Drop for Unfinished<'_> {
 }
 
 impl Endpoint {
-    /// Whether the endpoint has transactions; asked once.
+    /// Whether the endpoint supports transactions; probed once.
     pub(crate) async fn has_transactions(&self) -> Result<bool, Error> {
         let asked = self.transactions.get_or_try_init(|| async {
             let has_transactions = has_transactions(&*self.database).await?;
@@ -191,7 +193,7 @@ impl Endpoint {
         asked.await.copied()
     }
 
-    /// Makes a write without a transaction.
+    /// Executes a write without a transaction.
     pub(crate) async fn send_by_intent(&self, commit: Commit) -> Result<Sent, Error> {
         if commit.items.is_some() {
             return Err(refusal(
@@ -214,7 +216,7 @@ impl Endpoint {
             item: intent.to_item(),
             ..PutItem::default()
         };
-        // A client that goes away ends this anywhere.
+        // The future may be dropped at any point when a client disconnects.
         let mut unfinished = Unfinished {
             endpoint: self,
             intent: Some(intent.id.clone()),
@@ -222,7 +224,7 @@ impl Endpoint {
         self.database.put_item(put).await?;
         let made = self.carry_out(&intent, commit).await;
         if !matches!(made, Ok(Sent::Done(_))) {
-            // Whether it was decided is not known, or it is to be dropped.
+            // It is unknown whether it was decided, or it must be dropped.
             if let Err(error) = self.finish_intent(&intent.id).await {
                 tracing::warn!("a failed write will be completed or dropped later: {error}");
                 return made;
@@ -258,7 +260,7 @@ impl Endpoint {
         Ok(Sent::Done(Vec::new()))
     }
 
-    /// Locks all rows of an intent. Those that others have locked, as far as the locks are still there.
+    /// Locks all rows of an intent. Returns the locks of other writes that still exist.
     async fn lock(&self, intent: &Intent) -> Result<Vec<Option<HeldLock>>, Error> {
         let locked = intent.rows.iter().map(|row| async move {
             let put = PutItem {
@@ -279,7 +281,7 @@ impl Endpoint {
         Ok(locked.into_iter().flatten().collect())
     }
 
-    /// The lock on a row; `None` if it is gone by now.
+    /// The lock on a row; `None` if it has been removed.
     async fn holder(&self, row: &str) -> Result<Option<HeldLock>, Error> {
         let asked = GetItem {
             table_name: LOCKS.name.to_owned(),
@@ -296,12 +298,13 @@ impl Endpoint {
         Ok(Some(HeldLock { row, intent }))
     }
 
-    /// Whether a write is under way that has locked a row.
+    /// Whether a row is locked by a write under way.
     pub(crate) async fn is_locked(&self, table: &str, key: &Item) -> Result<bool, Error> {
         Ok(self.holder(&lock_name(table, key)).await?.is_some())
     }
 
-    /// A lock of another write: if its intent is gone, the lock goes; if its gateway is over, the intent is finished.
+    /// Handles a lock of another write: if its intent does not exist, the lock is removed; if its gateway has
+    /// expired, the intent is finished.
     async fn meet(&self, held: HeldLock) -> Result<(), Error> {
         match self.intent(&held.intent).await? {
             None => self.unlock(&held.row, &held.intent).await,
@@ -310,7 +313,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether all rows are as they were read. They are locked.
+    /// Whether all rows, which are locked, are as they were read.
     async fn all_hold(&self, parts: &[Part]) -> Result<bool, Error> {
         let ids: Vec<(RowId, Item)> = parts
             .iter()
@@ -321,7 +324,8 @@ impl Endpoint {
         Ok(rows.all(|(part, (id, _))| part.holds(lying.get(id))))
     }
 
-    /// Whether what the write depends on besides rows holds: that this gateway sweeps, or that its moment is held.
+    /// Whether the conditions of the write besides rows hold: that this gateway sweeps, or that its moment is
+    /// held.
     async fn own_items_hold(&self, own: Vec<TransactWriteItem>) -> Result<bool, Error> {
         for item in own {
             match self.database.execute(alone(item)?).await {
@@ -332,7 +336,7 @@ impl Endpoint {
         Ok(true)
     }
 
-    /// Stores the plan. False if another gateway has taken the intent over, or dropped it.
+    /// Stores the plan. `false` if another gateway has taken the intent over, or dropped it.
     async fn decide(&self, intent: &Intent, written: &[Part]) -> Result<bool, Error> {
         let plan = AttributeValue::L(written.iter().map(part_to).collect());
         let bytes = size::of_item(&Map::from_iter([(PLAN.to_owned(), plan.clone())]));
@@ -361,13 +365,13 @@ impl Endpoint {
         }
     }
 
-    /// Writes a row of a plan. One that is not as the plan knows it was written by another gateway that finishes the same plan, or
-    /// changed past all gateways.
+    /// Writes a row of a plan. A row that differs from the plan was written by another gateway that finishes
+    /// the same plan, or changed without a gateway.
     async fn apply(&self, mut part: Part) -> Result<(), Error> {
         if self.try_apply(part.clone()).await? {
             return Ok(());
         }
-        // Not every endpoint finds maps and lists equal that are. The row is locked, and is compared here.
+        // Some endpoints do not recognise equal maps and lists. The row is locked, and is compared here.
         let id = RowId::new(&part.table, &part.key);
         let lying = self.get_rows(&[(id.clone(), part.key.clone())]).await?;
         if part.holds(lying.get(&id)) {
@@ -377,7 +381,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// False if the row is not as the plan knows it, as the endpoint compares.
+    /// `false` if the row differs from the plan, as the endpoint compares them.
     async fn try_apply(&self, part: Part) -> Result<bool, Error> {
         self.member.check()?;
         match self.in_time(part.into_request(None)).await {
@@ -436,7 +440,7 @@ impl Endpoint {
         Ok(intent.filter(|intent| intent.gateway == self.member.id))
     }
 
-    /// Makes an intent of another gateway this one's, and finishes it.
+    /// Takes over an intent of another gateway, and finishes it.
     async fn take_over(&self, intent: &Intent) -> Result<(), Error> {
         let mut unfinished = Unfinished {
             endpoint: self,
@@ -450,7 +454,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// False if it is gone, or has become that of a third gateway.
+    /// `false` if it does not exist any more, or a third gateway has taken it over.
     async fn take(&self, intent: &Intent) -> Result<bool, Error> {
         let name = |name: &String| AttributeValue::S(name.clone());
         let update = UpdateItem {
@@ -471,13 +475,14 @@ impl Endpoint {
         }
     }
 
-    /// Finishes an intent of this gateway that has a plan, and lets one go that has none. Nothing if another gateway has taken it over.
+    /// Finishes an intent of this gateway that has a plan, and drops one without a plan. Does nothing if
+    /// another gateway has taken it over.
     async fn finish_intent(&self, id: &str) -> Result<(), Error> {
         let Some(mut intent) = self.own_intent(id).await? else {
             return Ok(());
         };
         if intent.plan.is_none() && !self.undo(id).await? {
-            // It was decided in this moment, or is gone.
+            // It was just decided, or does not exist any more.
             match self.own_intent(id).await? {
                 Some(decided) => intent = decided,
                 None => return Ok(()),
@@ -489,7 +494,7 @@ impl Endpoint {
         self.let_go(&intent).await
     }
 
-    /// From now on, an intent cannot be decided. False if it was, or is gone.
+    /// Prevents that an intent is decided. `false` if it already was, or does not exist any more.
     async fn undo(&self, id: &str) -> Result<bool, Error> {
         let update = UpdateItem {
             table_name: INTENTS.name.to_owned(),
@@ -509,7 +514,7 @@ impl Endpoint {
         }
     }
 
-    /// Finishes what this gateway abandoned, and what gateways left that are over.
+    /// Finishes the intents that this gateway abandoned, and those of expired gateways.
     pub(crate) async fn sweep_abandoned(&self) -> Result<(), Error> {
         let abandoned = std::mem::take(&mut *self.abandoned.lock());
         for id in abandoned {
@@ -526,8 +531,8 @@ impl Endpoint {
         self.finish_intents(false).await
     }
 
-    /// Finishes the intents of gateways that are over; or all, when no gateway writes: what follows is under another version, or of another
-    /// moment.
+    /// Finishes the intents of expired gateways; or all, when no gateway writes: later writes are under
+    /// another version, or in another moment.
     pub(crate) async fn finish_intents(&self, all: bool) -> Result<(), Error> {
         let mut start = None;
         loop {

@@ -1,5 +1,5 @@
-//! A thread that keeps a gateway in step with the others: it renews the gateway's row, stops its writes while another one changes what
-//! is in force, and reads it again.
+//! A thread that coordinates a gateway with the others: it renews the gateway's row, stops its writes while
+//! another gateway changes the models in force, and reads the models again.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,10 +16,10 @@ use crate::documents::InForce;
 use crate::endpoint::Endpoint;
 use crate::fleet::{LOOK, Sightings};
 
-/// Intents are swept after so many looks, every five seconds.
+/// Intents are swept after this many checks, every five seconds.
 const SWEEP_LOOKS: u32 = 20;
 
-/// A thread that keeps this gateway in step with the others. It ends when it is dropped.
+/// A thread that coordinates this gateway with the others. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     stop: Arc<(Mutex<bool>, Condvar)>,
@@ -43,7 +43,7 @@ impl Keeper {
                 let (is_over, bell) = &*told;
                 let mut is_over = is_over.lock();
                 while !*is_over {
-                    // Others may ask for the end meanwhile.
+                    // Unlocked meanwhile, so that the thread can be told to end.
                     parking_lot::MutexGuard::unlocked(&mut is_over, || keeping.look());
                     if !*is_over {
                         bell.wait_for(&mut is_over, LOOK);
@@ -72,26 +72,26 @@ impl Drop for Keeper {
 struct InStep {
     endpoint: Arc<Endpoint>,
     models: Arc<Models>,
-    /// While another gateway changes what is in force.
+    /// Set while another gateway changes the models in force.
     stopped: Option<Stopped>,
-    /// Of the gateways that announced a change or hold a moment.
+    /// The last renewals seen of gateways that announced a change or hold a moment.
     sightings: Sightings,
-    /// Looks since intents were swept.
+    /// Checks since intents were swept.
     looks: u32,
 }
 
-/// Requests that wait while another gateway changes what is in force.
+/// Locks that make requests wait while another gateway changes the models in force.
 struct Stopped {
-    /// The generation to come.
+    /// The coming generation.
     before: u64,
-    /// No modelled row is written.
+    /// Stops writes of modelled rows.
     _writes: OwnedRwLockWriteGuard<()>,
-    /// No modelled row is read: where rows lie changes.
+    /// Stops reads of modelled rows, for a change that moves rows.
     reads: Option<OwnedRwLockWriteGuard<()>>,
 }
 
 impl InStep {
-    /// One look at the endpoint.
+    /// Checks the endpoint once.
     fn look(&mut self) {
         if let Err(error) = self.try_look() {
             tracing::warn!("the gateway's row at the endpoint: {error}");
@@ -103,7 +103,7 @@ impl InStep {
         let looked = Instant::now();
         let found = InForce::read(&*endpoint.database).wait()?;
         if found.generation == 0 && found.changed_by.is_none() && !endpoint.member.is_counted() {
-            // No model is in force, and this gateway runs no routes: there is nothing to agree on.
+            // No model is in force, and this gateway runs no routes: there is nothing to coordinate.
             return Ok(());
         }
         if !endpoint.member.is_counted() {
@@ -115,11 +115,11 @@ impl InStep {
             .changed_by
             .as_ref()
             .is_some_and(|by| *by != endpoint.member.id);
-        // A gateway that was away for longer than its lease stops before its row is fresh again.
+        // A gateway that was suspended for longer than its lease stops before it renews its row.
         if is_by_other {
             self.stop(found.generation + 1, found.moves);
         } else if found.generation > endpoint.known_generation() {
-            // What was announced is not known any more, or never was.
+            // It is not known what was announced.
             self.stop(found.generation, true);
         }
         let stopped_before = self.stopped.as_ref().map(|stopped| stopped.before);
@@ -148,7 +148,7 @@ impl InStep {
         Ok(())
     }
 
-    /// Lets the writes under way end, and begins none; nor reads, if where rows lie changes.
+    /// Waits for writes under way and prevents new ones; also reads, if the change moves rows.
     fn stop(&mut self, generation: u64, moves: bool) {
         let endpoint = &self.endpoint;
         let stopped = self.stopped.get_or_insert_with(|| Stopped {
@@ -163,14 +163,14 @@ impl InStep {
         }
     }
 
-    /// Finishes what was left undone at an endpoint without transactions.
+    /// Finishes abandoned intents at an endpoint without transactions.
     fn sweep(&mut self) -> Result<(), Error> {
         let has_abandoned = !self.endpoint.abandoned.lock().is_empty();
         self.looks += 1;
         if self.endpoint.transactions.get() != Some(&false) || !(has_abandoned || self.looks >= SWEEP_LOOKS) {
             return Ok(());
         }
-        // The gateway that changes what is in force finishes all of them.
+        // The gateway that changes the models in force finishes all of them.
         if self.stopped.is_some() {
             return Ok(());
         }
@@ -178,7 +178,7 @@ impl InStep {
         self.endpoint.sweep_abandoned().wait()
     }
 
-    /// Looks after what other gateways have announced or hold.
+    /// Ends announcements and moments of other gateways that have expired.
     fn watch(&mut self, found: &InForce) -> Result<(), Error> {
         let holder = found.moment.as_ref().map(|moment| moment.of.as_str());
         let of_others = found.changed_by.as_deref().into_iter().chain(holder);

@@ -1,5 +1,5 @@
-//! The rows that a pure computation asks for. It is run with the rows that are known; those that it lacks are fetched
-//! together, and it is run again.
+//! The rows that a pure computation requests. It runs with the known rows; rows that it lacks are fetched
+//! together, and it runs again.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use crate::find::{FoundRow, LyingRow};
 use crate::look_again::Looked;
 use crate::table_shape::RowId;
 
-/// Rows as they were read, consistently, each on its own.
+/// Rows as they were read, each consistently, but not all at the same moment.
 #[derive(Debug, Default)]
 pub(crate) struct KnownRows {
     rows: BTreeMap<RowId, KnownRow>,
@@ -26,28 +26,29 @@ pub(crate) struct KnownRows {
 pub(crate) struct KnownRow {
     pub(crate) key: Item,
     pub(crate) item: Option<Arc<Item>>,
-    /// Where it still lies, if that is its former place.
+    /// The row in its former place, if it is still there.
     pub(crate) lying: Option<LyingRow>,
 }
 
-/// What one run has asked for.
+/// The requests of one run.
 #[derive(Debug, Default)]
 struct Run {
-    /// Rows that were known.
+    /// Known rows that were used.
     used: BTreeSet<RowId>,
-    /// Queries that were known, by their position: another write may add a row to them meanwhile.
+    /// Known queries that were used, by their position: another write may add a row to their results
+    /// meanwhile.
     looked: BTreeSet<usize>,
     lacking: BTreeMap<RowId, Item>,
     lacking_queries: Vec<RowQuery>,
 }
 
 impl KnownRows {
-    /// Forgets what the last run asked for.
+    /// Clears the requests of the last run.
     pub(crate) fn begin_run(&mut self) {
         self.run = RefCell::default();
     }
 
-    /// What the last run lacked.
+    /// Takes the rows and queries that the last run lacked.
     pub(crate) fn take_lacking(&mut self) -> (BTreeMap<RowId, Item>, Vec<RowQuery>) {
         let run = self.run.get_mut();
         (
@@ -56,13 +57,13 @@ impl KnownRows {
         )
     }
 
-    /// Whether the last run lacked anything: then its result means nothing.
+    /// Whether the last run lacked anything; then its result is invalid.
     pub(crate) fn lacks(&self) -> bool {
         let run = self.run.borrow();
         !run.lacking.is_empty() || !run.lacking_queries.is_empty()
     }
 
-    /// A row was read.
+    /// Adds a row that was read.
     pub(crate) fn learn(&mut self, id: RowId, key: Item, row: FoundRow) {
         let known = KnownRow {
             key,
@@ -72,7 +73,7 @@ impl KnownRows {
         self.rows.insert(id, known);
     }
 
-    /// A query was made, and its rows were read.
+    /// Adds the result of a query.
     pub(crate) fn learn_query(&mut self, query: RowQuery, rows: Vec<RowId>) {
         self.queries.push((query, rows));
     }
@@ -82,7 +83,7 @@ impl KnownRows {
         self.rows.get(id)
     }
 
-    /// The rows that the last run used: what it came to is right as long as they are as they were read.
+    /// The rows that the last run used: its result is valid as long as they are unchanged.
     pub(crate) fn used(&self) -> Vec<(RowId, KnownRow)> {
         let run = self.run.borrow();
         let used = run.used.iter();
@@ -90,7 +91,7 @@ impl KnownRows {
             .collect()
     }
 
-    /// The queries of the last run, and what they found.
+    /// The queries of the last run, and their results.
     pub(crate) fn looked(&self) -> Vec<Looked> {
         let run = self.run.borrow();
         let looked = run.looked.iter().filter_map(|at| self.queries.get(*at));
@@ -101,7 +102,7 @@ impl KnownRows {
         looked.collect()
     }
 
-    /// The last run used a row that is known.
+    /// Records that the last run used a known row.
     pub(crate) fn note_used(&self, id: RowId) {
         self.run.borrow_mut().used.insert(id);
     }

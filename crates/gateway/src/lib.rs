@@ -1,14 +1,16 @@
 //! Models over any endpoint that speaks DynamoDB's protocol: Amazon DynamoDB, DynamoDB Local, a Trestle server; and, without
 //! transactions (`intent.rs`), others.
 //!
-//! [`Gateway`] is a [`Database`](trestle_api::Database) before another one. What a write on a modelled table means is computed by
-//! the same pure code that the embedded engine runs in its commit. It asks for rows (`known_rows.rs`), which are read
-//! (`fetch.rs`) until it lacks none; then one request is sent (`commit.rs`) in which every row that was read is checked to be as
-//! it was (`part.rs`). Where another write was quicker, all of it begins again (`write.rs`).
+//! [`Gateway`] is a [`Database`](trestle_api::Database) in front of another one. The effects of a write on a
+//! modelled table are computed by the same pure code that the embedded engine runs in its commit. It requests
+//! rows (`known_rows.rs`), which are read (`fetch.rs`) until none is missing; then one request is sent
+//! (`commit.rs`) that checks that every row is unchanged since it was read (`part.rs`). If another write was
+//! faster, all of this is repeated (`write.rs`).
 //!
-//! Models are kept at the endpoint (`documents.rs`) and driven by `trestle-models`, as those of an engine are (`host.rs`). Any number
-//! of gateways stand before an endpoint; `fleet.rs` changes what is in force for all of them, and `moment.rs` gives audits the rows of
-//! one moment while all of them write. `past_writes.rs` finds rows that changed without a gateway.
+//! Models are stored at the endpoint (`documents.rs`) and managed by `trestle-models`, as with an engine
+//! (`host.rs`). Any number of gateways can serve one endpoint; `fleet.rs` changes the models in force for all
+//! of them, and `moment.rs` gives audits a consistent view of the rows while all of them write.
+//! `past_writes.rs` finds rows that changed without a gateway.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -91,7 +93,7 @@ pub enum GatewayError {
     /// A stored model cannot be enforced, or the endpoint did not answer.
     #[error(transparent)]
     Models(#[from] trestle_binding::BindError),
-    /// The system gave no thread.
+    /// The system could not start a thread.
     #[error("cannot start a thread: {0}")]
     Thread(#[from] std::io::Error),
 }

@@ -1,8 +1,9 @@
-//! Rows that come between a look for rows and the commit that rests on it.
+//! Rows that are added between a search for rows and the commit that depends on it.
 //!
-//! A transaction checks the rows that were found. It cannot check that there is no other. So the same rows are looked for once more
-//! after the commit, before the client has its answer. A row that came meanwhile is written again as it is, and what follows from it is
-//! computed from the rows as they are then. A row that comes later needs no such look: its own write reads what the commit has written.
+//! A transaction checks the rows that were found. It cannot check that there are no others. So the search is
+//! repeated after the commit, before the client gets its response. A row that was added meanwhile is written
+//! again unchanged, and its effects are computed from the current rows. For a row that is added later this is
+//! not necessary: its own write reads the rows of the commit.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::part::Part;
 use crate::table_shape::RowId;
 use crate::write::Asked;
 
-/// A look for rows, and what it found.
+/// A search for rows, and its result.
 #[derive(Debug)]
 pub(crate) struct Looked {
     pub(crate) query: RowQuery,
@@ -28,7 +29,7 @@ pub(crate) struct Looked {
 }
 
 impl Endpoint {
-    /// Sends a commit, and looks again for the rows that it rests on.
+    /// Sends a commit, and repeats the searches on which it depends.
     pub(crate) async fn send_and_look(
         &self,
         hook: &Arc<dyn Hook>,
@@ -40,7 +41,7 @@ impl Endpoint {
         }
         let own: BTreeSet<RowId> = commit.parts.iter().map(Part::id).collect();
         let sent = self.send(commit).await;
-        // A write whose answer was lost may have been carried out.
+        // A write whose response was lost may have been executed.
         if !matches!(sent, Ok(Sent::Overtaken(_))) {
             for looked in looked {
                 if let Err(error) = self.look_again(hook, looked, &own).await {
@@ -73,10 +74,10 @@ impl Endpoint {
                 by: By::SecondLook,
                 ..Asked::one(written_again(&table, row.key.clone(), shape.hash()))
             };
-            // The write may look for rows itself.
+            // The write may search for rows itself.
             match Box::pin(self.write(hook, again)).await {
                 Ok(_) => {}
-                // It is gone, or is a row that only follows from others.
+                // It was removed, or is a row that clients cannot write.
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -89,7 +90,7 @@ impl Endpoint {
     }
 }
 
-/// A write that changes nothing of a row that is there.
+/// A write that leaves an existing row unchanged.
 fn written_again(table: &str, key: Item, hash: &str) -> Write {
     Write {
         table_name: table.to_owned(),

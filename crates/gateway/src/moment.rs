@@ -1,14 +1,16 @@
-//! The rows of one moment, at an endpoint whose reads are each of a moment of its own: before a row is changed for the first time
-//! in a moment, it is kept as it was.
+//! A consistent view of all rows at an endpoint without snapshots: before a row is changed for the first time
+//! during a moment, its present state is stored.
 //!
-//! A gateway that adds up rows holds a moment. It begins as a change of what is in force does (`fleet.rs`): no gateway writes, and
-//! all know of it when they go on. Then, before a gateway changes a row, it puts the row as it was read into `_trestle.images`, unless
-//! an image of the row is there. *Invariants*: a row that has an image was as the image says in the moment; a row that has none
-//! has not changed since. An image never changes, and stays some days. So a row of the moment is found by reading the row first and
-//! its image second (`moment_view.rs`).
+//! A gateway that adds up rows holds a moment. It begins like a change of the models in force (`fleet.rs`):
+//! no gateway writes, and all know of the moment when they continue. Then, before a gateway changes a row, it
+//! puts the row as it was read into `_trestle.images`, unless an image of the row exists. *Invariants*: if a
+//! row has an image, the image is its state in the moment; if it has none, it has not changed since. An image
+//! never changes, and is kept for some days. So a row of the moment is determined by reading first the row
+//! and then its image (`moment_view.rs`).
 //!
-//! Only one moment is held at an endpoint. If the gateway that holds it ends, the others end the moment after the lease. What a
-//! gateway writes because of a moment is refused when it is not held any more ([`while_held`](documents::while_held)).
+//! Only one moment is held at an endpoint. If its gateway ends, the others end the moment after the lease.
+//! Writes of a gateway that are based on a moment are refused when it is not held any more
+//! ([`while_held`](documents::while_held)).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -26,7 +28,7 @@ use crate::endpoint::Endpoint;
 use crate::own_table::OwnTable;
 use crate::part::Part;
 
-/// Rows as they were.
+/// Earlier states of rows.
 const IMAGES: OwnTable = OwnTable {
     name: "_trestle.images",
     key: PARTITION,
@@ -38,21 +40,21 @@ const ROW: &str = "row";
 const IMAGE: &str = "image";
 const EXPIRES: &str = "expires";
 
-/// The images of a moment are spread over so many partitions: one takes a thousand writes a second.
+/// The images of a moment are spread over this many partitions, because one takes a thousand writes a second.
 const PARTITIONS: u128 = 16;
-/// How long images stay: longer than an audit takes.
+/// How long images are kept: longer than an audit takes.
 const STAY: Duration = Duration::from_secs(7 * 86_400);
-/// How often an image is put whose answer is lost. It is the same however often.
+/// How often an image is put again if the response is lost. Repeating the put does no harm.
 const TRIES_MAX: usize = 5;
 
 /// The row of the moment: `None` if there was none.
 pub(crate) type Image = Option<Item>;
 
-/// Names the image of a row.
+/// Identifies the image of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ImageName {
     pub(crate) table: String,
-    /// Two rows of a table have the same with odds of about 2^-128.
+    /// Two rows of a table have the same digest with a probability of about 2^-128.
     pub(crate) digest: u128,
 }
 
@@ -83,13 +85,13 @@ fn partition(moment: &str, number: u128) -> String {
 /// The moment that is held, as far as this gateway knows.
 #[derive(Debug, Default)]
 pub(crate) struct HeldMoment {
-    /// Held by this gateway or another: rows are kept before they change.
+    /// Held by this gateway or another: the state of rows is stored before they change.
     on: Option<Arc<Keeping>>,
     /// Held by this gateway, or about to be.
     own: Option<String>,
 }
 
-/// What is known of the images of a moment.
+/// The known images of a moment.
 #[derive(Debug)]
 struct Keeping {
     moment: String,
@@ -98,7 +100,7 @@ struct Keeping {
 }
 
 impl HeldMoment {
-    /// Rows are kept for this moment from now on, or for none.
+    /// Sets the moment for which images are stored, or none.
     pub(crate) fn set(&mut self, moment: Option<&str>) {
         if self.on.as_ref().map(|on| on.moment.as_str()) == moment {
             return;
@@ -118,12 +120,12 @@ impl HeldMoment {
 }
 
 impl Endpoint {
-    /// Begins a moment. It waits while another gateway holds one.
+    /// Begins a moment. Waits while another gateway holds one.
     pub(crate) fn begin_moment(&self) -> Result<String, Error> {
         self.begin_moment_with(|_| (Documents::new(), None))
     }
 
-    /// Begins a moment, for which documents are stored and a hook takes effect if there is one.
+    /// Begins a moment, stores documents, and puts a hook into effect if one is given.
     pub(crate) fn begin_moment_with(
         &self,
         with: impl FnOnce(&str) -> (Documents, Option<Arc<dyn Hook>>),
@@ -131,7 +133,7 @@ impl Endpoint {
         IMAGES.ensure(&*self.database).wait()?;
         let moment = ids::uuid();
         let (documents, hook) = with(&moment);
-        // Known before it is stored: what is stored and not known is cleared up.
+        // Known here before it is stored: a stored moment that is unknown here is ended.
         self.moment.lock().own = Some(moment.clone());
         let begun = self.change_in_force(documents, Some(&moment), || {
             self.moment.lock().set(Some(&moment));
@@ -157,7 +159,7 @@ impl Endpoint {
         }
     }
 
-    /// Keeps rows as they were read that are about to change.
+    /// Stores the images of rows, as they were read, that are about to change.
     pub(crate) async fn keep_images(&self, parts: &[Part]) -> Result<(), Error> {
         let on = self.moment.lock().on.clone();
         let Some(keeping) = on else { return Ok(()) };
@@ -177,7 +179,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The first image stays: until it was put, no gateway had changed the row.
+    /// Puts the image unless there is one: before the first put, no gateway had changed the row.
     async fn keep_image(&self, moment: &str, name: &ImageName, row: Option<&Item>) -> Result<(), Error> {
         let mut item = name.key(moment);
         let expires = self.clock.now().plus(STAY).as_secs();

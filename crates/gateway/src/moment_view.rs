@@ -1,4 +1,4 @@
-//! The rows of a moment, for audits: each row is read, then its image.
+//! The rows of a moment, for audits: each row is read first, then its image.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use crate::endpoint::Endpoint;
 use crate::host::EndpointView;
 use crate::moment::{Image, ImageName};
 
-/// So many bytes of rows are read before their images are.
+/// How many bytes of rows are read before their images.
 const BATCH_BYTES: usize = 8 << 20;
 
-/// The rows of a moment that this gateway holds. It ends when this is dropped.
+/// The rows of a moment that this gateway holds. The moment ends when this is dropped.
 pub(crate) struct MomentView {
     endpoint: Arc<Endpoint>,
     moment: String,
     now: EndpointView,
-    /// Images that were looked up one by one: they never change.
+    /// Images that were read one by one: they never change.
     known: Mutex<HashMap<ImageName, Image>>,
     /// The tables that are being walked.
     walked: Mutex<HashMap<String, WalkedTable>>,
 }
 
-/// How far a table was walked.
+/// The progress of the walk over a table.
 #[derive(Default)]
 struct WalkedTable {
-    /// The rows that were handed over, as digests of their keys: 16 bytes for each row while the table is walked.
+    /// The rows that were passed on, as digests of their keys: 16 bytes for each row during the walk.
     handed_over: HashSet<u128>,
     parts: u32,
 }
@@ -46,7 +46,7 @@ impl MomentView {
         })
     }
 
-    /// Rows that were read become rows of the moment: their images are read after them.
+    /// Converts rows that were read to rows of the moment, by reading their images afterwards.
     fn hand_over(
         &self,
         table: &str,
@@ -64,7 +64,7 @@ impl MomentView {
             match images.remove(&name) {
                 None => of_moment.push((name.digest, row)),
                 Some(Some(image)) => of_moment.push((name.digest, image)),
-                // It was not there yet.
+                // It did not exist in the moment.
                 Some(None) => {}
             }
         }
@@ -78,7 +78,7 @@ impl MomentView {
         of_moment.into_iter().try_for_each(|(_, row)| each(Met::Row(row)))
     }
 
-    /// Rows of the moment that were removed before the walk came to them.
+    /// Passes on rows of the moment that were removed before the walk reached them.
     fn hand_over_removed(
         &self,
         table: &str,
@@ -86,7 +86,7 @@ impl MomentView {
         each: &mut dyn FnMut(Met) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let images = self.endpoint.images(&self.moment, table).wait()?;
-        // Until here, rows were kept.
+        // Checks that images were stored up to now.
         self.endpoint.check_moment(Some(&self.moment)).wait()?;
         for (name, image) in images {
             if let Some(row) = image.filter(|_| !handed_over.contains(&name.digest)) {
@@ -96,7 +96,7 @@ impl MomentView {
         Ok(())
     }
 
-    /// A part was walked. What was handed over, if it was the last of so many.
+    /// Records that a part was walked. Returns the rows that were passed on, if it was the last of `parts`.
     fn end_part(&self, table: &str, parts: u32) -> Option<HashSet<u128>> {
         let mut walked = self.walked.lock();
         let of_table = walked.entry(table.to_owned()).or_default();

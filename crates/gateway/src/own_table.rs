@@ -1,4 +1,4 @@
-//! Tables of Trestle's own at the endpoint, created when they are needed.
+//! Trestle's own tables at the endpoint, created when they are needed.
 
 use trestle_api::{
     AttributeDefinition, BillingMode, CreateTable, Database, DatabaseExt, DescribeTable, Error, ErrorKind,
@@ -7,7 +7,7 @@ use trestle_api::{
 use trestle_item::ScalarType;
 use trestle_models::isolate;
 
-/// How often a table that is being created is looked at.
+/// How often a table in creation is checked.
 const LOOKS_MAX: usize = 2_000;
 
 /// A table with strings as its key.
@@ -17,12 +17,12 @@ pub(crate) struct OwnTable<'n> {
     pub(crate) key: &'static str,
     /// The range key, if it has one.
     pub(crate) range: Option<&'static str>,
-    /// When its rows expire.
+    /// The attribute with the expiry time of its rows, if they expire.
     pub(crate) ttl: Option<&'static str>,
 }
 
 impl OwnTable<'_> {
-    /// Creates it if it is not there.
+    /// Creates it if it does not exist.
     pub(crate) async fn ensure(self, database: &dyn Database) -> Result<(), Error> {
         let asked = DescribeTable {
             table_name: self.name.to_owned(),
@@ -34,7 +34,7 @@ impl OwnTable<'_> {
         }
     }
 
-    /// Creates it, unless it is there. Several gateways may do so at once.
+    /// Creates it, unless it exists. Several gateways may do so at the same time.
     pub(crate) async fn create(self, database: &dyn Database) -> Result<(), Error> {
         let create = CreateTable {
             table_name: self.name.to_owned(),
@@ -64,7 +64,7 @@ impl OwnTable<'_> {
             },
         };
         match database.update_time_to_live(expire).await {
-            // Another gateway has done it, or no row expires at this endpoint.
+            // Another gateway has done it, or the endpoint does not support expiry.
             Err(error) if matches!(error.kind(), ErrorKind::Validation | ErrorKind::UnknownOperation) => {
                 Ok(())
             }

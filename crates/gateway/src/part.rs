@@ -1,4 +1,4 @@
-//! A row that is written or only checked, as part of a transaction or as a request of its own.
+//! A row that is written or only checked, as an item of a transaction or as a separate request.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use trestle_item::{AttributeValue, Item, Map};
 
 use crate::table_shape::RowId;
 
-/// More attributes than this are written as a whole item: an expression has at most 300 operators.
+/// With more changed attributes, the whole item is written: an expression has at most 300 operators.
 const EDITS_MAX: usize = 100;
 
-/// A row that was read, and what becomes of it.
+/// A row that was read, and its change.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) table: String,
@@ -28,42 +28,42 @@ pub(crate) struct Part {
     /// The row as it was read.
     pub(crate) old: Option<Arc<Item>>,
     pub(crate) becomes: Becomes,
-    /// The attributes on which it depends that the row is still as it was read.
+    /// The attributes that must be unchanged since the row was read.
     pub(crate) uses: BTreeSet<String>,
     /// The position in the client's request.
     pub(crate) position: Option<usize>,
 }
 
-/// What becomes of a row.
+/// The change of a row.
 #[derive(Clone, Debug)]
 pub(crate) enum Becomes {
-    /// It stays as it is.
+    /// The row stays as it is.
     Unchanged,
     /// This item replaces it.
     Replaced(Arc<Item>),
-    /// It becomes this item; attributes that are not known here stay.
+    /// The row becomes this item; attributes that are unknown here stay.
     Changed(Arc<Item>),
     /// It is removed.
     Removed,
 }
 
 impl Part {
-    /// Whether anything is written.
+    /// Whether it writes anything.
     pub(crate) fn writes(&self) -> bool {
         !matches!(self.becomes, Becomes::Unchanged)
     }
 
-    /// What stands for its row.
+    /// Identifies the row.
     pub(crate) fn id(&self) -> RowId {
         RowId::new(&self.table, &self.key)
     }
 
-    /// Whether both are about the same row.
+    /// Whether both concern the same row.
     pub(crate) fn is_of(&self, other: &Part) -> bool {
         self.table == other.table && self.key == other.key
     }
 
-    /// What must still be so.
+    /// The condition that the relevant attributes are unchanged.
     fn facts(&self) -> Condition {
         let hash = Path::top(self.hash.as_str());
         let Some(old) = &self.old else {
@@ -80,12 +80,13 @@ impl Part {
                 },
             })
             .collect();
-        // An update of a row that is gone would make a new one, and absent attributes say nothing of the row.
+        // An update of a removed row would create a new one, and a condition on absent attributes would not
+        // prevent that.
         facts.push(Condition::Exists(hash));
         Condition::And(facts)
     }
 
-    /// Whether a row is still as it was read, as far as it matters.
+    /// Whether the relevant attributes of a row are unchanged.
     pub(crate) fn holds(&self, row: Option<&Item>) -> bool {
         match (&self.old, row) {
             (None, row) => row.is_none(),
@@ -94,7 +95,7 @@ impl Part {
         }
     }
 
-    /// Depends no more on attributes that are maps or lists.
+    /// Drops the conditions on attributes that are maps or lists.
     pub(crate) fn forget_documents(&mut self) {
         let Some(old) = &self.old else { return };
         let is_document =
@@ -102,7 +103,7 @@ impl Part {
         self.uses.retain(|name| !old.get(name).is_some_and(is_document));
     }
 
-    /// As a request of its own.
+    /// The part as a separate request.
     pub(crate) fn into_request(self, capacity: Option<ReturnConsumedCapacity>) -> Request {
         let words = Words::of(&self);
         let (table_name, key) = (self.table, self.key);
@@ -138,7 +139,7 @@ impl Part {
         }
     }
 
-    /// As part of a transaction.
+    /// The part as an item of a transaction.
     pub(crate) fn into_transact_item(self) -> TransactWriteItem {
         let words = Words::of(&self);
         let (table_name, key) = (self.table, self.key);
@@ -190,7 +191,7 @@ impl Part {
     }
 }
 
-/// A part in expressions.
+/// Builds the expressions of a part.
 struct Words {
     write: WordedWrite,
     condition: String,

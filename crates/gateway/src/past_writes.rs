@@ -1,11 +1,13 @@
-//! Rows that changed without a gateway: written past it, or expired at the endpoint.
+//! Rows that changed without a gateway: written at the endpoint directly, or expired there.
 //!
-//! One gateway of an endpoint reads the streams of modelled tables (`duty.rs`). Near each row that changed, derived rows are brought back
-//! in line with it ([`Models::repair_near`]); near a row that a gateway wrote, they are. A sum over rows shows no fault near a row. So
-//! where a row that is counted changed without a gateway, all rows are repaired, and so they are once in a while if that is wanted.
+//! One gateway of an endpoint reads the streams of modelled tables (`duty.rs`). Derived rows near each
+//! changed row are repaired ([`Models::repair_near`]); after a write by a gateway they are already correct. A
+//! wrong count cannot be detected near a row. So if a counted row changed without a gateway, all rows are
+//! repaired; this can also be done periodically.
 //!
-//! *Invariants*: what is done depends on the rows as they are, not on what a record says, so that a record may come twice. A position is
-//! stored when everything before it is done, or with the note that all rows are to be repaired.
+//! *Invariants*: repairs depend on the current rows, not on the content of a record, so that a record may be
+//! processed twice. A position is stored when everything before it is done, or together with the note that
+//! all rows must be repaired.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -25,25 +27,25 @@ use trestle_models::{Models, NearRepair, RepairOptions, Watcher};
 use crate::duty::{Duty, DutyHolder};
 use crate::endpoint::Endpoint;
 
-/// Between two looks at the streams.
+/// The time between two reads of the streams.
 const LOOK: Duration = Duration::from_secs(1);
-/// Between two looks whether a table has a stream by now.
+/// The time between two checks whether a table has a stream.
 const LOOK_FOR_STREAM: Duration = Duration::from_secs(60);
-/// Rows that are worked on at the same time.
+/// Rows that are repaired in parallel.
 const AT_ONCE: usize = 16;
-/// After a repair of all rows that failed, at least: it may have read all of them.
+/// The minimum pause after a failed repair of all rows, which may have read all of them.
 const REPAIR_PAUSE: Duration = Duration::from_secs(60);
-/// Positions are stored at most so often.
+/// The minimum time between two writes of positions.
 const STORE: Duration = Duration::from_secs(5);
 
-/// How a gateway looks for rows that changed without one.
+/// Options of the search for rows that changed without a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastWritesOptions {
     /// Whether the streams of modelled tables are read.
     pub follow: bool,
-    /// Where sums may be wrong, all rows are looked at, at most so often.
+    /// The minimum time between two repairs of all rows because counts may be wrong.
     pub recount: Duration,
-    /// All rows are looked at so often, whatever the streams say.
+    /// The time between two repairs of all rows that are done in any case.
     pub sweep: Option<Duration>,
 }
 
@@ -57,7 +59,7 @@ impl Default for PastWritesOptions {
     }
 }
 
-/// A thread that looks for rows that changed without a gateway. It ends when this is dropped.
+/// A thread that searches for rows that changed without a gateway. It ends when this is dropped.
 #[derive(Debug)]
 pub struct PastWrites {
     stop: Arc<Stop>,
@@ -104,7 +106,7 @@ impl PastWrites {
         })
     }
 
-    /// What was found.
+    /// The results so far.
     #[must_use]
     pub fn status(&self) -> PastWritesStatus {
         self.status.lock().clone()
@@ -122,17 +124,17 @@ impl Drop for PastWrites {
     }
 }
 
-/// What is stored for the gateway that looks next.
+/// The stored state, for the next gateway with the duty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 struct Notes {
-    /// How far the streams of tables were read.
+    /// How far the streams of tables have been read.
     positions: BTreeMap<String, KeyPosition>,
-    /// All rows are to be repaired: sums may be wrong.
+    /// All rows must be repaired, because counts may be wrong.
     is_due: bool,
-    /// When all rows were repaired last.
+    /// When all rows were last repaired.
     repaired: Option<u64>,
-    /// When the first look was.
+    /// When the search began.
     began: Option<u64>,
 }
 
@@ -152,10 +154,10 @@ struct Search {
     /// The epoch of the duty that this gateway has.
     epoch: Option<u64>,
     readers: BTreeMap<String, Reader>,
-    /// Records that were read, with their tables. A failure leaves the rest for the next look.
+    /// Records that were read, with their tables. After an error, the rest stays for the next round.
     pending: VecDeque<(String, Record)>,
     notes: Notes,
-    /// What is stored of them, and since when.
+    /// The notes as they are stored, and the time of the last write.
     stored: (Notes, Option<Instant>),
     /// When a repair of all rows failed, and why.
     failed: Option<(Instant, Error)>,
@@ -166,15 +168,15 @@ struct Search {
 struct ChangedRow {
     table: String,
     key: Item,
-    /// The row before each change, as far as the records say.
+    /// The row before each change, as far as the records contain it.
     earlier: Vec<Item>,
     records: u64,
     expired: u64,
-    /// It expired, and its record does not say what it was.
+    /// It expired, and its record does not contain the row.
     is_blind: bool,
 }
 
-/// The first rows of these records, and how many of the records are about them.
+/// The first rows of these records, and the number of records that concern them.
 fn first_rows(records: &VecDeque<(String, Record)>) -> (Vec<ChangedRow>, usize) {
     let mut rows: Vec<ChangedRow> = Vec::new();
     for (at, (table, record)) in records.iter().enumerate() {
@@ -253,7 +255,7 @@ impl Search {
             self.begin(epoch)?;
         }
         if self.options.follow {
-            // What a look before has left.
+            // The rest of an earlier round.
             self.follow()?;
             self.readers.retain(|table, _| tables.contains(table));
             for table in tables {
@@ -266,14 +268,14 @@ impl Search {
         repaired
     }
 
-    /// Goes on where the gateway before has stopped.
+    /// Continues where the previous gateway has stopped.
     fn begin(&mut self, epoch: u64) -> Result<(), Error> {
         self.epoch = None;
         self.readers.clear();
         self.pending.clear();
         self.notes = match self.duty.noted().wait()? {
             None => Notes::default(),
-            // Notes of another version are worth a look at all rows.
+            // If the notes are of another version, all rows are repaired.
             Some(noted) => serde_json::from_str(&noted).unwrap_or_else(|_| Notes {
                 is_due: true,
                 ..Notes::default()
@@ -284,7 +286,7 @@ impl Search {
         Ok(())
     }
 
-    /// Reads on in the stream of a table.
+    /// Continues to read the stream of a table.
     fn read(&mut self, table: &str) -> Result<(), Error> {
         let database = || Arc::clone(&self.endpoint.database);
         let is_unknown = match self.readers.get(table) {
@@ -327,7 +329,7 @@ impl Search {
         Ok(())
     }
 
-    /// Brings what follows from changed rows in line with them, several at a time.
+    /// Repairs the rows derived from changed rows, several in parallel.
     fn follow(&mut self) -> Result<(), Error> {
         while !self.pending.is_empty() && !self.is_over() {
             let (rows, records) = first_rows(&self.pending);
@@ -342,7 +344,7 @@ impl Search {
                 done.map(|done| done.unwrap_or_else(|_| Err(Error::defect("a repair near a row panicked"))))
                     .collect()
             });
-            // What was mended stays so; the next look begins with the same records.
+            // Completed repairs stay; the next round begins with the same records.
             let repaired: Vec<NearRepair> = repaired.into_iter().collect::<Result<_, _>>()?;
             self.pending.drain(..records);
             for (row, near) in rows.iter().zip(repaired) {
@@ -352,7 +354,7 @@ impl Search {
         Ok(())
     }
 
-    /// What follows from a row was brought in line.
+    /// Records the repair of the rows near a changed row.
     fn took(&mut self, row: &ChangedRow, near: NearRepair) {
         let is_expiry = row.expired > 0;
         let is_past = is_expiry || !near.mended.is_empty();
@@ -379,7 +381,7 @@ impl Search {
         leave(&mut status, near.left);
     }
 
-    /// Repairs all rows, if it is time.
+    /// Repairs all rows, if it is due.
     fn repair_if_due(&mut self) -> Result<(), Error> {
         let now = self.endpoint.clock.now().as_secs();
         let began = *self.notes.began.get_or_insert(now);
@@ -429,7 +431,7 @@ impl Search {
         }
     }
 
-    /// Stores how far everything is done.
+    /// Stores the progress.
     fn store(&mut self, epoch: u64) -> Result<(), Error> {
         let (stored, at) = &self.stored;
         let is_early = at.is_some_and(|at| at.elapsed() < STORE) && stored.is_due == self.notes.is_due;
@@ -444,7 +446,7 @@ impl Search {
     }
 }
 
-/// Says what no repair can bring in line.
+/// Adds wrong facts that no repair can correct to the status.
 fn leave(status: &mut PastWritesStatus, left: Vec<WrongFact>) {
     for fact in left {
         tracing::warn!(

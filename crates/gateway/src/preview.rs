@@ -1,4 +1,4 @@
-//! What a write would change, without the change.
+//! Computes what a write would change, without changing it.
 
 use trestle_api::{Error, ErrorKind, Request, table_name};
 use trestle_engine::PreviewedRow;
@@ -11,8 +11,8 @@ use crate::part::{Becomes, Part};
 use crate::write::Asked;
 
 impl Gateway {
-    /// The rows that a PutItem, UpdateItem or DeleteItem on a modelled table would change: its own row first, then those that follow
-    /// from it. A write that would be refused is refused in the same words. Nothing is written.
+    /// The rows that a PutItem, UpdateItem or DeleteItem on a modelled table would change: its own row first,
+    /// then the companions. A write that would be refused is refused with the same error. Nothing is written.
     pub async fn preview(&self, request: Request) -> Result<Vec<PreviewedRow>, Error> {
         self.models().admit(&request)?;
         self.endpoint().preview(Write::of_previewed(request)?).await

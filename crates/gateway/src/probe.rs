@@ -1,4 +1,4 @@
-//! What an endpoint can do, found out on a scratch table.
+//! Determines the capabilities of an endpoint with a scratch table.
 
 use std::fmt;
 
@@ -15,26 +15,26 @@ use trestle_env::ids;
 use trestle_item::{AttributeValue, Item, Map, Number, ScalarType};
 use trestle_models::{is_exact, write_isolation};
 
-/// How often a table or a stream is looked at that is not ready: about twenty seconds.
+/// How often a table or a stream is checked until it is ready: about twenty seconds.
 const LOOKS_MAX: usize = 320;
 const PK: &str = "pk";
 const SK: &str = "sk";
 const INDEX: &str = "by_a";
 
-/// What an endpoint can do.
+/// The capabilities of an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
-    /// Several rows are written as one, or none of them.
+    /// Several rows can be written atomically.
     pub transactions: bool,
-    /// A transaction that names itself is made once.
+    /// A transaction with a token is executed once.
     pub transaction_tokens: bool,
     /// A write whose condition does not hold is refused.
     pub conditional_writes: bool,
     /// Tables have streams of changes.
     pub streams: bool,
-    /// A stream tells inserts from changes and removals.
+    /// Streams distinguish inserts, changes and removals.
     pub exact_event_names: bool,
-    /// An index has only the attributes that it was asked to have.
+    /// An index has only the attributes of its projection.
     pub projections: bool,
     /// An index may have several hash attributes.
     pub multi_attribute_keys: bool,
@@ -52,7 +52,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Each with its name and what a gateway needs it for.
+    /// Each capability with its name and what a gateway needs it for.
     #[must_use]
     pub fn named(&self) -> [(&'static str, bool, &'static str); 8] {
         [
@@ -95,7 +95,7 @@ impl Capabilities {
         ]
     }
 
-    /// Finds out what an endpoint can do. Makes two tables whose names begin with `trestle-probe-`, and deletes them.
+    /// Probes an endpoint. Creates two tables whose names begin with `trestle-probe-`, and deletes them.
     pub async fn probe(database: &dyn Database) -> Result<Self, Error> {
         let name = format!("trestle-probe-{}", ids::uuid());
         let probe = Probe {
@@ -180,7 +180,8 @@ impl Probe<'_> {
         Ok(found)
     }
 
-    /// Creates the table, and says whether it has a stream; `None` if it was refused because of the stream.
+    /// Creates the table, and returns whether it has a stream; `None` if it was refused because of the
+    /// stream.
     async fn create(&self, with_stream: bool) -> Result<Option<bool>, Error> {
         let create = CreateTable {
             stream_specification: with_stream.then_some(StreamSpecification {
@@ -257,7 +258,7 @@ impl Probe<'_> {
         self.database.delete_item(delete).await.map(drop)
     }
 
-    /// A row was inserted, put again as it was, and removed. One that is put as it was leaves no record.
+    /// Inserts a row, puts it again unchanged, and removes it. The unchanged put must leave no record.
     async fn has_exact_event_names(&self) -> Result<bool, Error> {
         let asked = DescribeTable {
             table_name: self.name.to_owned(),
@@ -305,7 +306,7 @@ impl Probe<'_> {
         Ok(names)
     }
 
-    /// Whether there are transactions, and whether one that names itself is made once.
+    /// Whether there are transactions, and whether one with a token is executed once.
     async fn transactions(&self) -> Result<(bool, bool), Error> {
         let add = TransactWriteItem {
             update: Some(Box::new(Update {
@@ -464,12 +465,12 @@ fn index(hash: &[&str], projection: ProjectionType) -> GlobalSecondaryIndex {
     }
 }
 
-/// Whether the endpoint says that it does not do such a thing.
+/// Whether the endpoint answers that it does not support an operation.
 fn is_refusal(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Validation | ErrorKind::UnknownOperation)
 }
 
-/// Whether something was refused as it must be.
+/// Whether a request was refused as it must be.
 fn refused(answer: Result<(), Error>, kind: ErrorKind) -> Result<bool, Error> {
     match answer {
         Ok(()) => Ok(false),

@@ -1,11 +1,14 @@
-//! Which process of a program may use what the program keeps at an endpoint: its queues and the places of its routes.
+//! The lease that decides which process of a program may use the program's queues and the positions of its
+//! routes at an endpoint.
 //!
-//! Queues are known in memory, so one process has them at a time, as with a data directory. A row names the holder and counts how often it
-//! has changed: the epoch. The holder renews another row. A process that finds a holder watches that row: if it is renewed, the program is at
-//! work elsewhere, and this one is refused; if nothing new is seen for [`LEASE`], the holder is over and this one takes its place. Clocks of
-//! different machines are not compared.
+//! The state of queues is held in memory, so only one process may use them at a time, as with a data
+//! directory. A row names the holder and counts its changes: the epoch. The holder renews another row. A
+//! process that finds a holder watches that row: if it is renewed, the program is running elsewhere, and this
+//! process is refused; if there is no renewal for [`LEASE`], the holder has expired and this process replaces
+//! it. Clocks of different machines are not compared.
 //!
-//! *Invariant*: what the holder writes through a [`Fence`] is written in one transaction with the check that the epoch is still its own.
+//! *Invariant*: each write of the holder through a [`Fence`] is one transaction with the check that the epoch
+//! is unchanged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,13 +28,14 @@ use crate::fence::Fence;
 use crate::own_table::OwnTable;
 use crate::transactions::{has_transactions, refusal};
 
-/// A holder of which nothing new was seen for so long is over.
+/// A holder without a renewal for this long has expired.
 const LEASE: Duration = Duration::from_secs(10);
-/// Between two renewals.
+/// The time between two renewals.
 const RENEWAL: Duration = Duration::from_secs(1);
-/// Looks at the renewals of another process are so far apart as attempts after so many.
+/// The pauses between checks of another process's renewals are those after at most this many attempts.
 const PAUSE_MAX: usize = 10;
-/// How long after a renewal the holder may begin something that is not written through the fence: less than [`LEASE`].
+/// How long after a renewal the holder may begin something that is not written through the fence: less than
+/// [`LEASE`].
 const SEEN_MAX: Duration = Duration::from_secs(4);
 
 const ID: &str = "id";
@@ -53,14 +57,14 @@ struct Held {
     table: String,
     holder: String,
     epoch: u64,
-    /// When the last renewal that succeeded was begun.
+    /// When the last successful renewal was begun.
     renewed: Mutex<Instant>,
     is_lost: AtomicBool,
     is_over: Mutex<bool>,
     bell: Condvar,
 }
 
-/// Who has the lease, and how often that has changed.
+/// The holder of the lease, and the number of changes of the holder.
 #[derive(Clone, Default, PartialEq, Eq)]
 struct OwnerRow {
     holder: Option<String>,
@@ -68,8 +72,9 @@ struct OwnerRow {
 }
 
 impl ProgramLease {
-    /// Takes the lease of a program, whose rows are in the table `PROGRAM.trestle-lease`. Refused while another process renews it; where one
-    /// ended without saying so, this takes some seconds. An endpoint without transactions is refused.
+    /// Takes the lease of a program, whose rows are in the table `PROGRAM.trestle-lease`. Refused while
+    /// another process renews it; after a process that ended without giving it up, this takes some seconds.
+    /// An endpoint without transactions is refused.
     pub async fn take(database: Arc<dyn Database>, program: &str) -> Result<Self, Error> {
         if !has_transactions(&*database).await? {
             return Err(refusal(
@@ -123,8 +128,8 @@ impl ProgramLease {
         })
     }
 
-    /// A database as the holder writes it: each write is one transaction with the check that the lease is still held. `tables` are what
-    /// the holder calls its tables, and what they are called there.
+    /// A database for writes by the holder: each write is one transaction with the check that the lease is
+    /// still held. `tables` are the holder's names of its tables, and their names at the endpoint.
     #[must_use]
     pub fn fence(&self, database: Arc<dyn Database>, tables: Vec<(&'static str, String)>) -> Fence {
         let held = &self.held;
@@ -145,7 +150,7 @@ impl ProgramLease {
         Fence::new(database, Some(holds), tables)
     }
 
-    /// Why nothing may be begun now that is not written through the fence; `None`: it may.
+    /// Why nothing may be begun now that is not written through the fence; `None` if it may.
     #[must_use]
     pub fn objection(&self) -> Option<String> {
         let held = &self.held;
@@ -160,7 +165,7 @@ impl ProgramLease {
         })
     }
 
-    /// What a write says that found the lease in other hands.
+    /// The error of a write that found another holder of the lease.
     #[must_use]
     pub fn lost(&self) -> Error {
         self.held.is_lost.store(true, Ordering::Release);
@@ -188,7 +193,7 @@ impl Held {
         )
     }
 
-    /// Returns when the holder is over or another one has taken its place; an error while it is at work.
+    /// Returns when the holder has expired or was replaced; an error while it is running.
     async fn until_over(&self, owner: &OwnerRow) -> Result<(), Error> {
         let seen = self.renewal().await?;
         let since = Instant::now();
@@ -243,7 +248,7 @@ impl Held {
         Ok(row.and_then(|row| row.get(HOLDER).and_then(AttributeValue::as_s).map(str::to_owned)))
     }
 
-    /// Changes the holder if the row is still of this epoch.
+    /// Changes the holder if the epoch is unchanged.
     async fn change_owner(&self, epoch: u64, holder: Option<&str>) -> Result<bool, Error> {
         let mut values = Map::from_iter([(":next".to_owned(), number(epoch + 1))]);
         let condition = match epoch {
@@ -306,7 +311,7 @@ impl Held {
         }
     }
 
-    /// Whether this process still has the lease, which others see.
+    /// Renews the lease. Returns whether this process still holds it.
     async fn renew(&self) -> Result<bool, Error> {
         let owner = self.owner().await?;
         if owner.holder.as_ref() != Some(&self.holder) || owner.epoch != self.epoch {
@@ -326,7 +331,8 @@ impl Held {
         self.database.update_item(renewed).await.map(|_| true)
     }
 
-    /// The next process need not wait. No transaction of this one is under way any more, or it is carried out before.
+    /// Gives the lease up, so that the next process need not wait. All transactions of this process have
+    /// ended, or are executed before.
     async fn give_up(&self) -> Result<(), Error> {
         self.change_owner(self.epoch, None).await.map(drop)
     }

@@ -1,12 +1,13 @@
-//! A write moves the row that it touches: where a row still lies in its former place, the write removes it there and puts it into its
-//! own place, as one.
+//! A write moves its row: if a row is still in its former place, the write removes it there and puts it into
+//! its own place, in one transaction.
 
 use crate::find::LyingRow;
 use crate::known_rows::KnownRows;
 use crate::part::{Becomes, Part};
 use crate::table_shape::RowId;
 
-/// The parts of a write, those of rows in former places as what they come to there. A row that is only looked at stays where it lies.
+/// The parts of a write, with those for rows in former places translated. A row that is only checked stays in
+/// its place.
 pub(crate) fn relocated(parts: Vec<Part>, known: &KnownRows) -> Vec<Part> {
     let mut all = Vec::with_capacity(parts.len());
     for part in parts {
@@ -21,7 +22,7 @@ pub(crate) fn relocated(parts: Vec<Part>, known: &KnownRows) -> Vec<Part> {
 
 fn moved(part: Part, lying: LyingRow) -> Vec<Part> {
     let LyingRow { key, item } = lying;
-    // What the row will be follows from all of it.
+    // The new row depends on all attributes.
     let uses = item.keys().cloned().collect();
     let there = |becomes: Becomes| Part {
         table: part.table.clone(),

@@ -1,11 +1,13 @@
-//! Scans of a table whose rows move, each row once under its own key.
+//! Scans of a table during a migration, each row once under its own key.
 //!
-//! They are in the order of gateways (`bookmark.rs`): by a hash of the row's own key, which depends on nothing else. The endpoint knows no
-//! such order. So the whole table is walked for a window, the keys of the next rows in it, and pages read the rows of the window. It is
-//! walked twice: first for rows in former places, then for rows in their own, so that a row which moves meanwhile is met.
+//! They have the order of gateways (`bookmark.rs`), by a hash of the row's own key only. The endpoint does
+//! not support this order. So the whole table is read to build a window, the sorted keys of the next rows,
+//! and pages read the rows of the window. The table is read twice, first for rows in former places, then for
+//! rows in their own, so that a row that moves meanwhile is found.
 //!
-//! A window stays right however long it is kept: a row that was there when it was made is in it, unless it is gone. A page has a window that
-//! was begun after the page was asked for, or one that a page of the same scan had before.
+//! A window stays valid: every row that existed when it was made is in it, unless the row was removed. A page
+//! uses a window that was begun after the page was requested, or one that an earlier page of the same scan
+//! has used.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -23,11 +25,11 @@ use crate::endpoint::Endpoint;
 use crate::find::former_places;
 use crate::table_shape::{RowId, TableShape};
 
-/// Keys in one window: some thirty megabytes.
+/// Keys in one window: about thirty megabytes.
 const WINDOW_ROWS_MAX: usize = if cfg!(debug_assertions) { 1_000 } else { 250_000 };
 /// Windows that are kept.
 const WINDOWS_MAX: usize = 4;
-/// Rows that are read in one go.
+/// Rows that are read in one request.
 const ROWS_AT_ONCE: usize = 100;
 /// The most bytes of rows that are held for a scan of an index.
 const INDEX_BYTES_MAX: usize = 64 << 20;
@@ -36,27 +38,27 @@ const INDEX_BYTES_MAX: usize = 64 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Windows {
     kept: Mutex<VecDeque<Arc<Window>>>,
-    /// Held while one is made: those who wait may be able to use it.
+    /// Held while a window is made, so that waiting requests can use it.
     making: tokio::sync::Mutex<()>,
 }
 
 /// The keys of rows from a position on, in the order of gateways.
 struct Window {
     table: String,
-    /// What was in force.
+    /// The hook that was in force.
     hook: Arc<dyn Hook>,
     /// When it was begun.
     begun: Instant,
-    /// It has the rows behind this position.
+    /// It has the rows after this position.
     start: Vec<u8>,
     keys: Vec<(Vec<u8>, Item)>,
-    /// Whether there are rows behind the last.
+    /// Whether there are rows after the last.
     has_more: bool,
-    /// The scans that have had pages of it.
+    /// The scans that have used it.
     scans: Mutex<HashSet<String>>,
 }
 
-/// A page that is asked for.
+/// A requested page.
 #[derive(Clone, Copy)]
 struct PageOf<'a> {
     scan: &'a str,
@@ -70,7 +72,7 @@ impl std::fmt::Debug for Window {
 }
 
 impl Window {
-    /// Whether it has what follows a position, for this page.
+    /// Whether it has the rows after a position, for this page.
     fn serves(&self, table: &str, hook: &Arc<dyn Hook>, start: &[u8], page: PageOf<'_>) -> bool {
         let ends_behind = !self.has_more || self.keys.last().is_some_and(|(last, _)| start < last.as_slice());
         self.table == table
@@ -80,7 +82,7 @@ impl Window {
             && ends_behind
     }
 
-    /// The keys behind a position.
+    /// The keys after a position.
     fn behind(&self, start: &[u8]) -> &[(Vec<u8>, Item)] {
         let from = self
             .keys
@@ -90,7 +92,7 @@ impl Window {
 }
 
 impl Endpoint {
-    /// A page of a scan of a table in which keys of two layouts are understood, or of one of its indexes.
+    /// A page of a scan of a table or index during a migration.
     pub(crate) async fn scan_both(&self, hook: &Arc<dyn Hook>, mut scan: Scan) -> Result<ScanOutput, Error> {
         let asked = Instant::now();
         let table = table_name(&scan.table_name).to_owned();
@@ -128,7 +130,7 @@ impl Endpoint {
         Ok(page)
     }
 
-    /// The rows that a page of a scan shows, as they lie.
+    /// The rows that a page of a scan shows, in their places.
     async fn rows_of_page(
         &self,
         hook: &Arc<dyn Hook>,
@@ -166,7 +168,7 @@ impl Endpoint {
         }
     }
 
-    /// A window on what lies behind a position.
+    /// A window of the rows after a position.
     async fn window(
         &self,
         hook: &Arc<dyn Hook>,
@@ -200,7 +202,7 @@ impl Endpoint {
         Ok(window)
     }
 
-    /// Walks through the table.
+    /// Reads the table for a window.
     async fn look(&self, hook: &Arc<dyn Hook>, shape: &TableShape, start: &[u8]) -> Result<Window, Error> {
         let table = &shape.definition().table_name;
         let former = former_places(&**hook, table);
@@ -244,7 +246,7 @@ impl Endpoint {
         })
     }
 
-    /// Every row of a table as it lies, or its key.
+    /// Every row of a table in its place, or its key.
     async fn walk(
         &self,
         shape: &TableShape,
@@ -275,7 +277,7 @@ impl Endpoint {
         }
     }
 
-    /// All rows of a table as they lie: those in former places, then those in their own.
+    /// All rows of a table in their places: first those in former places, then those in their own.
     async fn all_rows(&self, shape: &TableShape, former: Option<&dyn Former>) -> Result<Vec<Item>, Error> {
         let table = shape.definition().table_name.clone();
         let mut rows: BTreeMap<RowId, Item> = BTreeMap::new();

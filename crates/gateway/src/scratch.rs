@@ -1,5 +1,6 @@
-//! A database in memory with a few rows of the endpoint as they lie, under the hook that is in force: it answers a read of rows that
-//! move as the embedded engine does, because it is one. What is loaded must be everything that the answer depends on.
+//! A database in memory with some rows of the endpoint in their places, under the hook in force: it answers a
+//! read during a migration like the embedded engine, because it is one. All rows on which the response
+//! depends must be loaded.
 
 use std::sync::Arc;
 
@@ -15,16 +16,16 @@ use trestle_store::MemoryStore;
 
 use crate::table_shape::TableShape;
 
-/// Rows that are written in one go.
+/// Rows that are written in one request.
 const ROWS_MAX: usize = 10_000;
 
-/// A database that lives as long as one read.
+/// A database for one read.
 pub(crate) struct Scratch {
     engine: Engine,
 }
 
 impl Scratch {
-    /// Has these tables with these rows. Rows in former places are looked for.
+    /// A database with these tables and rows. It also searches former places.
     pub(crate) async fn new(
         clock: &Arc<dyn Clock>,
         hook: &Arc<dyn Hook>,
@@ -54,7 +55,7 @@ impl Scratch {
         Ok(Scratch { engine })
     }
 
-    /// What the rows say.
+    /// The response to a request on these rows.
     pub(crate) async fn answer(&self, request: Request) -> Result<Response, Error> {
         self.engine.execute(request).await
     }
@@ -86,8 +87,8 @@ impl Hook for ScratchHook {
     }
 }
 
-/// The former places of rows, of which all are looked at: how far the sweep is at the endpoint means nothing here, and the looks were
-/// counted when the rows were read.
+/// Former places that are all searched: the progress of the sweep at the endpoint does not apply here, and
+/// lookups were counted when the rows were read.
 struct ScratchFormer(Arc<dyn Former>);
 
 impl Former for ScratchFormer {

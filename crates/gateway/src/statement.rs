@@ -21,7 +21,8 @@ use crate::table_shape::{RowId, TableShape};
 use crate::token::Token;
 use crate::write::Asked;
 
-/// Whether a request has a statement that writes a modelled table. One that cannot be read is the endpoint's to refuse.
+/// Whether a request has a statement that writes a modelled table. A statement that cannot be parsed is
+/// refused by the endpoint.
 pub(crate) fn writes_by_statement(hook: &dyn Hook, request: &Request) -> bool {
     let Access::Statements(texts) = request.access() else {
         return false;
@@ -32,7 +33,7 @@ pub(crate) fn writes_by_statement(hook: &dyn Hook, request: &Request) -> bool {
     read.any(|statement| writes_modelled(hook, &statement))
 }
 
-/// Statements do not know that a row may lie in its former place.
+/// Refuses statements during a migration, because they do not find rows in former places.
 pub(crate) fn refuse_while_rows_move(hook: &dyn Hook, request: &Request) -> Result<(), Error> {
     let Access::Statements(texts) = request.access() else {
         return Ok(());
@@ -54,7 +55,7 @@ fn writes_modelled(hook: &dyn Hook, statement: &Parsed) -> bool {
     !statement.is_read() && hook.covers(table_name(statement.table()))
 }
 
-/// A statement of a batch that is to write a modelled table.
+/// A statement of a batch that writes a modelled table.
 struct Member {
     table: String,
     asked: Asked,
@@ -89,7 +90,8 @@ impl Endpoint {
         .into())
     }
 
-    /// `BatchExecuteStatement`: those of modelled tables are carried out one after another, the rest passes through.
+    /// `BatchExecuteStatement`: statements on modelled tables are executed one after another, the rest passes
+    /// through.
     pub(crate) async fn statements(
         &self,
         hook: &Arc<dyn Hook>,
@@ -163,7 +165,7 @@ impl Endpoint {
         .into())
     }
 
-    /// A statement of a batch, and what stands for its row.
+    /// A statement of a batch, and the id of its row.
     async fn member(
         &self,
         hook: &Arc<dyn Hook>,
@@ -188,7 +190,7 @@ impl Endpoint {
         Ok((member, id))
     }
 
-    /// `ExecuteTransaction`. Rows of tables without a model are read and compared like the others.
+    /// `ExecuteTransaction`. Rows of tables without a model are read and checked like the others.
     pub(crate) async fn statements_as_one(
         &self,
         hook: &Arc<dyn Hook>,
@@ -219,7 +221,7 @@ impl Endpoint {
         };
         let done = self.write(hook, asked).await?;
         Ok(ExecuteTransactionOutput {
-            // Writes answer nothing: the list stays empty, whatever they did.
+            // For writes, the list stays empty.
             responses: Vec::new(),
             consumed_capacity: Some(done.capacity).filter(|used| !used.is_empty()),
         }
@@ -229,14 +231,14 @@ impl Endpoint {
     async fn shape_of(&self, statement: &Parsed) -> Result<Arc<TableShape>, Error> {
         let shape = self.shapes.of(&*self.database, table_name(statement.table()));
         shape.await.map_err(|error| match error.kind() {
-            // In the words of operations on items.
+            // With the error of operations on items.
             ErrorKind::ResourceNotFound => Error::resource_not_found(),
             _ => error,
         })
     }
 }
 
-/// A table as the statement sees it.
+/// A table in the form that statements use.
 fn written<'t>(
     hook: &'t dyn Hook,
     statement: &'t Parsed,
@@ -256,7 +258,7 @@ fn answer(responses: &mut [BatchStatementResponse], at: usize, response: BatchSt
     }
 }
 
-/// A failure names its table only if the statement came to run.
+/// An error names its table only if the statement was executed.
 fn failed(error: Error, table_name: Option<String>) -> BatchStatementResponse {
     BatchStatementResponse {
         error: Some(error.into()),

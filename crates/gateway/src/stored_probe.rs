@@ -1,4 +1,4 @@
-//! What an endpoint can do, as it was found out last: a row at the endpoint itself, with its date.
+//! The result of the last probe of an endpoint: a row at the endpoint itself, with its date.
 
 use serde::{Deserialize, Serialize};
 use trestle_api::{Database, DatabaseExt, Error, ErrorKind, GetItem, PutItem};
@@ -18,18 +18,18 @@ const NAME: &str = "name";
 const PROBE: &str = "probe";
 const FOUND: &str = "found";
 
-/// What an endpoint can do, and when that was found out.
+/// The capabilities of an endpoint, and when they were probed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredProbe {
-    /// Such as `2026-11-18T08:00:00.000Z`.
+    /// For example `2026-11-18T08:00:00.000Z`.
     pub probed: String,
-    /// What it can do.
+    /// The capabilities.
     #[serde(flatten)]
     pub capabilities: Capabilities,
 }
 
 impl StoredProbe {
-    /// What was found out at a time.
+    /// The result of a probe at a time.
     #[must_use]
     pub fn new(capabilities: Capabilities, at: Timestamp) -> Self {
         StoredProbe {
@@ -38,7 +38,7 @@ impl StoredProbe {
         }
     }
 
-    /// What is stored at an endpoint; `None` if it was never probed.
+    /// The stored result; `None` if the endpoint was never probed.
     pub async fn read(database: &dyn Database) -> Result<Option<Self>, Error> {
         let asked = GetItem {
             table_name: ENDPOINT.name.to_owned(),
@@ -60,7 +60,7 @@ impl StoredProbe {
         })
     }
 
-    /// Stores it at the endpoint, instead of what was found out before.
+    /// Stores the result at the endpoint, in place of the previous one.
     pub async fn store(&self, database: &dyn Database) -> Result<(), Error> {
         ENDPOINT.ensure(database).await?;
         let found = serde_json::to_string(self).map_err(|error| Error::internal(error.to_string()))?;

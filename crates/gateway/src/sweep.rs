@@ -1,7 +1,8 @@
-//! Moving the rows that no client writes: a page of the table at a time. Each row is removed in its former place and put into its own in
-//! one transaction, which checks that the row is as it was read, that its own place is free, and that this gateway still sweeps. At an
-//! endpoint without transactions the same is one intent (`intent.rs`): both places are locked, the row is put into its own place first
-//! and removed in its former one last.
+//! Moves the rows that no client writes, a page of the table at a time. Each row is removed from its former
+//! place and put into its own in one transaction, which checks that the row is unchanged since it was read,
+//! that its own place is free, and that this gateway still sweeps. At an endpoint without transactions this
+//! is one intent (`intent.rs`): both places are locked, the row is put into its own place first and removed
+//! from its former one last.
 
 use std::sync::Arc;
 
@@ -21,15 +22,15 @@ const ROWS_AT_ONCE: usize = 24;
 const BYTES_AT_ONCE: usize = 2_000_000;
 /// The most bytes in one intent, whose plan also has the keys.
 const BYTES_OF_INTENT: usize = PLAN_BYTES_MAX / 2;
-/// How often a row is tried that others write.
+/// How often the move of a row is tried while others write it.
 const TRIES_MAX: usize = 12;
-/// A write is charged by this many bytes.
+/// The unit of bytes in which writes are charged.
 const UNIT_BYTES: usize = 1024;
 
 const TAKEN: &str = "the place it belongs in is taken by another row: remove one of the two";
 const CONTENDED: &str = "others wrote it again and again while it was to move";
 
-/// A row on its way.
+/// A row to be moved.
 #[derive(Clone)]
 struct Relocation {
     from: Item,
@@ -39,7 +40,8 @@ struct Relocation {
 }
 
 impl Endpoint {
-    /// Moves the rows in former places among the next `at_most` rows of a table, from `from` on, while `holds` holds.
+    /// Moves the rows in former places among the next `at_most` rows of a table, from `from` on, while
+    /// `holds` is true.
     pub(crate) async fn move_rows(
         &self,
         table: &str,
@@ -98,7 +100,7 @@ impl Endpoint {
         })
     }
 
-    /// Moves rows together; where one of them meets a client or is refused, each by itself.
+    /// Moves rows together; if one of them conflicts with a client or is refused, one by one.
     async fn relocate(
         &self,
         shape: &TableShape,
@@ -142,7 +144,7 @@ impl Endpoint {
                 Tried::Refused(reason) => return Ok(Outcome::Stuck(reason)),
                 Tried::Overtaken => {}
             }
-            // The former place first: a row that leaves it is in its own by then.
+            // The former place first: a row that has left it is in its own.
             let lying = self.get_rows(&[(from.clone(), row.from.clone())]).await?;
             match lying.get(&from) {
                 None => return Ok(Outcome::Gone),
@@ -208,7 +210,7 @@ impl Endpoint {
         .await
     }
 
-    /// Looks for rows in former places among the next `at_most` rows of a table, from `from` on.
+    /// Finds the rows in former places among the next `at_most` rows of a table, from `from` on.
     pub(crate) async fn rows_to_move(
         &self,
         table: &str,
@@ -233,19 +235,19 @@ impl Endpoint {
     }
 }
 
-/// What became of a row that was to move.
+/// The outcome for a row.
 enum Outcome {
     Moved,
-    /// A client was quicker.
+    /// A client was faster.
     Gone,
     Stuck(String),
 }
 
-/// What became of a try to move rows together.
+/// The result of moving rows together.
 enum Tried {
     Done,
     Overtaken,
-    /// The endpoint does not take them, or they do not fit into the plan of an intent.
+    /// The endpoint refuses them, or they do not fit into the plan of an intent.
     Refused(String),
 }
 
@@ -264,7 +266,7 @@ fn take_some(rows: &mut Vec<Relocation>, bytes_max: usize) -> Vec<Relocation> {
     std::mem::replace(rows, rest)
 }
 
-/// What a row costs, in rows of one write unit.
+/// The cost of a row, in rows of one write unit.
 fn cost(row: &Relocation) -> u64 {
     size::of_item(&row.after).div_ceil(UNIT_BYTES).max(1) as u64
 }

@@ -1,4 +1,4 @@
-//! What a gateway knows of a table at the endpoint: its key, and which indexes it has.
+//! The description of a table at the endpoint as far as a gateway needs it: its key and its indexes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ pub(crate) struct TableShape {
     typed_key: Vec<KeyAttribute>,
     /// Indexes that can be read consistently.
     local_indexes: Vec<String>,
-    /// About how many rows there are.
+    /// The approximate number of rows.
     pub(crate) rows: u64,
-    /// What makes a table with the same keys and indexes.
+    /// The request that creates a table with the same keys and indexes.
     definition: CreateTable,
 }
 
@@ -57,12 +57,12 @@ impl TableShape {
         }
     }
 
-    /// What makes a table with the same keys and indexes.
+    /// The request that creates a table with the same keys and indexes.
     pub(crate) fn definition(&self) -> &CreateTable {
         &self.definition
     }
 
-    /// The key of the table, or of an index that it has.
+    /// The key of the table, or of one of its indexes.
     pub(crate) fn key_of(&self, index: Option<&str>) -> Option<KeyShape> {
         let of_global = self.definition.global_secondary_indexes.iter().flatten();
         let of_local = self.definition.local_secondary_indexes.iter().flatten();
@@ -92,7 +92,7 @@ impl TableShape {
         }
     }
 
-    /// The key in a row, or in what identifies one.
+    /// The key in a row, or in its identifying attributes.
     pub(crate) fn key_in(&self, row: &Item) -> Item {
         let pairs = self
             .key
@@ -106,19 +106,19 @@ impl TableShape {
         self.key.first().map_or("", String::as_str)
     }
 
-    /// The key as PartiQL sees it.
+    /// The key in the form that PartiQL uses.
     pub(crate) fn keys(&self) -> Result<Keys<'_>, Error> {
         let (hash, range) = self.typed_key.split_at(self.typed_key.len().min(1));
         Keys::new(hash, range).map_err(refused_statement)
     }
 
-    /// Whether the rows that a query finds are those of this moment.
+    /// Whether a query reads the current rows.
     pub(crate) fn reads_consistently(&self, index: Option<&str>) -> bool {
         index.is_none_or(|index| self.local_indexes.iter().any(|local| local == index))
     }
 }
 
-/// What makes a table with the keys and indexes of another.
+/// The request that creates a table with the keys and indexes of another.
 fn definition(table: &TableDescription) -> CreateTable {
     let global = table.global_secondary_indexes.iter().flatten();
     let global: Vec<_> = global
@@ -148,7 +148,7 @@ fn definition(table: &TableDescription) -> CreateTable {
     }
 }
 
-/// A row, named: its table and the stored form of its key.
+/// Identifies a row: its table and the stored form of its key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct RowId {
     pub(crate) table: String,
@@ -164,12 +164,12 @@ impl RowId {
     }
 }
 
-/// The shapes of tables, asked for once.
+/// The shapes of tables, each described once.
 #[derive(Debug, Default)]
 pub(crate) struct TableShapes(Mutex<HashMap<String, Arc<TableShape>>>);
 
 impl TableShapes {
-    /// The shape of a table that has to be there.
+    /// The shape of an existing table.
     pub(crate) async fn of(&self, database: &dyn Database, table: &str) -> Result<Arc<TableShape>, Error> {
         if let Some(known) = self.0.lock().get(table) {
             return Ok(Arc::clone(known));
@@ -182,7 +182,7 @@ impl TableShapes {
         Ok(shape)
     }
 
-    /// A table was created, changed or deleted.
+    /// Forgets a table that was created, changed or deleted.
     pub(crate) fn forget(&self, table: &str) {
         self.0.lock().remove(table);
     }

@@ -1,4 +1,4 @@
-//! A transaction that names itself is made once: a row with its name is part of it.
+//! A transaction with a token is executed once: a row with the token is part of it.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use trestle_item::{AttributeValue, Item, Map, Number, key};
 
 use crate::own_table::OwnTable;
 
-/// The names of the transactions of the last minutes.
+/// The tokens of the transactions of the last minutes.
 const TOKENS: OwnTable = OwnTable {
     name: "_trestle.tokens",
     key: NAME,
@@ -19,10 +19,10 @@ const TOKENS: OwnTable = OwnTable {
 const NAME: &str = "token";
 const REQUEST: &str = "request";
 const EXPIRES: &str = "expires";
-/// As long as DynamoDB remembers.
+/// As long as in DynamoDB.
 const REMEMBERED: Duration = Duration::from_secs(600);
 
-/// The name of a transaction, and what stands for its items.
+/// The token of a transaction, and a fingerprint of its items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     name: String,
@@ -41,7 +41,7 @@ impl Token {
         }))
     }
 
-    /// Whether the same request was carried out. Another one of the same name is refused.
+    /// Whether the same request was executed. A different request with the same token is refused.
     pub(crate) async fn is_done(&self, database: &dyn Database, now: Timestamp) -> Result<bool, Error> {
         let asked = GetItem {
             table_name: TOKENS.name.to_owned(),
@@ -68,7 +68,7 @@ impl Token {
         }
     }
 
-    /// The part of the transaction that remembers it.
+    /// The item of the transaction that stores the token.
     pub(crate) fn part(&self, now: Timestamp) -> TransactWriteItem {
         let number = |seconds: u64| AttributeValue::N(Number::from(seconds));
         let mut item = Item::from([(NAME, self.name.as_str()), (REQUEST, self.request.as_str())]);

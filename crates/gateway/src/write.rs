@@ -1,5 +1,5 @@
-//! Writes on modelled tables: read what they depend on, compute, send one request in which every row that was read is checked;
-//! begin again where another write was quicker.
+//! Writes on modelled tables: read the rows on which they depend, compute, send one request that checks that
+//! all of them are unchanged; repeat that if another write was faster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use crate::relocate::relocated;
 use crate::table_shape::RowId;
 use crate::token::Token;
 
-/// How often a write is tried that others overtake. Each time, one of them got further.
+/// How often a write is tried when other writes conflict. Each time, one of them succeeded.
 pub(crate) const ATTEMPTS_MAX: usize = 64;
 
 /// A client's write of one or several items.
 #[derive(Debug)]
 pub(crate) struct Asked {
-    /// The writes in tables that have a model, with their positions in the request.
+    /// The writes of modelled tables, with their positions in the request.
     pub(crate) writes: Vec<(usize, Write)>,
     /// The parts of a transaction in other tables.
     pub(crate) others: Vec<(usize, TransactWriteItem)>,
@@ -37,11 +37,11 @@ pub(crate) struct Asked {
     pub(crate) items: Option<usize>,
     /// How much of the cost to report.
     pub(crate) capacity: Option<ReturnConsumedCapacity>,
-    /// Whether the answer shows the whole item, so that all of it must be as it was read.
+    /// Whether the response shows the whole item, so that all of it must be unchanged.
     pub(crate) shows_item: bool,
-    /// Names a transaction, so that repeating it does nothing.
+    /// Identifies a transaction, so that repeating it has no effect.
     pub(crate) token: Option<Token>,
-    /// Who writes.
+    /// The origin of the write.
     pub(crate) by: By,
 }
 
@@ -63,7 +63,7 @@ impl Asked {
 /// A row before and after a write.
 pub(crate) type RowImages = (Option<Arc<Item>>, Option<Arc<Item>>);
 
-/// What became of it.
+/// The result of a write.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     /// The rows before and after, in the order of the writes.
@@ -72,7 +72,7 @@ pub(crate) struct Written {
     pub(crate) capacity: Vec<ConsumedCapacity>,
 }
 
-/// A write with its place.
+/// A write with its key.
 #[derive(Debug)]
 struct Placed {
     position: usize,
@@ -90,7 +90,7 @@ impl Endpoint {
         let mut overtaken = Vec::new();
         for attempt in 0..ATTEMPTS_MAX {
             if attempt > 0 {
-                // Those who met each other do not meet again.
+                // A random pause, so that the same writes do not conflict again.
                 pause_after(fastrand::usize(0..=attempt)).await;
             }
             let now = self.clock.now();
@@ -111,8 +111,9 @@ impl Endpoint {
         })
     }
 
-    /// Carries out several writes, each on its own: together, but those that looked for rows one after the other when the rest is
-    /// done. Where one is refused as the rows are, the others may make it right: then they are made together, or refused together.
+    /// Executes several independent writes: in parallel, except that writes that searched for rows follow one
+    /// after another. If one is refused in the present state of the rows, the others may make it valid: then
+    /// they are executed in one transaction, or refused together.
     pub(crate) async fn write_each(
         &self,
         hook: &Arc<dyn Hook>,
@@ -145,7 +146,7 @@ impl Endpoint {
             .into_iter()
             .zip(computed)
             .map(|(asked, (commit, rows))| async move {
-                // It may have looked for the very rows that the others add.
+                // It may have searched for rows that the others add.
                 if !commit.looked.is_empty() && !is_alone {
                     return Err(asked);
                 }
@@ -166,7 +167,7 @@ impl Endpoint {
         Ok(written)
     }
 
-    /// One look at the rows, and what is to be written.
+    /// Reads the rows once, and computes what is written.
     pub(crate) async fn compute(
         &self,
         hook: &dyn Hook,
@@ -210,7 +211,7 @@ impl Endpoint {
         let roots: BTreeSet<RowId> = placed.iter().map(|placed| placed.id.clone()).collect();
         self.follow(Some(hook), verdict.companions, &mut known, &roots, &mut parts)
             .await?;
-        // A delete of a row that is not there does nothing, and depends on nothing.
+        // A delete of a row that does not exist has no effect, and depends on nothing.
         parts.retain(|part| {
             part.writes() || part.old.is_some() || asked.items.is_some() || part.position.is_none()
         });
@@ -225,14 +226,14 @@ impl Endpoint {
         Ok((commit, finals))
     }
 
-    /// What stands for the row of a write of a single item.
+    /// The id of the row of a write of a single item.
     pub(crate) async fn id_of_one(&self, hook: &dyn Hook, asked: &Asked) -> Result<RowId, Error> {
         let mut placed = self.place(hook, asked, self.clock.now()).await?;
         let one = placed.pop().map(|placed| placed.id);
         one.ok_or_else(|| Error::defect("a write of a single item has none"))
     }
 
-    /// Finds tables and keys.
+    /// Looks up tables and keys.
     async fn place(&self, hook: &dyn Hook, asked: &Asked, now: Timestamp) -> Result<Vec<Placed>, Error> {
         let mut all: Vec<Placed> = Vec::with_capacity(asked.writes.len());
         for (position, write) in &asked.writes {
@@ -267,7 +268,7 @@ impl Endpoint {
         Ok(all)
     }
 
-    /// The rows that follow, and those that were only looked at.
+    /// Adds the companions, and the rows that were only read.
     pub(crate) async fn follow(
         &self,
         hook: Option<&dyn Hook>,
@@ -283,7 +284,8 @@ impl Endpoint {
         let unread = followed.iter().filter(|(id, _)| known.row(id).is_none());
         let unread = unread.map(|(id, companion)| (id.clone(), companion.key.clone()));
         self.read_rows(unread.collect(), known).await?;
-        // A row that is to go and is not there follows from nothing. If it was looked at, it is checked like any other.
+        // The removal of a row that does not exist is no companion. If the row was read, it is checked like
+        // any other.
         followed.retain(|id, companion| {
             companion.item.is_some() || known.row(id).is_some_and(|known| known.item.is_some())
         });
@@ -309,7 +311,7 @@ impl Endpoint {
             let of_request = parts.iter_mut().filter(|part| part.position.is_some());
             match of_request.into_iter().find(|part| part.is_of(&follows)) {
                 None => parts.push(follows),
-                // The request only checks the row, or removes it where it is not.
+                // The request only checks the row, or removes a row that does not exist.
                 Some(part) if !part.writes() => {
                     part.becomes = follows.becomes;
                     part.uses.extend(follows.uses);
@@ -340,7 +342,7 @@ impl Endpoint {
     }
 }
 
-/// Several writes of one item each as one of several items.
+/// Combines several writes of one item each into one write of several items.
 fn together(all: Vec<Asked>) -> Asked {
     let capacity = all.first().and_then(|asked| asked.capacity);
     let writes = all.into_iter().flat_map(|asked| asked.writes);
@@ -355,7 +357,7 @@ fn together(all: Vec<Asked>) -> Asked {
     }
 }
 
-/// What the writes make of their rows: condition, then new item. In a transaction, all conditions are looked at.
+/// The results of the writes: condition, then new item. In a transaction, all conditions are checked.
 fn results(placed: &[Placed], known: &KnownRows, items: Option<usize>) -> Result<Vec<RowImages>, Error> {
     let mut rows = Vec::with_capacity(placed.len());
     let mut reasons = vec![CancellationReason::none(); items.unwrap_or_default()];
@@ -384,7 +386,7 @@ fn results(placed: &[Placed], known: &KnownRows, items: Option<usize>) -> Result
     }
 }
 
-/// What the hook is asked about, with its place among the writes.
+/// The changes for the hook, each with its position among the writes.
 fn changes<'r>(
     placed: &'r [Placed],
     rows: &'r [RowImages],
@@ -419,7 +421,7 @@ fn part_of(
     let is_check = matches!(placed.write.action, Action::Check(_));
     let replaces = matches!(placed.write.action, Action::Put(_) | Action::Insert(_));
     let mut uses = match is_check {
-        // The model has no say in a row that is only checked.
+        // Models do not apply to a row that is only checked.
         true => BTreeSet::new(),
         false => uses(Some(hook), &placed.table, old.as_deref()),
     };
@@ -450,7 +452,7 @@ fn becomes(old: &Option<Arc<Item>>, new: &Option<Arc<Item>>, replaces: bool) -> 
     }
 }
 
-/// The attributes of a row that the models look at.
+/// The attributes of a row that the models use.
 fn uses(hook: Option<&dyn Hook>, table: &str, row: Option<&Item>) -> BTreeSet<String> {
     let Some(row) = row else { return BTreeSet::new() };
     match hook.and_then(|hook| hook.uses(table, row)) {
@@ -467,7 +469,7 @@ fn refusal(position: Option<usize>, refused: Refused, items: Option<usize>) -> E
     }
 }
 
-/// A transaction that others overtook again and again.
+/// The error for a transaction that conflicted with others too often.
 fn contended(items: usize, overtaken: &[usize]) -> Error {
     let mut reasons = vec![CancellationReason::none(); items];
     let conflict = || {

@@ -12,15 +12,15 @@ pub struct Change<'a> {
     pub table: &'a str,
     /// The row as it is, if there is one.
     pub old: Option<&'a Arc<Item>>,
-    /// The row as the write leaves it; `None` where it is removed.
+    /// The row after the write; `None` if the write removes it.
     pub new: Option<&'a Arc<Item>>,
     /// The commit's time.
     pub now: Timestamp,
-    /// Who writes.
+    /// The origin of the write.
     pub by: By,
 }
 
-/// Who writes a row.
+/// The origin of the write of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum By {
     /// A request.
@@ -29,9 +29,9 @@ pub enum By {
     TimeToLive,
     /// A reindex, which raises the version attribute of the row and changes nothing else.
     Touch,
-    /// A second look at a row that came while another write looked for the rows of its group. The row is as it was written; what
-    /// follows from it is computed again.
+    /// The repeated computation for a row that was written while another write read the rows of its group.
+    /// The row stays as it was written; only the effects of the write are computed again.
     SecondLook,
-    /// The write follows from another one: see [`Verdict::companions`](crate::Verdict::companions).
+    /// The write is an effect of another one: see [`Verdict::companions`](crate::Verdict::companions).
     Companion,
 }

@@ -1,4 +1,4 @@
-//! Where rows lie while their keys change.
+//! Where rows are stored while their keys change.
 
 use std::fmt;
 
@@ -6,52 +6,56 @@ use trestle_api::Error;
 use trestle_expr::KeySelection;
 use trestle_item::Item;
 
-/// The former places of one table's rows, told by code that knows both layouts. Pure, except for the counting.
+/// The former places of one table's rows, computed by code that knows both layouts. Pure, except for
+/// [`Former::looked`].
 ///
-/// It takes effect with the [`Hook`](crate::Hook) that gives it.
+/// In effect as long as the [`Hook`](crate::Hook) that returned it.
 pub trait Former: Send + Sync {
     /// Whether rows may still be in former places. If not, reads look at one place only.
     fn may_hold_rows(&self) -> bool;
 
-    /// The position up to which a sweep has moved the table's rows before, all of them: what
-    /// `MovedPage::next` of the engine said, or eight bytes `FF` at the end of the table. Asked when it takes effect.
+    /// The position up to which a sweep has already moved all rows of the table: `MovedPage::next` of the
+    /// engine, or eight bytes `FF` at the end of the table. Called once, when the hook takes effect.
     fn swept(&self) -> Option<Vec<u8>> {
         None
     }
 
-    /// Where the row at a table key belongs, as far as the key says it. Attributes besides the key are ignored.
+    /// Where the row at a table key belongs, as far as the key alone shows it. Other attributes are ignored.
     fn belongs(&self, key: &Item) -> Belongs;
 
-    /// Whether this is the table key of a former place. Attributes besides the key are ignored.
+    /// Whether this is the table key of a former place. Other attributes are ignored.
     fn is_former(&self, key: &Item) -> bool {
         self.belongs(key) != Belongs::Here
     }
 
-    /// Whether [`Former::is_former`] might hold for a table key whose parts have these bytes, in the form of
-    /// [`trestle_item::key::encode`]. Cheaper, and never wrongly false. The sort key is empty where the table has none.
+    /// Whether [`Former::is_former`] might be true for a table key whose parts have these bytes, in the form
+    /// of [`trestle_item::key::encode`]. Cheaper, and never falsely `false`. The sort key is empty if the
+    /// table has none.
     fn may_be_former(&self, _hash: &[u8], _range: &[u8]) -> bool {
         true
     }
 
-    /// The former place of the row that belongs at `key`; `None` if it never was anywhere else.
+    /// The former place of the row that belongs at `key`; `None` if the row never had another place.
     fn place(&self, key: &Item) -> Option<Item>;
 
-    /// A row in a former place, as it will be in its own; one that is in its own stays as it is.
+    /// Converts a row in a former place to the row in its own place. A row in its own place is returned
+    /// unchanged.
     fn renew(&self, row: Item) -> Result<Item, Error>;
 
-    /// The same for a row in its stored form, if it can be told without making values of all of it.
+    /// Like [`Former::renew`] for a row in its stored form, if that is possible without decoding the whole
+    /// row.
     fn renew_stored(&self, _row: &[u8]) -> Renewal {
         Renewal::Untold
     }
 
-    /// What a key condition on the table means in the present layout; `None` if it speaks of that already.
+    /// Translates a key condition to the present layout; `None` if it already uses that layout.
     fn renew_selection(&self, selection: &KeySelection) -> Result<Option<KeySelection>, Error>;
 
-    /// Where the rows lie that a selection of own places might want; without a selection, that of all rows. For the
-    /// table, or for one of its indexes.
+    /// The former places that a read of the table or of one of its indexes has to search. Without a
+    /// selection, those of all rows.
     fn sources(&self, index: Option<&str>, selection: Option<&KeySelection>) -> Sources;
 
-    /// A read looked into former places. For counting: such reads must end when the last row has moved.
+    /// Counts a read that searched former places. Such reads must end once the last row has moved.
     fn looked(&self);
 }
 
@@ -61,41 +65,41 @@ impl fmt::Debug for dyn Former {
     }
 }
 
-/// Where the row at a table key belongs, as far as the key says it.
+/// Where the row at a table key belongs, as far as the key alone shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Belongs {
-    /// Where it lies.
+    /// At this key: the row is in its own place.
     Here,
-    /// At this table key: it lies in a former place.
+    /// At this other table key: the row is in a former place.
     At(Item),
-    /// Elsewhere: it lies in a former place, and more of the row must be known to tell where it belongs.
+    /// Elsewhere: the row is in a former place, but its own place depends on attributes besides the key.
     Elsewhere,
 }
 
-/// A row in its stored form, as it will be.
+/// The result of converting a stored row to the present layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Renewal {
-    /// It lies where it belongs.
+    /// The row is in its own place.
     Here,
-    /// It lies in a former place; this is its stored form in its own.
+    /// The row is in a former place; this is its stored form in its own place.
     Renewed(Vec<u8>),
-    /// The stored form alone does not tell: [`Former::renew`] does.
+    /// The stored form alone is not enough: use [`Former::renew`].
     Untold,
 }
 
-/// Where rows in former places lie that a read might want.
+/// The former places that a read has to search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
-    /// In the same part of the index as those in their own: the keys of the index did not change.
+    /// The same part of the index as for rows in their own places: the keys of the index did not change.
     pub same: bool,
-    /// In these parts of the table or index; no row is in two of them.
+    /// These parts of the table or index; no row is in two of them.
     pub ranges: Vec<FormerRange>,
-    /// It cannot be told: all rows of the table must be looked at.
+    /// Unknown: all rows of the table must be searched.
     pub everywhere: bool,
 }
 
 impl Sources {
-    /// All rows of the table must be looked at.
+    /// All rows of the table must be searched.
     #[must_use]
     pub fn everywhere() -> Self {
         Sources {
@@ -105,11 +109,11 @@ impl Sources {
     }
 }
 
-/// A part of a table or index where rows in former places lie. Others may lie there, too.
+/// A part of a table or index that contains rows in former places, possibly among other rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormerRange {
     /// The part, in the former layout.
     pub selection: KeySelection,
-    /// Whether the rows lie there in the order of their own places.
+    /// Whether the rows have the same order there as in their own places.
     pub ordered: bool,
 }

@@ -1,4 +1,4 @@
-//! The seam between a database and the meaning of its rows.
+//! The interface between a database and the meaning of its rows.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use trestle_item::Item;
 
 use crate::{Change, Edits, Former, Refused, Rows, Verdict};
 
-/// Knows what rows mean: which key a row has, what its item must become, and which other rows follow from it. All of it
-/// commits together. Pure: the same changes and rows give the same verdict.
+/// Interprets rows: which key a row has, what is stored for it, and which other rows change with it, all in
+/// the same commit. Pure: the same changes and rows give the same verdict.
 ///
-/// [`Hook::key`] and [`Hook::place`] run where the request is called, [`Hook::change`] runs in the commit: other writes
-/// wait meanwhile.
+/// [`Hook::key`] and [`Hook::place`] run on the thread that makes the request. [`Hook::change`] runs in the
+/// commit, while other writes wait.
 pub trait Hook: Send + Sync {
-    /// Whether the hook has anything to say about this table. Asked when a table or the hook changes, not per request.
+    /// Whether the hook applies to this table. Called when a table or the hook changes, not per request.
     fn covers(&self, table: &str) -> bool;
 
-    /// The former places of the table's rows, while they move to others. Asked together with [`Hook::covers`].
+    /// The former places of the table's rows, during a migration. Called together with [`Hook::covers`].
     fn former(&self, _table: &str) -> Option<Arc<dyn Former>> {
         None
     }
@@ -28,14 +28,15 @@ pub trait Hook: Send + Sync {
         false
     }
 
-    /// Whether a row of this table, which the hook need not cover, is work for the background. After a commit that adds such a
-    /// row, the clock's bell rings.
+    /// Whether rows of this table are tasks for background work. The hook need not cover the table. After a
+    /// commit that adds such a row, the clock's bell rings.
     fn is_work(&self, _table: &str) -> bool {
         false
     }
 
-    /// The attributes of a row that decide what [`Hook::change`] makes of it, where that can be told; `None` stands for all. Asked
-    /// where a change is computed away from the rows, which must be checked to be as they were read.
+    /// The attributes of a row on which the result of [`Hook::change`] depends; `None` if it may depend on
+    /// all. Used where a change is computed away from the rows and the write then checks that these
+    /// attributes are unchanged.
     fn uses(&self, _table: &str, _row: &Item) -> Option<Vec<String>> {
         None
     }
@@ -43,14 +44,15 @@ pub trait Hook: Send + Sync {
     /// The key of the row that `given` identifies (identifying attributes instead of the key, or the key itself).
     fn key(&self, table: &str, given: &Item) -> Result<Item, Error>;
 
-    /// What is changed in the item of a put so that it can be placed: afterwards it has at least its table key.
+    /// The edits that give the item of a put its place: with them it has at least its table key.
     fn place(&self, table: &str, item: &Item, now: Timestamp) -> Result<Edits, Error>;
 
-    /// Runs in the commit, after all conditions of the request held: the final items, and the rows that follow.
+    /// Runs in the commit, after all conditions of the request held: returns the final items and the
+    /// companions.
     ///
-    /// `changes` are all changes of one request in tables that the hook covers, in no order that means anything: several
-    /// for a transaction, otherwise one. `rows` is the state before the request. Also asked where `old` and `new` are
-    /// equal, but not where neither exists. A refusal refuses the request, and leaves nothing of it behind.
+    /// `changes` are all changes of one request in tables that the hook covers, in arbitrary order: several
+    /// for a transaction, otherwise one. `rows` is the state before the request. Also called where `old` and
+    /// `new` are equal, but not where neither exists. A refusal rejects the whole request.
     fn change(&self, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused>;
 }
 

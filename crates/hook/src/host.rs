@@ -1,4 +1,4 @@
-//! Where models are in force.
+//! A database in which models are in force.
 
 use std::any::Any;
 use std::fmt;
@@ -11,93 +11,99 @@ use trestle_item::Item;
 
 use crate::{Companion, Hook, Rows};
 
-/// Named bytes that are stored beside the rows; those without bytes are removed.
+/// Named byte strings that are stored beside the rows; `None` removes the document.
 pub type Documents = Vec<(String, Option<Vec<u8>>)>;
 
-/// Work on rows that may be run several times, on the rows of the moment, until what it returns could be written.
+/// Work on rows, which may be run several times, each time on the current rows, until its result can be
+/// written.
 pub type AmendWork = Box<dyn FnMut(&dyn Rows, Timestamp) -> Result<Vec<Companion>, Error> + Send>;
 
-/// A database in which models are in force: an engine in this process, or an endpoint behind a gateway. What drives models
-/// (applying, filling in, moving rows, auditing, mending) is written against this trait.
+/// A database in which models are in force: an engine in this process, or an endpoint behind a gateway. The
+/// code that applies, fills, migrates, audits and repairs models is written against this trait.
 pub trait Host: Database + fmt::Debug {
-    /// The clock that everything here follows.
+    /// The clock of this database.
     fn clock(&self) -> &Arc<dyn Clock>;
 
-    /// All documents with their names, in the names' order.
+    /// All documents with their names, in the order of the names.
     fn documents(&self) -> Result<Vec<(String, Vec<u8>)>, Error>;
 
-    /// Waits until what other processes have installed is in force here, too.
+    /// Waits until the models that other processes have installed are in force in this process.
     fn catch_up(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Stores documents and lets `hook` take effect, or none, as one.
+    /// Stores documents and puts `hook`, or none, into effect, in one step.
     fn install(&self, documents: Documents, hook: Option<Arc<dyn Hook>>) -> Result<(), Error>;
 
-    /// Lets `hook` take effect while something is prepared, in every process that shares these rows: the documents tell the others
-    /// what it is. It ends when something is installed, or when what this returns is dropped.
+    /// Puts `hook` into effect during a preparation, in every process that shares these rows; the other
+    /// processes build it from the documents. It ends with the next installation, or when the returned value
+    /// is dropped.
     fn hold(&self, _documents: Documents, hook: Arc<dyn Hook>) -> Result<Box<dyn Any + Send>, Error> {
         self.install(Vec::new(), Some(hook))?;
         Ok(Box::new(()))
     }
 
-    /// Stores documents. What is installed stays so.
+    /// Stores documents. The installed hook stays.
     fn store_documents(&self, documents: Documents) -> Result<(), Error>;
 
-    /// The rows as they are now: of one moment in an engine, each as it is when it is read at an endpoint.
+    /// The current rows: a snapshot in an engine; at an endpoint, each row as it is when it is read.
     fn view(&self) -> Box<dyn HostView>;
 
-    /// The rows of one moment under the models in force, as long as this is kept. Sums over rows are held against counts on such
-    /// rows only: clients go on writing meanwhile. While it is kept, no other process has one, and amendments are refused if it was
-    /// taken from this one.
+    /// A snapshot of the rows under the models in force, valid until it is dropped. Counts are compared with
+    /// their rows only in such a view, because clients continue to write. While it exists, no other process
+    /// has one; if it is taken from this process, its amendments are refused.
     fn moment(&self) -> Result<Box<dyn HostView>, Error> {
         Ok(self.view())
     }
 
-    /// Starts work on the rows of the moment: what it returns is written, and nothing else follows. See [`amend`].
+    /// Starts work on the current rows. The rows that it returns are written; no effects are computed for
+    /// them. See [`amend`].
     fn start_amendment(&self, work: AmendWork) -> Started;
 
-    /// The next `at_most` rows of a table as they lie, from `from` on.
+    /// The next `at_most` rows of a table in their storage order and places, from `from` on.
     fn lying(&self, table: &str, from: Option<&[u8]>, at_most: usize) -> Result<Lying, Error>;
 
-    /// How much of a table lies before a place to go on at, from 0 to 1, where that can be told.
+    /// The fraction of a table, from 0 to 1, that is before a position, where that is known.
     fn walked(&self, place: &[u8]) -> Option<f64>;
 
-    /// Whether a table could hold a row like this, by the rules for what clients put there; otherwise why not.
+    /// Checks whether a table could hold a row like this, by the rules for rows that clients write.
     fn could_hold(&self, table: &str, row: &Item) -> Result<(), Error>;
 
-    /// The turn of this process to move rows, of those that share them; `None` while another one has it. With another number, others
-    /// may have moved rows since.
+    /// The right of this process to move rows, among the processes that share them; `None` while another
+    /// process has it. If the number differs from the last one, other processes may have moved rows in
+    /// between.
     fn sweep_turn(&self) -> Result<Option<u64>, Error> {
         Ok(Some(0))
     }
 
-    /// Moves the rows in former places among the next `at_most` rows of a table, from `from` on. A row that was written or
-    /// removed meanwhile is left alone. Repeating it does no harm.
+    /// Moves the rows in former places among the next `at_most` rows of a table, from `from` on. A row that
+    /// was written or removed meanwhile is skipped. Repeating the call does no harm.
     fn move_rows(&self, table: &str, from: Option<&[u8]>, at_most: usize) -> Result<MovedPage, Error>;
 
-    /// Looks for rows in former places among the next `at_most` rows of a table, from `from` on.
+    /// Finds the rows in former places among the next `at_most` rows of a table, from `from` on.
     fn rows_to_move(&self, table: &str, from: Option<&[u8]>, at_most: usize) -> Result<Remaining, Error>;
 
-    /// Rows of this table are about to move. Reads may be spared some work.
+    /// Prepares for the move of a table's rows, to make reads cheaper during the move.
     fn look_ahead(&self, _table: &str) {}
 
-    /// How many writes were handed in, those of background work included. Work that can wait tells by it whether others write.
+    /// How many writes were submitted, including those of background work. Low-priority work uses it to
+    /// detect other writers.
     fn writes_handed_in(&self) -> u64;
 }
 
-/// Rows of one moment, as far as the host has such: tables walked in parts and rows found by their keys.
+/// A view of the rows, of one moment if the host supports that: walks through parts of tables, and lookups by
+/// key.
 pub trait HostView: Send + Sync {
     /// Whether there is such a table.
     fn has_table(&self, table: &str) -> bool;
 
-    /// About how many rows a table has.
+    /// The approximate number of rows in a table.
     fn row_count(&self, table: &str) -> u64;
 
     /// The row with this table key.
     fn get(&self, table: &str, key: &Item) -> Result<Option<Item>, Error>;
 
-    /// Hands the rows of one of several even parts of a table to `each`.
+    /// Calls `each` with the rows of one of several equal parts of a table.
     fn walk(
         &self,
         table: &str,
@@ -106,31 +112,31 @@ pub trait HostView: Send + Sync {
     ) -> Result<(), Error>;
 }
 
-/// A row that a walk meets.
+/// A row found by a walk.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Met {
-    /// It lies in its own place.
+    /// It is in its own place.
     Row(Item),
-    /// It still lies in a former place; this is the row as it will be.
+    /// It is still in a former place; this is the row as it will be in its own.
     ToMove(Item),
-    /// It lies in a former place and cannot move: its key there, and why.
+    /// It is in a former place and cannot move: its key there, and the reason.
     Stuck(Item, String),
-    /// Its bytes have no meaning.
+    /// It cannot be decoded.
     Unreadable,
 }
 
-/// What became of a page of rows.
+/// The result of moving a page of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MovedPage {
     /// Rows looked at.
     pub looked_at: u64,
     /// Rows moved.
     pub moved: u64,
-    /// What that cost, in rows of the least cost; at least as many as were moved.
+    /// The cost, in units of the cheapest row; at least the number of moved rows.
     pub cost: u64,
     /// Rows that cannot move.
     pub stuck: Vec<Stuck>,
-    /// Where to go on; `None` at the end of the table.
+    /// The position of the next page; `None` at the end of the table.
     pub next: Option<Vec<u8>>,
 }
 
@@ -139,36 +145,36 @@ pub struct MovedPage {
 pub struct Stuck {
     /// Its key, in its former place.
     pub key: Item,
-    /// Why it cannot.
+    /// The reason.
     pub reason: String,
 }
 
-/// The rows of a page that lie in former places.
+/// The rows of a page that are in former places.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Remaining {
     /// Rows looked at.
     pub looked_at: u64,
     /// The keys of those in former places.
     pub keys: Vec<Item>,
-    /// Where to go on; `None` at the end of the table.
+    /// The position of the next page; `None` at the end of the table.
     pub next: Option<Vec<u8>>,
 }
 
-/// Some rows of a table as they lie, whether in former places or in their own.
+/// Some rows of a table, each in the place where it is stored, former or own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lying {
     /// The rows.
     pub rows: Vec<Item>,
-    /// Where to go on; `None` at the end of the table.
+    /// The position of the next page; `None` at the end of the table.
     pub next: Option<Vec<u8>>,
 }
 
-/// Work that was started. Dropping it does not take it back.
+/// Work that was started. Dropping this does not cancel it.
 #[must_use = "work is durable only when it has been waited for"]
 pub struct Started(Box<dyn FnOnce() -> Result<(), Error> + Send>);
 
 impl Started {
-    /// Work that ends when `wait` returns.
+    /// Work that is done when `wait` returns.
     pub fn new(wait: impl FnOnce() -> Result<(), Error> + Send + 'static) -> Self {
         Started(Box::new(wait))
     }
@@ -185,7 +191,7 @@ impl fmt::Debug for Started {
     }
 }
 
-/// Work on rows that also says something.
+/// Started work on rows that also returns a value.
 #[must_use = "an amendment is durable only when it has been waited for"]
 #[derive(Debug)]
 pub struct Amending<T> {
@@ -194,7 +200,7 @@ pub struct Amending<T> {
 }
 
 impl<T> Amending<T> {
-    /// Blocks this thread until the rows are durable; what the work said besides, the last time it was run.
+    /// Blocks this thread until the rows are durable. Returns the value of the last run of the work.
     pub fn wait(self) -> Result<T, Error> {
         self.started.wait()?;
         let told = self.told.lock().take();
@@ -202,9 +208,9 @@ impl<T> Amending<T> {
     }
 }
 
-/// Runs `work` over the rows of the moment and writes the rows it returns. The hook is not asked: what follows from these rows
-/// must be among them. Rows that are already so are not written. A refusal leaves nothing behind. Where others write the same
-/// rows, the work may be run again.
+/// Runs `work` on the current rows and writes the rows it returns. The hook is not called, so the returned
+/// rows must include all effects. Rows that did not change are not written. After a refusal nothing is
+/// written. If others write the same rows, the work may run again.
 ///
 /// Several amendments that are started before the first is waited for may share commits.
 pub fn amend<T: Send + 'static>(

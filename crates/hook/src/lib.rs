@@ -1,10 +1,12 @@
-//! What the engine and a model say to each other. The engine knows keys, items and commits; a [`Hook`] knows what rows
-//! mean. Both use these types, so that nothing is translated between them.
+//! The types that the engine and a model exchange. The engine knows keys, items and commits; a [`Hook`] knows
+//! what rows mean. Both use these types directly, without translation.
 //!
-//! - [`Change`] is a row before and after a write; [`Verdict`] is what the changes of a request come to.
-//! - [`Rows`] is the database at the moment of the commit, and [`RowQuery`] a question to it.
-//! - [`Host`] is a database in which models are in force, for what drives models: an engine or an endpoint.
-//! - [`Former`] tells where rows lie while their keys change.
+//! - [`Change`] is a row before and after a write; [`Verdict`] is the hook's answer to the changes of a
+//! request.
+//! - [`Rows`] is the database at the moment of the commit, and [`RowQuery`] a query on it.
+//! - [`Host`] is a database in which models are in force, an engine or an endpoint, as the code that manages
+//! models sees it.
+//! - [`Former`] computes where rows are stored while their keys change.
 //!
 //! An internal part of Trestle: programs use the crate `trestle`.
 

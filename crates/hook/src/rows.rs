@@ -6,12 +6,12 @@ use trestle_api::Error;
 use trestle_expr::{Condition, KeyCondition};
 use trestle_item::Item;
 
-/// Rows as of this moment of the commit: storage, and the writes that are staged before this request.
+/// The rows at this moment of the commit: storage with the writes that were staged before this request.
 pub trait Rows {
     /// The row with this table key.
     fn get(&self, table: &str, key: &Item) -> Result<Option<Arc<Item>>, Error>;
 
-    /// All rows that the query selects, in the order of their keys, however many pages that would be.
+    /// All rows that the query selects, in the order of their keys, without paging.
     fn query(&self, query: &RowQuery) -> Result<Vec<Item>, Error>;
 }
 
@@ -24,10 +24,11 @@ pub struct RowQuery {
     pub index: Option<String>,
     /// Which rows are read.
     pub key_condition: KeyCondition,
-    /// Which of those are returned.
+    /// Which of those rows are returned.
     pub filter: Option<Condition>,
     /// How many rows are returned at most.
     pub limit: Option<usize>,
-    /// Whether these rows change only together with a row of the write that asks: while that one is as it was read, so are they.
+    /// Whether these rows change only together with a row that the same write reads: if that row is
+    /// unchanged, so are they.
     pub is_guarded: bool,
 }

@@ -1,29 +1,31 @@
-//! What the changes of a request come to.
+//! The hook's answer to the changes of a request.
 
 use std::sync::Arc;
 
 use trestle_api::Error;
 use trestle_item::{AttributeValue, Item};
 
-/// What the changes of a request come to. The default: they are right as they are, and nothing follows.
+/// The hook's answer to the changes of a request. The default: store the rows as written; no other row
+/// changes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
-    /// What each row becomes, in the order of the changes. Changes behind the end are right as they are.
+    /// What is stored for each change, in the order of the changes. Changes past the end are stored as
+    /// written.
     pub rows: Vec<Becomes>,
-    /// The rows that follow, written in this order after those of the request. None of them is a row of the request:
-    /// what follows for such a row is part of what it becomes.
+    /// The other rows that change, written in this order after those of the request. None of them is a row of
+    /// the request: effects on such a row are part of its entry in `rows`.
     pub companions: Vec<Companion>,
 }
 
-/// What a row becomes. Its table key stays the same.
+/// What is stored for a row. Its table key stays the same.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Becomes {
-    /// What the write makes of it.
+    /// The result of the write.
     #[default]
     AsWritten,
-    /// What the write makes of it, with some attributes changed. Cheaper than a whole item.
+    /// The result of the write with some attributes changed. Cheaper than a whole item.
     Edited(Edits),
-    /// This item, also where the write removes the row.
+    /// This item, even if the write removes the row.
     Item(Arc<Item>),
     /// Nothing: the row is removed.
     Removed,
@@ -39,7 +41,7 @@ pub struct Edits {
 }
 
 impl Edits {
-    /// The changes that make one item of another.
+    /// The edits that turn one item into another.
     #[must_use]
     pub fn between(from: &Item, to: &Item) -> Self {
         let set = to.iter().filter(|(name, value)| from.get(name) != Some(*value));
@@ -67,7 +69,7 @@ impl Edits {
         }
     }
 
-    /// Changes an item. Returns the changes that take it back.
+    /// Changes an item. Returns the edits that undo the change.
     #[must_use]
     pub fn exchange(self, item: &mut Item) -> Self {
         let mut back = Edits::default();
@@ -87,23 +89,23 @@ impl Edits {
     }
 }
 
-/// A row that follows from the changes of a request.
+/// A row that changes because of the changes of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Companion {
     /// The table's name in the database.
     pub table: String,
     /// The row's table key.
     pub key: Item,
-    /// The row's whole new state; `None` removes it.
+    /// The whole new row; `None` removes it.
     pub item: Option<Arc<Item>>,
 }
 
-/// Why the changes of a request do not take place.
+/// Why the changes of a request are refused.
 #[derive(Clone, Debug)]
 pub struct Refused {
-    /// Which of the changes is the reason, where that can be told.
+    /// Which of the changes is the cause, if it is one of them.
     pub at: Option<usize>,
-    /// What the client is told.
+    /// The error for the client.
     pub error: Error,
 }
 
@@ -114,7 +116,7 @@ impl From<Error> for Refused {
 }
 
 impl Verdict {
-    /// What a row of the request becomes.
+    /// What is stored for a row of the request.
     #[must_use]
     pub fn row(&self, at: usize) -> &Becomes {
         self.rows.get(at).unwrap_or(&Becomes::AsWritten)
@@ -122,7 +124,7 @@ impl Verdict {
 }
 
 impl Becomes {
-    /// The row as it will be, where `written` is what the write makes of it.
+    /// The row that is stored, given the result of the write.
     #[must_use]
     pub fn apply(self, written: Option<Arc<Item>>) -> Option<Arc<Item>> {
         match self {

@@ -18,7 +18,7 @@ pub struct CancellationReason {
     pub message: Option<String>,
     /// The item that failed the condition, if the request asked for it.
     pub item: Option<Item>,
-    /// The value that is taken, if that is why.
+    /// The value that belongs to another row, if that is the reason.
     pub taken: Option<Box<Taken>>,
 }
 
@@ -37,7 +37,7 @@ wire_enum! {
         ProvisionedThroughputExceeded = "ProvisionedThroughputExceeded",
         /// Too many requests.
         ThrottlingError = "ThrottlingError",
-        /// This part makes no sense.
+        /// This part is invalid.
         ValidationError = "ValidationError",
         /// A PartiQL `INSERT` found the key taken.
         DuplicateItem = "DuplicateItem",
@@ -72,7 +72,7 @@ impl CancellationReason {
         }
     }
 
-    /// A part that makes no sense.
+    /// An invalid part.
     pub fn validation(message: impl Into<String>) -> Self {
         Self::new(CancellationCode::ValidationError, message)
     }

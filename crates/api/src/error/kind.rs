@@ -1,22 +1,22 @@
-//! The classes of failure, named as the wire names them.
+//! The classes of failure, with their names in the protocol.
 
 wire_enum! {
     /// What kind of failure an [`Error`](crate::Error) is.
     #[non_exhaustive]
     pub enum ErrorKind {
-        /// A fault of ours; trying again may help.
+        /// A defect of the server; trying again may help.
         InternalServerError = "InternalServerError",
-        /// The request makes no sense; its message says why.
+        /// The request is invalid; its message says why.
         Validation = "ValidationException",
         /// No such table, index, stream or shard.
         ResourceNotFound = "ResourceNotFoundException",
-        /// No such table, said where backups are asked about.
+        /// No such table, in the operations on backups.
         TableNotFound = "TableNotFoundException",
         /// The table exists already, or is being created, changed or deleted.
         ResourceInUse = "ResourceInUseException",
         /// A condition did not hold.
         ConditionalCheckFailed = "ConditionalCheckFailedException",
-        /// A transaction was given up; its reasons say why.
+        /// A transaction was cancelled; its reasons say why.
         TransactionCanceled = "TransactionCanceledException",
         /// A transaction holds the item.
         TransactionConflict = "TransactionConflictException",
@@ -36,7 +36,7 @@ wire_enum! {
         Throttling = "ThrottlingException",
         /// A PartiQL `INSERT` found the key taken.
         DuplicateItem = "DuplicateItemException",
-        /// A replica that is not there; all are, Trestle has none.
+        /// A replica that does not exist; Trestle has none.
         ReplicaNotFound = "ReplicaNotFoundException",
         /// A shard iterator that is too old.
         ExpiredIterator = "ExpiredIteratorException",
@@ -56,7 +56,7 @@ wire_enum! {
         MissingAuthenticationToken = "MissingAuthenticationTokenException",
         /// The access key is unknown.
         UnrecognizedClient = "UnrecognizedClientException",
-        /// The session token is over.
+        /// The session token has expired.
         ExpiredToken = "ExpiredTokenException",
         /// The body is longer than allowed.
         RequestEntityTooLarge = "RequestEntityTooLargeException",

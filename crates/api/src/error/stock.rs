@@ -1,4 +1,4 @@
-//! DynamoDB's stock messages. Where its own text is not known, ours says what to do next.
+//! DynamoDB's standard messages. Where its own text is not known, Trestle's names the next step.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ pub(super) const CONDITION_FAILED: &str = "The conditional request failed";
 const NOT_FOUND: &str = "Requested resource not found";
 
 impl Error {
-    /// The request makes no sense.
+    /// The request is invalid.
     pub fn validation(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Validation, message)
     }
 
-    /// The request makes no sense, said in the way of most parameter checks.
+    /// The request is invalid, with the message of most parameter checks.
     pub fn invalid_parameter(detail: impl fmt::Display) -> Self {
         Self::validation(format!("One or more parameter values were invalid: {detail}"))
     }
@@ -26,13 +26,13 @@ impl Error {
         Self::new(ErrorKind::ConditionalCheckFailed, CONDITION_FAILED).with_item(item)
     }
 
-    /// No such table, said by operations on items.
+    /// No such table, in operations on items.
     #[must_use]
     pub fn resource_not_found() -> Self {
         Self::new(ErrorKind::ResourceNotFound, NOT_FOUND)
     }
 
-    /// No such table, said by operations on tables.
+    /// No such table, in operations on tables.
     pub fn table_not_found(table: impl fmt::Display) -> Self {
         Self::new(
             ErrorKind::ResourceNotFound,
@@ -48,7 +48,7 @@ impl Error {
         )
     }
 
-    /// No table with that ARN, said by operations on tags. The missing letter is DynamoDB's.
+    /// No table with that ARN, in operations on tags. DynamoDB's text has the same missing letter.
     pub fn arn_not_found(arn: impl fmt::Display) -> Self {
         Self::new(
             ErrorKind::ResourceNotFound,
@@ -67,7 +67,7 @@ impl Error {
         Self::new(ErrorKind::ResourceInUse, message)
     }
 
-    /// A transaction was given up. The message lists the codes of the reasons.
+    /// A transaction was cancelled. The message lists the codes of the reasons.
     #[must_use]
     pub fn transaction_canceled(reasons: Vec<CancellationReason>) -> Self {
         let codes = reasons
@@ -172,7 +172,7 @@ impl Error {
         Self::new(ErrorKind::Serialization, message)
     }
 
-    /// No such operation. DynamoDB says nothing more.
+    /// No such operation. DynamoDB gives no message.
     #[must_use]
     pub fn unknown_operation() -> Self {
         Self::new(ErrorKind::UnknownOperation, "")
@@ -224,12 +224,13 @@ impl Error {
         )
     }
 
-    /// A fault of ours. The message is for the caller; log the cause where it is known.
+    /// A defect of the server. The message is for the caller; log the cause where it is known.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InternalServerError, message)
     }
 
-    /// A fault of ours: something that cannot be. The message names its place in the code, and a test that meets it stops.
+    /// A defect of the server: an impossible state. The message names its place in the code, and stops a
+    /// test.
     #[track_caller]
     pub fn defect(what: impl std::fmt::Display) -> Self {
         let place = std::panic::Location::caller();

@@ -1,11 +1,11 @@
-//! A value that may be there only once, and belongs to another row.
+//! A value that must be unique, and belongs to another row.
 
 use serde::{Deserialize, Serialize};
 
 use super::{CancellationCode, CancellationReason, Error, ErrorKind};
 
-/// A value that a model declares unique, and the row that has it. DynamoDB knows nothing like it: it comes with a
-/// `ConditionalCheckFailedException` as a member of its own, so that a program need not read the message.
+/// A value that a model declares unique, and the row that has it. DynamoDB has no such thing: it is a
+/// separate member of a `ConditionalCheckFailedException`, so that a program need not parse the message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Taken {
@@ -20,14 +20,14 @@ pub struct Taken {
 }
 
 impl Error {
-    /// A value is taken that may be there only once.
+    /// A value that must be unique belongs to another row.
     pub fn taken(message: impl Into<String>, taken: Taken) -> Self {
         Self::new(ErrorKind::ConditionalCheckFailed, message).with_taken(Some(taken))
     }
 }
 
 impl CancellationReason {
-    /// A value is taken that may be there only once.
+    /// A value that must be unique belongs to another row.
     pub fn taken(message: impl Into<String>, taken: Taken) -> Self {
         Self {
             taken: Some(Box::new(taken)),

@@ -8,7 +8,7 @@ use trestle_item::Item;
 
 use crate::{ConsumedCapacity, ReturnConsumedCapacity};
 
-/// Reads several items, each on its own.
+/// Reads several items, not atomically.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -43,7 +43,7 @@ pub struct KeysAndAttributes {
 pub struct BatchGetItemOutput {
     /// Items by table, named as in the request.
     pub responses: BTreeMap<String, Vec<Item>>,
-    /// What to ask again; empty when everything was answered.
+    /// The keys to request again; empty when all were processed.
     pub unprocessed_keys: BTreeMap<String, KeysAndAttributes>,
     /// The cost per table.
     pub consumed_capacity: Option<Vec<ConsumedCapacity>>,

@@ -8,7 +8,7 @@ use trestle_item::Item;
 
 use crate::{ConsumedCapacity, ItemCollectionMetrics, ReturnConsumedCapacity, ReturnItemCollectionMetrics};
 
-/// Writes and removes several items, each on its own.
+/// Writes and removes several items, not atomically.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -53,7 +53,7 @@ pub struct DeleteRequest {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct BatchWriteItemOutput {
-    /// What to ask again; empty when everything was written.
+    /// The writes to request again; empty when all were processed.
     pub unprocessed_items: BTreeMap<String, Vec<WriteRequest>>,
     /// The item collections' sizes by table.
     pub item_collection_metrics: Option<BTreeMap<String, Vec<ItemCollectionMetrics>>>,

@@ -21,7 +21,7 @@ pub struct DeleteItem {
     pub table_name: String,
     /// The key.
     pub key: Item,
-    /// What attributes must be beforehand (legacy).
+    /// The values that attributes must have before the write (legacy).
     pub expected: Option<BTreeMap<String, ExpectedAttributeValue>>,
     /// How the expectations combine (legacy).
     pub conditional_operator: Option<ConditionalOperator>,
@@ -31,7 +31,7 @@ pub struct DeleteItem {
     pub return_consumed_capacity: Option<ReturnConsumedCapacity>,
     /// Whether to report the item collection's size.
     pub return_item_collection_metrics: Option<ReturnItemCollectionMetrics>,
-    /// What must hold beforehand.
+    /// The condition before the write.
     pub condition_expression: Option<String>,
     /// Names for `#placeholders`.
     pub expression_attribute_names: Option<BTreeMap<String, String>>,

@@ -21,7 +21,7 @@ pub struct PutItem {
     pub table_name: String,
     /// The item, key included.
     pub item: Item,
-    /// What attributes must be beforehand (legacy).
+    /// The values that attributes must have before the write (legacy).
     pub expected: Option<BTreeMap<String, ExpectedAttributeValue>>,
     /// What to show of the item replaced.
     pub return_values: Option<ReturnValue>,
@@ -31,7 +31,7 @@ pub struct PutItem {
     pub return_item_collection_metrics: Option<ReturnItemCollectionMetrics>,
     /// How the expectations combine (legacy).
     pub conditional_operator: Option<ConditionalOperator>,
-    /// What must hold beforehand.
+    /// The condition before the write.
     pub condition_expression: Option<String>,
     /// Names for `#placeholders`.
     pub expression_attribute_names: Option<BTreeMap<String, String>>,

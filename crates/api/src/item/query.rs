@@ -31,7 +31,7 @@ pub struct Query {
     pub query_filter: Option<BTreeMap<String, LegacyCondition>>,
     /// How the filters combine (legacy).
     pub conditional_operator: Option<ConditionalOperator>,
-    /// Whether the sort key ascends, as it does unless told.
+    /// Whether the sort key ascends, which is the default.
     pub scan_index_forward: Option<bool>,
     /// Where the previous page ended.
     pub exclusive_start_key: Option<Item>,
@@ -54,7 +54,7 @@ wire_enum! {
     pub enum Select {
         /// The whole items.
         AllAttributes = "ALL_ATTRIBUTES",
-        /// What the index carries.
+        /// The attributes that the index has.
         AllProjectedAttributes = "ALL_PROJECTED_ATTRIBUTES",
         /// The attributes named.
         SpecificAttributes = "SPECIFIC_ATTRIBUTES",

@@ -8,7 +8,7 @@ use trestle_item::Item;
 
 use crate::{ConsumedCapacity, ReturnConsumedCapacity};
 
-/// Reads several items as of one moment.
+/// Reads several items in one consistent state.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -53,7 +53,7 @@ pub struct TransactGetItemsOutput {
     pub responses: Vec<ItemResponse>,
 }
 
-/// What one read of a transaction found.
+/// The result of one read of a transaction.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]

@@ -9,7 +9,7 @@ use trestle_item::{Item, Map};
 use super::ReturnValuesOnConditionCheckFailure;
 use crate::{ConsumedCapacity, ItemCollectionMetrics, ReturnConsumedCapacity, ReturnItemCollectionMetrics};
 
-/// Makes several writes as one: all or none.
+/// Makes several writes atomically.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -20,11 +20,12 @@ pub struct TransactWriteItems {
     pub return_consumed_capacity: Option<ReturnConsumedCapacity>,
     /// Whether to report the item collections' sizes.
     pub return_item_collection_metrics: Option<ReturnItemCollectionMetrics>,
-    /// Names the request, so that repeating it does nothing.
+    /// Identifies the request, so that repeating it has no effect.
     pub client_request_token: Option<String>,
 }
 
-/// One part of a transaction: exactly one member is given. Boxed, or each part would have room for all four.
+/// One part of a transaction: exactly one member is given. Boxed, so that a part does not reserve space for
+/// all four.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -67,7 +68,7 @@ pub struct Put {
     pub item: Item,
     /// Name or ARN of the table.
     pub table_name: String,
-    /// What must hold beforehand.
+    /// The condition before the write.
     pub condition_expression: Option<String>,
     /// Names for `#placeholders`.
     pub expression_attribute_names: Option<BTreeMap<String, String>>,
@@ -86,7 +87,7 @@ pub struct Delete {
     pub key: Item,
     /// Name or ARN of the table.
     pub table_name: String,
-    /// What must hold beforehand.
+    /// The condition before the write.
     pub condition_expression: Option<String>,
     /// Names for `#placeholders`.
     pub expression_attribute_names: Option<BTreeMap<String, String>>,
@@ -107,7 +108,7 @@ pub struct Update {
     pub update_expression: String,
     /// Name or ARN of the table.
     pub table_name: String,
-    /// What must hold beforehand.
+    /// The condition before the write.
     pub condition_expression: Option<String>,
     /// Names for `#placeholders`.
     pub expression_attribute_names: Option<BTreeMap<String, String>>,

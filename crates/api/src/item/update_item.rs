@@ -23,7 +23,7 @@ pub struct UpdateItem {
     pub key: Item,
     /// The changes (legacy).
     pub attribute_updates: Option<BTreeMap<String, AttributeValueUpdate>>,
-    /// What attributes must be beforehand (legacy).
+    /// The values that attributes must have before the write (legacy).
     pub expected: Option<BTreeMap<String, ExpectedAttributeValue>>,
     /// How the expectations combine (legacy).
     pub conditional_operator: Option<ConditionalOperator>,
@@ -35,7 +35,7 @@ pub struct UpdateItem {
     pub return_item_collection_metrics: Option<ReturnItemCollectionMetrics>,
     /// The changes.
     pub update_expression: Option<String>,
-    /// What must hold beforehand.
+    /// The condition before the write.
     pub condition_expression: Option<String>,
     /// Names for `#placeholders`.
     pub expression_attribute_names: Option<BTreeMap<String, String>>,

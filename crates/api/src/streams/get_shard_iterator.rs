@@ -5,7 +5,7 @@ use serde_with::skip_serializing_none;
 
 use crate::EpochSeconds;
 
-/// Asks for a place in a shard to read from.
+/// Requests a position in a shard.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -14,16 +14,16 @@ pub struct GetShardIterator {
     pub stream_arn: String,
     /// Which shard of it.
     pub shard_id: String,
-    /// Which place.
+    /// The kind of position.
     pub shard_iterator_type: ShardIteratorType,
-    /// The record meant, for the types that speak of one.
+    /// The record, for the types that need one.
     pub sequence_number: Option<String>,
-    /// The time meant, for the type that speaks of one.
+    /// The time, for the type that needs one.
     pub timestamp: Option<EpochSeconds>,
 }
 
 wire_enum! {
-    /// A place in a shard.
+    /// The kind of a position in a shard.
     pub enum ShardIteratorType {
         /// The oldest record kept.
         TrimHorizon = "TRIM_HORIZON",
@@ -38,11 +38,11 @@ wire_enum! {
     }
 }
 
-/// A place in a shard to read from.
+/// A position in a shard.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct GetShardIteratorOutput {
-    /// The place, for `GetRecords`.
+    /// The position, for `GetRecords`.
     pub shard_iterator: Option<String>,
 }

@@ -11,7 +11,7 @@ use crate::{EpochSeconds, StreamViewType};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Record {
-    /// Tells this record from all others.
+    /// Identifies this record.
     #[serde(rename = "eventID")]
     pub event_id: String,
     /// What happened.
@@ -24,22 +24,22 @@ pub struct Record {
     pub aws_region: String,
     /// The change itself.
     pub dynamodb: StreamRecord,
-    /// Who made the change, if it was the service itself.
+    /// The origin of the change, if it was the service itself.
     pub user_identity: Option<Identity>,
 }
 
 /// The principal of changes that the expiry of a time to live made.
 pub const TIME_TO_LIVE_PRINCIPAL: &str = "dynamodb.amazonaws.com";
-/// The principal of changes that only moved a row to another key: nothing that the application did.
+/// The principal of changes that only moved a row to another key, without a change by the application.
 pub const MIGRATION_PRINCIPAL: &str = "trestle.migration";
-/// The principal of changes that only raised the version attribute of a row, and of what follows from them: nothing that the
-/// application did.
+/// The principal of changes that only raised the version attribute of a row, and of their effects, without a
+/// change by the application.
 pub const TOUCH_PRINCIPAL: &str = "trestle.reindex";
 
 wire_enum! {
     /// What happened to an item.
     pub enum OperationType {
-        /// It came to be.
+        /// It was created.
         Insert = "INSERT",
         /// It changed.
         Modify = "MODIFY",
@@ -61,7 +61,7 @@ pub struct StreamRecord {
     pub new_image: Option<Item>,
     /// The item before the change, if the stream shows it.
     pub old_image: Option<Item>,
-    /// The record's place in the shard.
+    /// The record's position in the shard.
     pub sequence_number: String,
     /// Size of keys and images.
     pub size_bytes: u64,
@@ -69,7 +69,7 @@ pub struct StreamRecord {
     pub stream_view_type: StreamViewType,
 }
 
-/// Who made a change.
+/// The origin of a change.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]

@@ -42,7 +42,7 @@ pub struct CreateTable {
     pub table_class: Option<TableClass>,
     /// Whether deleting it is refused.
     pub deletion_protection_enabled: Option<bool>,
-    /// What it should take at once.
+    /// The throughput it should be able to take at once.
     pub warm_throughput: Option<WarmThroughput>,
     /// Who may use it, as a JSON document.
     pub resource_policy: Option<String>,

@@ -12,7 +12,7 @@ pub struct DeleteTable {
     pub table_name: String,
 }
 
-/// The table as it goes.
+/// The table while it is being deleted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DeleteTableOutput {

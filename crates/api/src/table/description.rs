@@ -1,4 +1,4 @@
-//! What a table tells of itself.
+//! The description of a table.
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -25,7 +25,7 @@ pub struct TableDescription {
     /// Its key.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub key_schema: Vec<KeySchemaElement>,
-    /// Where it is in its life.
+    /// Its status.
     pub table_status: TableStatus,
     /// When it was created.
     pub creation_date_time: Option<EpochSeconds>,
@@ -37,7 +37,7 @@ pub struct TableDescription {
     pub item_count: u64,
     /// Its ARN.
     pub table_arn: String,
-    /// Its identity, which a new table of the same name does not share.
+    /// Its id, different from that of any other table of the same name.
     pub table_id: Option<String>,
     /// How it is billed; absent for a table that was always provisioned.
     pub billing_mode_summary: Option<BillingModeSummary>,
@@ -51,7 +51,7 @@ pub struct TableDescription {
     pub latest_stream_label: Option<String>,
     /// The newest stream's ARN.
     pub latest_stream_arn: Option<String>,
-    /// How it says it is encrypted.
+    /// Its encryption, as reported.
     #[serde(rename = "SSEDescription")]
     pub sse_description: Option<SSEDescription>,
     /// Its storage class, once set.
@@ -60,12 +60,12 @@ pub struct TableDescription {
     pub deletion_protection_enabled: Option<bool>,
     /// The most it may use on demand.
     pub on_demand_throughput: Option<OnDemandThroughput>,
-    /// What it can take at once.
+    /// The throughput it can take at once.
     pub warm_throughput: Option<TableWarmThroughputDescription>,
 }
 
 wire_enum! {
-    /// Where a table is in its life.
+    /// The status of a table.
     pub enum TableStatus {
         /// Being created.
         Creating = "CREATING",

@@ -32,7 +32,7 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// Where an index is in its life.
+    /// The status of an index.
     pub enum IndexStatus {
         /// Being built.
         Creating = "CREATING",
@@ -72,7 +72,7 @@ pub struct GlobalSecondaryIndex {
     pub provisioned_throughput: Option<ProvisionedThroughput>,
     /// The most it may use on demand.
     pub on_demand_throughput: Option<OnDemandThroughput>,
-    /// What it should take at once.
+    /// The throughput it should be able to take at once.
     pub warm_throughput: Option<WarmThroughput>,
 }
 
@@ -105,7 +105,7 @@ pub struct GlobalSecondaryIndexDescription {
     pub key_schema: Vec<KeySchemaElement>,
     /// What it carries.
     pub projection: Projection,
-    /// Where it is in its life; absent once the table is being deleted.
+    /// Its status; absent once the table is being deleted.
     pub index_status: Option<IndexStatus>,
     /// Whether it is still being filled; absent when it never was.
     pub backfilling: Option<bool>,
@@ -119,6 +119,6 @@ pub struct GlobalSecondaryIndexDescription {
     pub index_arn: String,
     /// The most it may use on demand.
     pub on_demand_throughput: Option<OnDemandThroughput>,
-    /// What it can take at once.
+    /// The throughput it can take at once.
     pub warm_throughput: Option<GlobalSecondaryIndexWarmThroughputDescription>,
 }

@@ -51,7 +51,7 @@ pub struct TableClassSummary {
     pub last_update_date_time: Option<EpochSeconds>,
 }
 
-/// How to encrypt at rest. Kept and reported; Trestle leaves encryption to the disk.
+/// How to encrypt at rest. Stored and reported; Trestle leaves encryption to the disk.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SSESpecification {
@@ -66,7 +66,7 @@ pub struct SSESpecification {
     pub kms_master_key_id: Option<String>,
 }
 
-/// How a table says it is encrypted.
+/// The encryption of a table, as reported.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -80,7 +80,7 @@ pub struct SSEDescription {
     /// Which key.
     #[serde(rename = "KMSMasterKeyArn")]
     pub kms_master_key_arn: Option<String>,
-    /// Since when the key cannot be used.
+    /// When the key became unusable.
     #[serde(rename = "InaccessibleEncryptionDateTime")]
     pub inaccessible_encryption_date_time: Option<EpochSeconds>,
 }

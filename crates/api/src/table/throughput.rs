@@ -1,4 +1,4 @@
-//! Throughput: how it is billed, bounded and described. Trestle keeps these settings and never throttles.
+//! Throughput: billing mode, limits and description. Trestle stores these settings and never throttles.
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -65,7 +65,7 @@ pub struct OnDemandThroughput {
     pub max_write_request_units: Option<i64>,
 }
 
-/// What a table should be able to take at once.
+/// The throughput that a table should be able to take at once.
 #[skip_serializing_none]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -76,7 +76,7 @@ pub struct WarmThroughput {
     pub write_units_per_second: Option<i64>,
 }
 
-/// What a table can take at once.
+/// The throughput that a table can take at once.
 #[skip_serializing_none]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
@@ -89,7 +89,7 @@ pub struct TableWarmThroughputDescription {
     pub status: Option<TableStatus>,
 }
 
-/// What a global index can take at once.
+/// The throughput that a global index can take at once.
 #[skip_serializing_none]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]

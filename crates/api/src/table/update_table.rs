@@ -35,7 +35,7 @@ pub struct UpdateTable {
     pub deletion_protection_enabled: Option<bool>,
     /// The most it may use on demand.
     pub on_demand_throughput: Option<OnDemandThroughput>,
-    /// What it should take at once.
+    /// The throughput it should be able to take at once.
     pub warm_throughput: Option<WarmThroughput>,
     /// Global tables are not supported.
     pub replica_updates: Option<Unsupported>,
@@ -75,7 +75,7 @@ pub struct UpdateGlobalSecondaryIndexAction {
     pub provisioned_throughput: Option<ProvisionedThroughput>,
     /// The most it may use on demand.
     pub on_demand_throughput: Option<OnDemandThroughput>,
-    /// What it should take at once.
+    /// The throughput it should be able to take at once.
     pub warm_throughput: Option<WarmThroughput>,
 }
 
@@ -87,7 +87,7 @@ pub struct DeleteGlobalSecondaryIndexAction {
     pub index_name: String,
 }
 
-/// The table as it changes.
+/// The table while it is being changed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct UpdateTableOutput {

@@ -1,4 +1,4 @@
-//! The trait, from a caller's side.
+//! Tests of the trait, for callers.
 
 use std::future::Future;
 use std::pin::pin;

@@ -1,4 +1,4 @@
-//! The API's data against DynamoDB's: names, and bodies as they travel.
+//! The types of the API compared with DynamoDB's: names, and bodies as they are sent.
 
 #![allow(
     clippy::unwrap_used,

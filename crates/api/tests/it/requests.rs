@@ -270,7 +270,7 @@ fn a_name_is_parsed_into_its_operation_and_no_other_is() {
 
 #[test]
 fn any_request_and_any_answer_are_cheap_to_move() {
-    // They pass through queues by value on every call; a rare wide member belongs in a box.
+    // They are passed by value through queues on every call; put a rare large member into a box.
     assert!(size_of::<Request>() <= 384, "{}", size_of::<Request>());
     assert!(size_of::<Response>() <= 384, "{}", size_of::<Response>());
 }

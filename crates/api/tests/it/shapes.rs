@@ -1,4 +1,4 @@
-//! Every name against the list in `shapes.txt`, so that no member is misspelt, missing or invented.
+//! Compares every name with the list in `shapes.txt`, so that no member is misspelt, missing or invented.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ fn lines(kind: &str) -> BTreeMap<&'static str, Vec<&'static str>> {
         .collect()
 }
 
-/// Learns a struct's members by offering it an empty map.
+/// Finds a struct's members by deserialising an empty map.
 struct Members<'a>(&'a mut &'static [&'static str]);
 
 impl<'de> Deserializer<'de> for Members<'_> {
@@ -48,13 +48,13 @@ impl<'de> Deserializer<'de> for Members<'_> {
 /// Members that only Trestle has: COMPAT.md names them.
 const OWN_MEMBERS: [(&str, &str); 1] = [("CancellationReason", "Taken")];
 
-/// Takes shapes off the list as they are compared; what is left at the end has no type of ours.
+/// Removes shapes from the list as they are compared; the rest has no type in this crate.
 struct Check {
     left: BTreeMap<&'static str, Vec<&'static str>>,
 }
 
 impl Check {
-    /// Compares names; `without` are the members Trestle leaves out.
+    /// Compares names; `without` are the members that Trestle leaves out.
     fn members<T: for<'de> Deserialize<'de>>(
         &mut self,
         shape: &str,
@@ -79,7 +79,7 @@ impl Check {
         empty
     }
 
-    /// A shape that requests are made of: it insists on required members.
+    /// A shape of requests: required members must be present.
     fn request<T: for<'de> Deserialize<'de>>(&mut self, shape: &str) {
         let required: Vec<_> = self
             .left
@@ -102,7 +102,7 @@ impl Check {
         }
     }
 
-    /// A shape only found in answers: it is read with whatever is there.
+    /// A shape that occurs only in responses: missing members are accepted.
     fn answer<T: for<'de> Deserialize<'de>>(&mut self, shape: &str) {
         self.answer_without::<T>(shape, &[]);
     }
@@ -204,7 +204,7 @@ fn every_member_of_every_shape_is_named_as_in_the_service_model() {
     );
 }
 
-/// The words an enumeration takes, as it tells them when given another one.
+/// The words of an enumeration, taken from the error for an unknown one.
 fn words<T: for<'de> Deserialize<'de> + std::fmt::Debug>() -> BTreeSet<String> {
     let error = serde_json::from_str::<T>("\"NO_SUCH_WORD\"")
         .unwrap_err()

@@ -1,4 +1,5 @@
-//! The call that deletes a collection, answered by a database in this process; and its answer, which commands print, too.
+//! The call that deletes a collection, on a database in this process; and its answer, which commands also
+//! print.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use trestle_collection::{CollectionRows, CollectionStep, StepBounds, parameters}
 use trestle_embedded::Embedded;
 use trestle_item::{AttributeValue, Number};
 
-/// The most rows and bytes of one call: it holds the keys of that many rows in memory.
+/// The maximum number of rows and bytes of one call, which holds the keys of that many rows in memory.
 const ROWS_MAX: u32 = 10_000;
 const BYTES_MAX: u64 = 64 << 20;
 
@@ -44,7 +45,7 @@ pub(crate) fn answer(db: &Embedded, call: DeleteCollection) -> Result<DeletedRow
     deleted(step.map_err(failure)?, dry_run)
 }
 
-/// How a call names the rows.
+/// How a call specifies the rows.
 enum Named {
     Partition {
         table: String,

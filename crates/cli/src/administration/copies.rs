@@ -1,4 +1,4 @@
-//! Calls that copies of tables make, answered by a database in this process.
+//! Calls for copies of tables, on a database in this process.
 
 use std::time::Duration;
 

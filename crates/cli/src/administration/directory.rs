@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use trestle_admin::{AdminAnswer, AdminCall, AdminError, Administration};
 use trestle_embedded::{Embedded, Models};
 
-/// Models and migrations of a directory. Standard error shows how far a call is.
+/// Models and migrations of a directory. Progress is shown on standard error.
 pub(crate) struct DirectoryAdministration {
     db: Embedded,
     progress: Mutex<Progress>,

@@ -1,4 +1,4 @@
-//! Calls about models and migrations, answered by a database in this process.
+//! Calls about models and migrations, on a database in this process.
 
 use super::collections;
 use trestle_admin::{
@@ -10,7 +10,7 @@ use trestle_collection::parameters;
 use trestle_embedded::{ApplyOptions, Models, PlanOptions, RepairOptions, StartOptions, Watcher};
 use trestle_wire::encode_request;
 
-/// Answers a call while `watcher` hears how far it is. Other calls need a running server.
+/// Answers a call, and reports progress to `watcher`. Other calls need a running server.
 pub(crate) fn answer(
     models: &Models,
     call: AdminCall,
@@ -168,7 +168,7 @@ fn unless_impossible(plan: MigrationPlan) -> Result<MigrationPlan, AdminError> {
     Err(AdminError::refused(message, &plan))
 }
 
-/// Tells the log.
+/// Reports progress in the log.
 pub(crate) struct Log;
 
 impl Watcher for Log {

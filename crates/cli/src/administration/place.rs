@@ -1,4 +1,4 @@
-//! Where a database is: with a running server, or in a directory that no server has open.
+//! The location of a database: a running server, or a directory that no server has open.
 
 use super::{DirectoryAdministration, RunningServer, USE_DATA};
 use crate::database::Database;
@@ -28,7 +28,7 @@ impl PlaceFlags {
         })
     }
 
-    /// The administration there, for applying a model: with one, a database begins.
+    /// The administration there, for applying a model, which may be the first command on a database.
     pub(crate) fn administration_to_apply(&self) -> Result<Box<dyn Administration>, Failure> {
         match &self.data {
             Some(directory) => Ok(Box::new(DirectoryAdministration::new(open::for_first_model(

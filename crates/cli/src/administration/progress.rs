@@ -1,11 +1,11 @@
-//! Tells standard error how far applying a model is.
+//! Shows the progress of applying a model on standard error.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 use trestle_binding::Step;
 use trestle_embedded::Watcher;
 
-/// Between two signs of progress on a terminal.
+/// The time between two updates on a terminal.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Steps as lines, rows as a counter on a terminal.
@@ -22,7 +22,7 @@ impl Progress {
         }
     }
 
-    /// Leaves the line to others.
+    /// Clears the line for other output.
     pub(super) fn clear(&self) {
         if self.shows_rows {
             let _ = write!(io::stderr(), "\r\x1b[K");

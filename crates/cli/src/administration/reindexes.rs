@@ -1,4 +1,4 @@
-//! Calls about reindexes, answered by a database in this process or by an endpoint's reindexes.
+//! Calls about reindexes, on a database in this process or at an endpoint.
 
 use super::collections::values;
 use trestle_admin::{
@@ -11,16 +11,16 @@ use trestle_reindex::{
     StartReindex as AskedReindex,
 };
 
-/// Reindexes and dead letters on a page, unless asked for otherwise.
+/// The default number of reindexes and dead letters on a page.
 const PAGE: u32 = 100;
-/// Reindexes and dead letters on a page at most.
+/// The maximum number of reindexes and dead letters on a page.
 const PAGE_MAX: u32 = 1_000;
-/// Gaps on a page at most, unless asked for otherwise.
+/// The default number of gaps on a page.
 const GAPS: u32 = 1_000;
-/// Gaps on a page, and ids in a call, at most.
+/// The maximum number of gaps on a page, and of ids in a call.
 pub(crate) const IDS_MAX: usize = 10_000;
 
-/// Reindexes, and the workers that go on with them in the background, if there are any.
+/// Reindexes, and the background workers that process them, if there are any.
 #[derive(Clone, Copy)]
 pub(crate) struct Reindexes<'r> {
     pub(crate) reindexer: &'r Reindexer,
@@ -85,7 +85,7 @@ impl Reindexes<'_> {
         })
     }
 
-    /// Lets the workers go on, where there are some, and says how the reindex is doing.
+    /// Wakes the workers, if there are any, and returns the status of the reindex.
     async fn work_on(self, name: &str) -> Result<ReindexReport, AdminError> {
         if let Some(workers) = self.workers {
             workers.work_on(name);

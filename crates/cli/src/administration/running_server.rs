@@ -10,23 +10,23 @@ use trestle_admin::{AdminAnswer, AdminCall, AdminClient, AdminError, AdminErrorC
 use trestle_http_client::Download;
 use trestle_remote::{FailureKind, NoAnswer, Settings};
 
-/// A running server, asked on this thread.
+/// A running server, called on this thread.
 pub(crate) struct RunningServer {
     client: AdminClient,
     endpoint: String,
     without_server: &'static str,
     runtime: Runtime,
-    /// Whether a terminal shows that it is at work.
+    /// Whether a terminal shows that it is working.
     is_shown: bool,
 }
 
 impl RunningServer {
-    /// A server that may take as long as it needs: building an index takes as long as it takes.
+    /// A server without a time-out: building an index may take any time.
     pub(crate) fn new(server: &ServerFlags, without_server: &'static str) -> Result<Self, Failure> {
         Self::with_patience(server, without_server, None)
     }
 
-    /// A server that may not be silent for longer than that.
+    /// A server with a time-out.
     pub(crate) fn with_patience(
         server: &ServerFlags,
         without_server: &'static str,
@@ -43,7 +43,7 @@ impl RunningServer {
         })
     }
 
-    /// A server with any settings, for commands that show by themselves that they are at work.
+    /// A server with any settings, for commands that show their own progress.
     pub(crate) fn at(settings: Settings) -> Result<Self, Failure> {
         Ok(RunningServer {
             endpoint: settings.endpoint.clone(),
@@ -54,7 +54,7 @@ impl RunningServer {
         })
     }
 
-    /// Asks for a backup; the runtime on which it arrives comes along.
+    /// Requests a backup; returns it with the runtime on which it arrives.
     pub(crate) fn backup(self) -> Result<(Download, Runtime), Failure> {
         let asked = self.runtime.block_on(self.client.backup());
         let answered = asked.map_err(|lost| Failure::failed(no_answer(&lost, self.without_server)))?;
@@ -75,7 +75,7 @@ impl Administration for RunningServer {
     }
 }
 
-/// Says that there is no answer, and what to do without a server.
+/// The message that there is no response, and what to do without a server.
 pub(crate) fn no_answer(lost: &NoAnswer, without_server: &str) -> String {
     match lost.kind {
         FailureKind::NoConnection => format!("{lost}; {without_server}"),

@@ -1,14 +1,14 @@
-//! Tells a terminal that the server is still at work: building an index takes as long as it takes.
+//! Shows on a terminal that the server is still working: building an index may take any time.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Between two signs of life.
+/// The time between two updates.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Does the work; meanwhile a terminal shows for how long.
+/// Runs the work; meanwhile a terminal shows the elapsed time.
 pub(super) fn shown<T>(endpoint: &str, work: impl FnOnce() -> T) -> T {
     if !io::stderr().is_terminal() {
         return work();

@@ -1,4 +1,4 @@
-//! The archive from a running server. Whether it is whole, the archive itself tells.
+//! The archive from a running server. The archive itself shows whether it is complete.
 
 use crate::administration::{RunningServer, USE_DATA};
 use crate::args::BackupFlags;
@@ -11,17 +11,17 @@ use tokio::runtime::Runtime;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Passes on what arrives and keeps a copy in the file.
+/// Passes received data on and writes a copy to the file.
 pub(super) struct Download {
     stream: trestle_http_client::Download,
     runtime: Runtime,
-    /// What has arrived and was not read yet.
+    /// Received data that was not read yet.
     piece: Bytes,
     file: BufWriter<File>,
 }
 
 impl Download {
-    /// Asks for a backup; everything but an archive becomes a failure.
+    /// Requests a backup; any answer except an archive becomes a failure.
     pub(super) fn start(flags: &BackupFlags, file: File) -> Result<Self, Failure> {
         let server = RunningServer::with_patience(&flags.server, USE_DATA, Some(TIMEOUT))?;
         let (stream, runtime) = server.backup()?;

@@ -25,8 +25,8 @@ pub(super) fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) ->
     Ok(table)
 }
 
-/// One variable as a table of one section with one key. The text is read as a number or truth value where the
-/// setting wants one, and as text otherwise.
+/// One variable as a table of one section with one key. The text is parsed as a number or truth value if the
+/// setting requires one, and is a text otherwise.
 fn setting(name: &str, path: &str, text: &str) -> Result<Table, Failure> {
     let path = path.to_ascii_lowercase();
     let Some((section, key)) = path.split_once("__") else {

@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use std::path::Path;
 use toml::Table;
 
-/// Read when no file is named, if it exists.
+/// Read if it exists and no other file is named.
 const DEFAULT_FILE: &str = "trestle.toml";
 
 /// The named file, or the default one if there is one.
@@ -21,7 +21,7 @@ pub(super) fn read(named: Option<&Path>) -> Result<Table, Failure> {
     }
 }
 
-/// The file's table. It is also read as settings here, where an error can still name its line.
+/// The file's table. It is also parsed as settings here, where an error can name its line.
 pub(super) fn parse(text: &str, name: &str) -> Result<Table, Failure> {
     let failed =
         |error: toml::de::Error| Failure::usage(format!("cannot use the settings file {name}: {error}"));

@@ -1,4 +1,4 @@
-//! A copy at work.
+//! A running copy.
 
 use super::{CopyFlags, print, show};
 use crate::bar::Bar;
@@ -14,11 +14,11 @@ use trestle_copy::{CopyError, CopyJob, CopyOrder, CopyProgress, CopyReport, Copy
 use trestle_env::{Clock, SystemClock};
 use trestle_server::termination;
 
-/// Between two looks at how far it is, and whether it is to cut over.
+/// The time between two checks of the progress and of the command to cut over.
 const GLANCE: Duration = Duration::from_millis(100);
-/// How long a database may be away when a copy goes on.
+/// How long a database may be unavailable when a copy is continued.
 const WAIT_TO_GO_ON: Duration = Duration::from_secs(60);
-/// Between two lines of JSON, unless the phase changes.
+/// The time between two lines of JSON, unless the phase changes.
 const LINE_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) fn run(flags: CopyFlags) -> Result<(), Failure> {
@@ -35,7 +35,7 @@ pub(super) fn run(flags: CopyFlags) -> Result<(), Failure> {
         false => Some(Arc::new(StateFile::open(&flags.state, &from, &to, now)?)),
     };
     let runtime = several_threads()?;
-    // A copy that goes on may do so while a database is being started again.
+    // A copy may be continued while a database restarts.
     let wait = if flags.state.exists() {
         WAIT_TO_GO_ON
     } else {
@@ -61,7 +61,7 @@ pub(super) fn run(flags: CopyFlags) -> Result<(), Failure> {
         return Ok(());
     };
     let ended = watched(&runtime, &job, state, &flags);
-    // The administration of a server has a runtime of its own, which must not end on a thread of this one.
+    // The administration of a server has its own runtime, which must not be dropped on a thread of this one.
     drop(runtime);
     drop(job);
     let report = ended?;
@@ -72,7 +72,7 @@ pub(super) fn run(flags: CopyFlags) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs the copy, tells how far it is, and passes orders on.
+/// Runs the copy, shows its progress, and passes commands on.
 fn watched(
     runtime: &Runtime,
     job: &Arc<CopyJob>,
@@ -114,7 +114,7 @@ fn watched(
     })
 }
 
-/// What was shown last.
+/// What was last shown.
 struct Shown<'f> {
     json: bool,
     bar: Bar,

@@ -1,10 +1,10 @@
-//! What people are told of a copy.
+//! The output of a copy for people.
 
 use crate::bar::drawn;
 use crate::model::line;
 use trestle_copy::{CopyEnd, CopyPlan, CopyReport, CopyStatus};
 
-/// What is to be copied.
+/// What will be copied.
 pub(super) fn plan(plan: &CopyPlan) {
     for table in &plan.tables {
         let mut words = format!("table {}: about {} rows", table.table, table.rows);
@@ -29,7 +29,7 @@ pub(super) fn plan(plan: &CopyPlan) {
     }
 }
 
-/// How far it is, in a line.
+/// The progress, in one line.
 pub(super) fn status(status: &CopyStatus) -> String {
     let done = if status.total == 0 {
         1.0
@@ -59,7 +59,7 @@ pub(super) fn status(status: &CopyStatus) -> String {
     }
 }
 
-/// What it did.
+/// The result.
 pub(super) fn report(report: &CopyReport) {
     for table in &report.verified {
         let repaired = match table.repaired {
@@ -81,7 +81,7 @@ pub(super) fn report(report: &CopyReport) {
     });
 }
 
-/// That the target has taken over.
+/// The message that the target has taken over.
 pub(super) fn taken_over(paused_ms: Option<u64>) -> String {
     match paused_ms {
         Some(paused_ms) => format!("the target has taken over; writing was paused for {paused_ms} ms"),

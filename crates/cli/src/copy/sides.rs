@@ -1,4 +1,4 @@
-//! The two databases, as they were typed.
+//! The two databases, as given on the command line.
 
 use crate::administration::{DirectoryAdministration, RunningServer};
 use crate::exit::Failure;
@@ -14,10 +14,10 @@ use trestle_copy::{CopySide, SideKind};
 use trestle_embedded::Embedded;
 use trestle_remote::{AccessKey, Remote, Settings};
 
-/// A call of the administration may take so long.
+/// The time-out of a call to the administration.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Between two tries of a server that is being started again.
+/// The time between two attempts to reach a restarting server.
 const GLANCE: Duration = Duration::from_millis(200);
 
 /// As whom the two endpoints are asked, where it is not what the environment says.
@@ -134,7 +134,7 @@ fn side(
     let remote = Remote::new(settings.clone()).map_err(Failure::usage)?;
     answers(&remote, runtime, wait).map_err(|error| Failure::failed(format!("{typed}: {error}")))?;
     let administration = RunningServer::at(Settings {
-        // A migration looks at every row before it begins.
+        // A migration reads every row before it begins.
         timeout: Some(PATIENCE),
         ..settings
     })?;
@@ -149,7 +149,7 @@ fn side(
             ))
         }
         Err(error) if error.code == AdminErrorCode::Forbidden => Err(error.into()),
-        // It speaks DynamoDB's protocol, and has no administration.
+        // It supports DynamoDB's protocol, but has no administration.
         Err(_) => Ok(CopySide {
             name: typed.to_owned(),
             kind: SideKind::Endpoint,
@@ -159,7 +159,7 @@ fn side(
     }
 }
 
-/// A gateway has no rows of its own, and pauses no writes of other gateways.
+/// Refuses a gateway, which stores no rows and cannot pause writes of other gateways.
 fn refuse_gateway(typed: &str, administration: &RunningServer) -> Result<(), Failure> {
     let status = administration.ask(ReadGateway::default()).unwrap_or_default();
     match status.endpoint {
@@ -170,7 +170,7 @@ fn refuse_gateway(typed: &str, administration: &RunningServer) -> Result<(), Fai
     }
 }
 
-/// A server that does not answer this answers nothing else.
+/// Whether an endpoint answers a simple request.
 fn answers(remote: &Remote, runtime: &Runtime, wait: Duration) -> Result<(), Error> {
     let began = Instant::now();
     loop {

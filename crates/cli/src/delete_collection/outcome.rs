@@ -1,14 +1,14 @@
-//! What a deletion came to, in words.
+//! The result of a deletion, in words.
 
 use crate::model::line;
 use std::collections::BTreeMap;
 use trestle_admin::{DeletedRows, StayingRow};
 
-/// Keys that are shown of the rows that stay for one reason.
+/// How many keys are shown of the rows that stay for one reason.
 const KEYS_SHOWN_MAX: usize = 3;
 
 pub(super) fn print(deleted: &DeletedRows) {
-    // Which of them the database keeps for others shows only when they are deleted.
+    // Whether the database keeps a row because other rows need it is known only when it is deleted.
     let verb = if deleted.dry_run { "found" } else { "deleted" };
     line(&format!("{} {verb}", rows(deleted.deleted)));
     for (reason, staying) in by_reason(&deleted.left) {
@@ -19,7 +19,7 @@ pub(super) fn print(deleted: &DeletedRows) {
     }
 }
 
-/// That so many rows stay.
+/// The message that this many rows stay.
 pub(super) fn stay(count: usize) -> String {
     let verb = if count == 1 { "stays" } else { "stay" };
     format!("{} {verb}", rows(count as u64))
@@ -36,7 +36,7 @@ fn print_staying(reason: &str, staying: &[&StayingRow]) {
     }
 }
 
-/// Most rows stay for the same reason as many others.
+/// Groups the rows, because most stay for the same reason.
 fn by_reason(left: &[StayingRow]) -> BTreeMap<&str, Vec<&StayingRow>> {
     let mut reasons: BTreeMap<&str, Vec<&StayingRow>> = BTreeMap::new();
     for row in left {

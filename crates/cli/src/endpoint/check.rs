@@ -1,4 +1,4 @@
-//! `trestle endpoint check`: everything that a gateway does, tried on scratch tables of an endpoint.
+//! `trestle endpoint check`: tests everything that a gateway does, on scratch tables of an endpoint.
 
 mod scratch;
 mod steps;
@@ -32,7 +32,7 @@ pub(crate) struct CheckFlags {
     json: bool,
 }
 
-/// What became of a step.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum StepOutcome {
@@ -41,7 +41,7 @@ enum StepOutcome {
     Skipped,
 }
 
-/// A step and what became of it.
+/// A step and its outcome.
 #[derive(Clone, Debug, Serialize)]
 struct StepReport {
     step: String,
@@ -52,12 +52,12 @@ struct StepReport {
     seconds: f64,
 }
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Debug, Serialize)]
 struct CheckReport {
     endpoint: String,
     passed: bool,
-    /// It was ended by a signal before all steps were done.
+    /// It was interrupted by a signal before all steps were done.
     interrupted: bool,
     steps: Vec<StepReport>,
     requests: u64,
@@ -118,7 +118,7 @@ pub(super) fn check(flags: &CheckFlags) -> Result<(), Failure> {
     }
 }
 
-/// Runs the steps on a thread of their own, until they are done or the command is told to stop.
+/// Runs the steps on a separate thread, until they are done or the command is stopped.
 fn run(scratch: &Arc<ScratchTables>, is_quiet: bool) -> Result<Vec<StepReport>, Failure> {
     let of_thread = Arc::clone(scratch);
     let running = std::thread::spawn(move || {
@@ -133,7 +133,7 @@ fn run(scratch: &Arc<ScratchTables>, is_quiet: bool) -> Result<Vec<StepReport>, 
     });
     let waited = runtime::until_told_or(|| Ok(running.is_finished()));
     if !running.is_finished() {
-        // Told to stop: no request is sent any more, so that the steps end at once.
+        // Stopped: no more requests are sent, so that the steps end at once.
         scratch.stop();
     }
     let done = running

@@ -1,4 +1,4 @@
-//! A live cluster as a source. The driver is a part of builds with the feature `cassandra-live` alone.
+//! A live cluster as a source. Only builds with the feature `cassandra-live` contain the driver.
 
 use crate::exit::Failure;
 use clap::Args;
@@ -10,7 +10,7 @@ use trestle_cassandra::LiveSettings;
 use trestle_cassandra::{Mapping, MappingError, Plan, Schema};
 use trestle_model::Model;
 
-/// Without the feature there is none.
+/// Without the feature there is no cluster.
 #[cfg(not(feature = "cassandra-live"))]
 pub(super) enum Cluster {}
 

@@ -1,4 +1,4 @@
-//! The model that rows are made by: the one that is stored with the database, or a file where none is.
+//! The model for the imported rows: the one stored in the database, or a file.
 
 use crate::administration::{PlaceFlags, USE_DATA};
 use crate::database::Database;
@@ -19,20 +19,20 @@ pub(crate) struct ModelFlags {
     model: Option<PathBuf>,
 }
 
-/// A model, and the database that rows go to.
+/// A model, and the database to which rows are written.
 pub(super) struct ImportModel {
     pub(super) model: Arc<Model>,
-    /// None if nothing is written or read.
+    /// `None` if nothing is written or read.
     pub(super) database: Option<Database>,
     pub(super) writer: KeyWriter,
 }
 
-/// What makes the rows that follow from others.
+/// What writes derived rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyWriter {
     /// The database, which has the model.
     Database,
-    /// Nothing: the endpoint does not know the model.
+    /// Nothing: the endpoint does not have the model.
     Nothing,
 }
 
@@ -42,7 +42,7 @@ impl KeyWriter {
         self == KeyWriter::Nothing
     }
 
-    /// Where the database does not know the model, what follows from a row would be missing.
+    /// Refuses an import if the database does not have the model and derived rows would be missing.
     pub(super) fn check(self, plan: &Plan) -> Result<(), Failure> {
         let follows = |entity: &&str| {
             plan.model
@@ -77,7 +77,7 @@ impl ImportModel {
                 "--model is for --dry-run and for endpoints: with --data, the models that are stored with the data hold",
             )),
             (None, Some(directory)) => {
-                // A name that is mistyped must not become a database.
+                // A mistyped name must not create a database.
                 if !directory.exists() {
                     return Err(no_directory(directory));
                 }

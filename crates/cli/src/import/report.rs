@@ -1,4 +1,4 @@
-//! What an import has to tell while it runs: how far it is, and each row that is not imported.
+//! The output of a running import: its progress, and each row that is not imported.
 
 use crate::bar::{Bar, drawn};
 use crate::exit::Failure;
@@ -9,10 +9,10 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use trestle_cassandra::{Collision, Misfit, Observer};
 
-/// Rows that are told on the terminal; --report and --json have all of them.
+/// The maximum number of rows shown on the terminal; --report and --json have all of them.
 const SHOWN_MAX: u64 = 20;
 
-/// Tells the terminal and the report.
+/// Writes to the terminal and the report.
 pub(super) struct Report {
     pub(super) json: bool,
     bar: Bar,
@@ -38,7 +38,7 @@ impl Report {
         })
     }
 
-    /// The same for a look at what was just written: rows that were in the way were told.
+    /// The same for checking what was just written: colliding rows were reported before.
     pub(super) fn without_collisions(mut self) -> Self {
         self.tells_collisions = false;
         self
@@ -71,7 +71,7 @@ impl Report {
         }
     }
 
-    /// Everything that was told is written.
+    /// Finishes writing the report.
     pub(super) fn end(&mut self) -> Result<(), Failure> {
         self.bar.clear();
         let flushed = self.file.as_mut().map_or(Ok(()), Write::flush);

@@ -6,12 +6,12 @@ use std::io::{self, Write};
 use std::path::Path;
 use trestle_cassandra::{ProposedFiles, Schema};
 
-/// Reads a schema; what is wrong with it has its line and column.
+/// Parses a schema; errors have a line and column.
 pub(super) fn parse(file: &Path, text: &str) -> Result<Schema, Failure> {
     Schema::read(text).map_err(|error| Failure::new(Code::BadModel, format!("{}:{error}", file.display())))
 }
 
-/// Where a schema is.
+/// The source of a schema.
 pub(super) enum SchemaOrigin<'s> {
     File(&'s Path),
     Cluster(&'s Schema),

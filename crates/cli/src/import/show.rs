@@ -1,4 +1,4 @@
-//! What an import came to, in words or as JSON.
+//! The result of an import, in words or as JSON.
 
 use crate::administration::print_json;
 use crate::exit::Failure;
@@ -59,7 +59,7 @@ fn told(counts: &EntityCounts) -> String {
     ])
 }
 
-/// The first amount always, others if there are any.
+/// The first amount, and the others if they are not zero.
 fn amounts(amounts: &[(&str, u64)]) -> String {
     let told = amounts
         .iter()

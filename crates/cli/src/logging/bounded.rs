@@ -1,8 +1,8 @@
-//! Values as they may stand in a log line: without line breaks and other control characters, and not longer than a screen.
+//! Values in log lines: without line breaks and other control characters, and of limited length.
 
 use std::fmt::{self, Debug, Display, Write};
 
-/// What is longer is cut.
+/// Longer values are cut.
 const CHARACTERS_MAX: usize = 2_000;
 
 /// A value that is escaped and cut as it is written.
@@ -17,7 +17,7 @@ impl<'a> Bounded<'a> {
         Bounded { value, escapes: true }
     }
 
-    /// For a format that escapes by itself.
+    /// For a format that escapes values.
     pub(super) fn cut(value: &'a dyn Debug) -> Self {
         Bounded {
             value,
@@ -40,7 +40,7 @@ impl Display for Bounded<'_> {
     }
 }
 
-/// Writes so many characters, and then fails, so that no more are made.
+/// Writes this many characters, then fails, so that no more are formatted.
 struct Cutting<'a, 'b> {
     out: &'a mut fmt::Formatter<'b>,
     escapes: bool,
@@ -61,7 +61,7 @@ impl Write for Cutting<'_, '_> {
     }
 }
 
-/// Control characters, which also make colours, and the line ends of Unicode.
+/// Control characters, including those that set colours, and Unicode's line ends.
 fn breaks_lines(character: char) -> bool {
     character.is_control() || matches!(character, '\u{2028}' | '\u{2029}')
 }
@@ -70,7 +70,7 @@ fn breaks_lines(character: char) -> bool {
 mod tests {
     use super::*;
 
-    /// Shown as `%value` is.
+    /// Formatted as by `%value`.
     fn shown(text: &str) -> String {
         Bounded::text(&format_args!("{text}")).to_string()
     }

@@ -1,4 +1,4 @@
-//! Log lines as JSON objects: time, level, the fields of the event, and the part of the program.
+//! Log lines as JSON objects: time, level, the fields of the event, and the module.
 
 use super::bounded::Bounded;
 use serde::ser::{SerializeMap, Serializer};
@@ -34,7 +34,7 @@ where
 
 fn line(event: &Event<'_>, fields: &[(&str, Value)]) -> Result<String, serde_json::Error> {
     let mut time = String::new();
-    // A clock that cannot be read leaves the time empty.
+    // If the clock cannot be read, the time is empty.
     let _ = SystemTime.format_time(&mut Writer::new(&mut time));
     let mut bytes = Vec::new();
     let mut json = serde_json::Serializer::new(&mut bytes);
@@ -49,7 +49,7 @@ fn line(event: &Event<'_>, fields: &[(&str, Value)]) -> Result<String, serde_jso
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What an event says, in its order.
+/// The fields of an event, in its order.
 struct Fields(Vec<(&'static str, Value)>);
 
 impl Visit for Fields {

@@ -1,4 +1,4 @@
-//! Where migrations are: with a running server, or in a directory that no server has open.
+//! The location of migrations: a running server, or a directory that no server has open.
 
 use crate::administration::{DirectoryAdministration, PlaceFlags, RunningServer, USE_DATA, reported};
 use crate::exit::Failure;
@@ -6,7 +6,7 @@ use crate::open;
 use trestle_admin::{Administration, AdministrationExt, Call, MigrationPlan, RollBackMigration, RolledBack};
 use trestle_embedded::Models;
 
-/// A place that stays open for as long as a command runs.
+/// A location that stays open while a command runs.
 pub(super) enum MigrationHost {
     Server(Box<RunningServer>),
     Directory(DirectoryAdministration),
@@ -26,7 +26,7 @@ impl MigrationHost {
         }
     }
 
-    /// The models of the directory, if it is one: nothing else moves rows there.
+    /// The models of the directory, if it is one: then this process moves the rows.
     pub(super) fn models(&self) -> Option<&Models> {
         match self {
             MigrationHost::Directory(administration) => Some(administration.models()),
@@ -39,12 +39,12 @@ impl MigrationHost {
         Ok(self.administration().ask(call)?)
     }
 
-    /// Makes a call that answers with a plan, also where it is refused.
+    /// Makes a call that returns a plan, also in its refusal.
     pub(super) fn ask_plan(&self, call: impl Call<Answer = MigrationPlan>) -> Result<MigrationPlan, Failure> {
         self.administration().ask(call).or_else(reported)
     }
 
-    /// Goes back; the inner error is the plan that was refused.
+    /// Rolls back; the inner error is the plan that was refused.
     pub(super) fn roll_back(
         &self,
         call: RollBackMigration,

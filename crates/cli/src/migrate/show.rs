@@ -1,4 +1,4 @@
-//! Plans and states, printed for people or as JSON.
+//! Prints plans and states, for people or as JSON.
 
 use crate::administration::print_json;
 use crate::bar;
@@ -8,7 +8,7 @@ use std::io::Write;
 use trestle_admin::MigrationList;
 use trestle_binding::{MigrationPlan, MigrationState, MigrationStatus};
 
-/// Prints a plan; the model's name. A plan that is refused is a failure.
+/// Prints a plan and returns the model's name. A refused plan is a failure.
 pub(super) fn plan(plan: &MigrationPlan, json: bool) -> Result<String, Failure> {
     if json {
         print_json(plan)?;
@@ -26,7 +26,7 @@ pub(super) fn plan(plan: &MigrationPlan, json: bool) -> Result<String, Failure> 
     Ok(model)
 }
 
-/// Prints how migrations are doing.
+/// Prints the status of migrations.
 pub(super) fn all(list: &MigrationList, json: bool) -> Result<(), Failure> {
     if json {
         return print_json(list);
@@ -40,7 +40,7 @@ pub(super) fn all(list: &MigrationList, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints how one migration is doing.
+/// Prints the status of one migration.
 pub(super) fn status(status: &MigrationStatus, json: bool) -> Result<(), Failure> {
     if json {
         return print_json(status);
@@ -64,7 +64,7 @@ fn print(status: &MigrationStatus) {
     line(rest);
 }
 
-/// Something to know that is not the answer.
+/// Prints a hint that is not part of the answer.
 pub(super) fn hint(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

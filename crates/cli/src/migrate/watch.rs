@@ -1,4 +1,4 @@
-//! Following a migration: on a server, by asking; in a directory, by moving its rows.
+//! Follows a migration: on a server by polling, in a directory by moving its rows.
 
 use super::host::MigrationHost;
 use super::{StatusFlags, show};
@@ -30,7 +30,7 @@ pub(super) fn status(flags: &StatusFlags) -> Result<(), Failure> {
     })
 }
 
-/// What follows a start: in a directory this process moves the rows; a server does so itself.
+/// Continues after a start: in a directory this process moves the rows; a server does so itself.
 pub(super) fn go_on(place: &MigrationHost, model: &str, watch: bool, json: bool) -> Result<(), Failure> {
     let last = match place.models() {
         Some(models) => swept(models, model)?,
@@ -72,7 +72,7 @@ fn asked(place: &MigrationHost, model: &str) -> Result<MigrationStatus, Failure>
     first.ok_or_else(|| Failure::failed(format!("the answer has no migration of model {model}")))
 }
 
-/// Asks a server until the rows have moved.
+/// Polls a server until the rows have moved.
 fn followed(place: &MigrationHost, model: &str) -> Result<MigrationStatus, Failure> {
     let mut bar = Bar::new();
     let mut last = asked(place, model)?;

@@ -131,7 +131,7 @@ fn print_list(list: &ModelList) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lets go of a model.
+/// Removes a model.
 pub(super) fn remove(flags: &RemoveFlags) -> Result<(), Failure> {
     let name = flags.name.clone();
     let removed = ask(&flags.place, RemoveModel { name })?;
@@ -145,7 +145,7 @@ pub(super) fn remove(flags: &RemoveFlags) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The text of a file with a sound model; otherwise everything that is wrong with it is said.
+/// The text of a file with a valid model; otherwise all its errors are printed.
 pub(crate) fn sound(file: &std::path::Path) -> Result<String, Failure> {
     let loaded = load(file)?;
     if loaded.model.is_none() {
@@ -161,7 +161,7 @@ pub(super) fn ask<C: Call>(place: &PlaceFlags, call: C) -> Result<C::Answer, Fai
     Ok(place.administration()?.ask(call)?)
 }
 
-/// Applies a model; its report, also where it was refused.
+/// Applies a model; returns its report, also if it was refused.
 fn ask_report(place: &PlaceFlags, call: ApplyModel) -> Result<Report, Failure> {
     logging::start("warn", LogFormat::Text)?;
     let administration = match call.dry_run {

@@ -15,7 +15,7 @@ use trestle_api::{
 use trestle_discover::{Proposal, TableFacts};
 use trestle_model::{Index, KeyAttribute, KeySchema, Projection, StreamView};
 
-/// Between two signs of progress on a terminal.
+/// The time between two updates of progress on a terminal.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Flags of `trestle model infer`.
@@ -50,18 +50,18 @@ pub(super) fn infer(flags: &InferFlags) -> Result<(), Failure> {
     flags.output.give(&inferred.proposal)
 }
 
-/// A proposal, and which rows it is made from.
+/// A proposal, and the rows from which it was made.
 pub(crate) struct Inferred {
     pub(crate) proposal: Proposal,
     /// How many rows were read.
     pub(crate) read: usize,
-    /// How many there are, as DescribeTable says.
+    /// How many there are, according to DescribeTable.
     all: u64,
     /// Whether all rows were read.
     pub(crate) complete: bool,
 }
 
-/// Reads at most so many rows of a table and proposes a model, with or without signs of progress on standard error.
+/// Reads at most this many rows of a table and proposes a model, with or without progress on standard error.
 pub(crate) fn propose(
     database: &Database,
     table: &str,
@@ -86,14 +86,14 @@ pub(crate) fn propose(
     })
 }
 
-/// The rows of a table, page by page. An error ends them, and is told at the end.
+/// The rows of a table, page by page. An error ends the iteration and is returned by `end`.
 struct SampleRows<'d> {
     database: &'d Database,
     scan: Option<Scan>,
     page: trestle_item::IntoItems,
     left: usize,
     read: usize,
-    /// As DescribeTable says.
+    /// According to DescribeTable.
     all: u64,
     failure: Option<Failure>,
     last_shown: Option<Instant>,
@@ -116,7 +116,7 @@ impl<'d> SampleRows<'d> {
         }
     }
 
-    /// Whether there is another page to read from.
+    /// Reads the next page, if there is one.
     fn turn(&mut self) -> bool {
         let Some(scan) = self.scan.take() else {
             return false;
@@ -150,7 +150,7 @@ impl<'d> SampleRows<'d> {
         }
     }
 
-    /// How many rows were read, and whether they were all; or what ended them.
+    /// How many rows were read, and whether they were all, or the error that ended the iteration.
     fn end(self) -> Result<(usize, bool), Failure> {
         if self.last_shown.is_some() {
             let _ = write!(io::stderr(), "\r\x1b[K");

@@ -1,4 +1,4 @@
-//! Where a proposed model goes, and what to do with it next.
+//! The output of a proposed model, and the next steps.
 
 use super::line;
 use crate::exit::Failure;
@@ -20,7 +20,7 @@ pub(crate) struct OutputFlags {
 }
 
 impl OutputFlags {
-    /// Refuses a file that is there already, before anything is read.
+    /// Refuses an existing file, before anything is read.
     pub(super) fn check(&self) -> Result<(), Failure> {
         match &self.out {
             Some(file) if file.exists() => Err(Failure::usage(format!(
@@ -31,7 +31,7 @@ impl OutputFlags {
         }
     }
 
-    /// Writes the proposal; what there is to say about it goes to standard error.
+    /// Writes the proposal; notes about it go to standard error.
     pub(super) fn give(&self, proposal: &Proposal) -> Result<(), Failure> {
         if let Some(file) = &self.out {
             write(file, &proposal.text)?;

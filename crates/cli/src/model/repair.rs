@@ -1,4 +1,4 @@
-//! `trestle model repair`: derived rows back in line with the rows they are derived from.
+//! `trestle model repair`: corrects derived rows.
 
 use super::line;
 use crate::administration::{PlaceFlags, print_json};
@@ -23,7 +23,7 @@ pub(crate) struct RepairFlags {
     place: PlaceFlags,
 }
 
-/// Repairs, or lists what is wrong. Fails if something is left that disagrees.
+/// Repairs, or lists what is wrong. Fails if something remains wrong.
 pub(super) fn repair(flags: &RepairFlags) -> Result<(), Failure> {
     let call = RepairModels {
         name: flags.name.clone(),

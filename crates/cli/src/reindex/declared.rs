@@ -1,4 +1,4 @@
-//! Tables whose server keeps the version of their rows itself: other clients cannot raise it.
+//! Tables whose rows get their version from the server: other clients cannot raise it.
 
 use crate::administration::{RunningServer, START_ONE};
 use crate::exit::Failure;
@@ -6,8 +6,8 @@ use crate::server_flags::ServerFlags;
 use trestle_admin::{AdministrationExt, ListModels, ReadModel};
 use trestle_model::Model;
 
-/// Refuses to touch rows from here if the endpoint is a Trestle server with a model that declares their version. Where that cannot be
-/// asked, each row tells.
+/// Refuses to touch rows from this process if the endpoint is a Trestle server with a model that declares
+/// their version. If the models cannot be read, each row shows it.
 pub(super) fn refuse_to_touch(server: &ServerFlags, table: &str) -> Result<(), Failure> {
     let endpoint = &server.endpoint;
     let server = RunningServer::new(server, START_ONE)?;

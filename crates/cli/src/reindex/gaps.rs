@@ -1,4 +1,4 @@
-//! `trestle reindex gaps` and `trestle reindex resend`: what the destination does not have.
+//! `trestle reindex gaps` and `trestle reindex resend`: rows that the destination does not have.
 
 use super::NameFlags;
 use super::ids;
@@ -96,7 +96,8 @@ pub(super) fn resend(flags: &ResendFlags) -> Result<(), Failure> {
     work::go_on(&place, &report, &flags.watch, flags.of.json)
 }
 
-/// Adds the rows to the work. Here all of them are checked before any is added; a server takes so many in a call.
+/// Adds the rows to the work. In this process, all of them are checked before any is added; a server takes a
+/// limited number per call.
 fn send_again(place: &ReindexPlace, name: &str, wanted: &[String]) -> Result<(), Failure> {
     if let ReindexPlace::Here(here) = place {
         return here.wait(here.reindexer.resend(name, wanted)).map(drop);

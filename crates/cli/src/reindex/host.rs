@@ -1,4 +1,4 @@
-//! What a directory knows besides its tables: stored models, and the routes in them and in the route file.
+//! The models and routes stored in a directory.
 
 use crate::exit::Failure;
 use crate::routes::doors::Openings;
@@ -12,7 +12,8 @@ use trestle_model::Model;
 use trestle_reindex::ReindexHost;
 use trestle_targets::Surroundings;
 
-/// Models and routes of a directory. No route delivers changes meanwhile; those of a touch wait for a server.
+/// Models and routes of a directory. No route delivers changes meanwhile; changes made by a touch wait for a
+/// server.
 pub(super) struct DirectoryHost {
     db: Embedded,
     stored: EmbeddedHost,
@@ -50,7 +51,7 @@ impl DirectoryHost {
         Ok(host)
     }
 
-    /// The route file that was applied last. The router that is asked for it runs no route.
+    /// The route file that was applied last, read with a router that runs no route.
     fn route_file(&self, runtime: &Runtime) -> Result<Option<String>, Failure> {
         let router = self.db.start_router(RouteSetup {
             typer: Arc::clone(&self.typer) as _,

@@ -1,4 +1,4 @@
-//! Ids from a file: one in a line, or those that `gaps --json` prints.
+//! Ids from a file: one per line, or the output of `gaps --json`.
 
 use crate::exit::Failure;
 use std::fs::File;

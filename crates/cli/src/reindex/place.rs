@@ -1,4 +1,5 @@
-//! Where reindexes are: in a directory that no server has open, at an endpoint, or with a running server that works on them itself.
+//! The location of reindexes: a directory that no server has open, an endpoint, or a running server that
+//! works on them itself.
 
 use super::host::DirectoryHost;
 use super::route_file::RouteFileHost;
@@ -34,21 +35,21 @@ pub(crate) struct ReindexPlaceFlags {
 }
 
 impl ReindexPlaceFlags {
-    /// The endpoint, if rows are reached through its protocol alone.
+    /// The endpoint, if rows are accessed only through its protocol.
     pub(super) fn endpoint(&self) -> Option<&ServerFlags> {
         let is_endpoint = self.server.is_none() && self.place.data.is_none();
         is_endpoint.then_some(&self.place.server)
     }
 }
 
-/// Files that say of an endpoint what it does not know itself.
+/// Files with information that an endpoint does not store.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct GivenFiles<'f> {
     pub(super) model: Option<&'f PathBuf>,
     pub(super) routes: Option<&'f PathBuf>,
 }
 
-/// Where reindexes are worked on.
+/// The process that works on reindexes.
 pub(super) enum ReindexPlace {
     /// In this process.
     Here(Box<WorkedOnHere>),
@@ -56,7 +57,7 @@ pub(super) enum ReindexPlace {
     Server(Box<RunningServer>),
 }
 
-/// Reindexes, and a runtime in which they are worked on.
+/// Reindexes, and the runtime in which they are processed.
 pub(super) struct WorkedOnHere {
     pub(super) reindexer: Reindexer,
     pub(super) runtime: Runtime,
@@ -114,7 +115,7 @@ impl ReindexPlace {
     }
 }
 
-/// Prints how a reindex is doing.
+/// Prints the status of a reindex.
 pub(super) fn shown(report: &ReindexReport, json: bool) -> Result<(), Failure> {
     if json {
         return print_json(report);
@@ -170,7 +171,7 @@ fn of_endpoint(
     runtime: &Runtime,
 ) -> Result<Reindexer, Failure> {
     let remote = flags.place.server.remote()?;
-    // The first answer shows whether there is a server at all.
+    // The first request shows whether there is a server.
     let asked = runtime.block_on(remote.ask(trestle_api::Operation::into_request(ListTables::default())));
     asked
         .map_err(|lost| Failure::failed(no_answer(&lost, USE_DATA)))?

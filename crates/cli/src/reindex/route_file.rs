@@ -1,4 +1,4 @@
-//! Rows of an endpoint that are sent to the targets of a route file.
+//! Sends rows of an endpoint to the targets of a route file.
 
 use super::place::GivenFiles;
 use crate::exit::Failure;
@@ -22,7 +22,7 @@ pub(crate) struct RouteFileFlags {
 }
 
 impl RouteFileFlags {
-    /// What is known of an endpoint from the file.
+    /// The information from the file about an endpoint.
     pub(super) fn given(&self) -> GivenFiles<'_> {
         GivenFiles {
             model: None,

@@ -1,4 +1,4 @@
-//! Gaps of a reindex of a server: asked for a page at a time, and compared with a file here.
+//! Gaps of a reindex of a server: fetched a page at a time, and compared with a local file.
 
 use super::gaps::AgainstFlags;
 use super::ids;
@@ -8,14 +8,14 @@ use std::collections::HashSet;
 use std::path::Path;
 use trestle_admin::ListReindexGaps;
 
-/// Ids that are compared with a file at once: it is read once for each so many.
+/// Ids that are compared with a file at once: it is read once for each batch of this size.
 const IDS_IN_MEMORY: usize = 1_000_000;
-/// Ids asked for at once.
+/// Ids per request.
 const PAGE: u32 = 10_000;
 
 type OnGap<'g> = &'g mut (dyn FnMut(&str) -> Result<(), String> + Send);
 
-/// Names the gaps; says how many.
+/// Prints the gaps; returns how many.
 pub(super) fn found(
     place: &ReindexPlace,
     name: &str,
@@ -52,7 +52,7 @@ pub(super) fn found(
     }
 }
 
-/// Those of the ids that are not in a file, in their order.
+/// The ids that are not in a file, in their order.
 fn without_known(candidates: Vec<String>, file: &Path) -> Result<Vec<String>, Failure> {
     let mut left: HashSet<&str> = candidates.iter().map(String::as_str).collect();
     for id in ids::read(file).map_err(Failure::usage)? {

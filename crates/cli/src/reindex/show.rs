@@ -1,4 +1,4 @@
-//! Reindexes for the eye.
+//! Prints reindexes for people.
 
 use crate::bar::drawn;
 use crate::model::line;
@@ -6,7 +6,7 @@ use trestle_admin::{ReindexReport, ReindexSummary};
 use trestle_env::{Timestamp, iso_8601_millis};
 use trestle_reindex::ReindexStatus;
 
-/// How far it is, in a line.
+/// The progress, in one line.
 pub(super) fn progress(status: &ReindexStatus) -> String {
     let left = match status.seconds_left {
         Some(seconds) => format!(", {} left", duration(seconds)),
@@ -31,7 +31,7 @@ fn duration(seconds: u64) -> String {
     }
 }
 
-/// All that is known of one.
+/// Prints the whole status of one.
 pub(super) fn status(report: &ReindexReport) {
     let status = &report.status;
     let what = match (&status.version, &status.route) {
@@ -76,7 +76,7 @@ pub(super) fn status(report: &ReindexReport) {
     }
 }
 
-/// One in a line each.
+/// Prints each in a line.
 pub(super) fn list(reindexes: &[ReindexSummary]) {
     for reindex in reindexes {
         let what = match (reindex.version, &reindex.route) {

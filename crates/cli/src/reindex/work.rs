@@ -1,4 +1,4 @@
-//! Working on a reindex in this process, or following one of a server, and looking at one.
+//! Works on a reindex in this process, or follows one of a server, and shows its status.
 
 use super::NameFlags;
 use super::place::{ReindexPlace, WorkedOnHere, shown};
@@ -15,7 +15,7 @@ use trestle_admin::{ReindexReport, ReplayReindex, ResumeReindex};
 use trestle_reindex::ReindexState;
 use trestle_server::termination;
 
-/// Between two looks at how far it is.
+/// The time between two updates of the progress.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Flags of `trestle reindex work`.
@@ -103,7 +103,7 @@ pub(super) fn status(flags: &StatusFlags) -> Result<(), Failure> {
     }
 }
 
-/// What follows when there is something to do: this process does it, and a server does it by itself.
+/// Continues with the remaining work: this process does it, or a server in the background.
 pub(super) fn go_on(
     place: &ReindexPlace,
     report: &ReindexReport,
@@ -116,7 +116,7 @@ pub(super) fn go_on(
     }
 }
 
-/// Works until there is nothing more to do, or follows the server that does, and shows how far it is.
+/// Works until nothing is left to do, or follows the server that does, and shows the progress.
 fn until_done(place: &ReindexPlace, name: &str, json: bool) -> Result<(), Failure> {
     let report = match place {
         ReindexPlace::Here(here) => {
@@ -156,7 +156,7 @@ fn worked(here: &WorkedOnHere, name: &str) -> Result<(), Failure> {
     }
 }
 
-/// Looks at a reindex every second until it is done, paused or cancelled, or until the command is told to stop.
+/// Polls a reindex every second until it is done, paused or cancelled, or until the command is stopped.
 fn watched(place: &ReindexPlace, name: &str) -> Result<ReindexReport, Failure> {
     let mut bar = Bar::new();
     let mut last = place.status(name)?;
@@ -169,12 +169,12 @@ fn watched(place: &ReindexPlace, name: &str) -> Result<ReindexReport, Failure> {
     Ok(last)
 }
 
-/// Shows how far it is, for as long as it is looked at.
+/// Shows the progress until this future is dropped.
 async fn progress(here: &WorkedOnHere, name: &str) -> Infallible {
     let mut bar = Bar::new();
     loop {
         tokio::time::sleep(LOOK).await;
-        // What cannot be seen now may be seen later. Whether the work can go on, the workers find out.
+        // An error here may be temporary. The workers find out whether the work can continue.
         if let Ok(status) = here.reindexer.status(name).await {
             bar.show(status.state.name(), || show::progress(&status));
         }

@@ -33,7 +33,7 @@ pub(crate) struct RemoveFlags {
     server: ServerFlags,
 }
 
-/// Lets a file take the place of the one that was applied before.
+/// Replaces the route file that was applied before.
 pub(super) fn apply(flags: &ApplyFlags) -> Result<(), Failure> {
     let (server, shown) = (&flags.server, flags.file.display());
     let text = read(&flags.file)?;
@@ -90,7 +90,7 @@ pub(super) fn remove(flags: &RemoveFlags) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says which routes there are.
+/// The failure for an unknown route, which lists the existing ones.
 pub(super) fn no_route(name: &str, routes: &[known::KnownRoute]) -> Failure {
     let names: Vec<&str> = routes.iter().map(|known| known.route.name.as_str()).collect();
     Failure::usage(if names.is_empty() {

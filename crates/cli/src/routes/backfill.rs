@@ -1,4 +1,4 @@
-//! `trestle routes backfill`: every row that a route takes goes to its target.
+//! `trestle routes backfill`: delivers every row that a route takes to its target.
 
 use super::status::on_hold;
 use super::{ask, line, say};
@@ -58,7 +58,7 @@ pub(super) fn backfill(flags: &BackfillFlags) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the route has yet to do when the command is over, and how to look at it.
+/// What the route still has to do when the command ends, and how to check it.
 fn what_is_left(route: &str, status: &BackfillStatus, parked: u64) -> Option<String> {
     match status.state {
         BackfillState::Running => Some(format!(
@@ -73,7 +73,7 @@ fn what_is_left(route: &str, status: &BackfillStatus, parked: u64) -> Option<Str
     }
 }
 
-/// Asks the server. At another endpoint, you give this to the process that runs the routes, at its start.
+/// Calls the server. At another endpoint, backfills are started by flags of the process that runs the routes.
 fn call<C: Call>(flags: &BackfillFlags, call: C) -> Result<C::Answer, Failure> {
     let answer = RunningServer::new(&flags.server, START_ONE)?.ask(call);
     answer.map_err(|mut error| {
@@ -91,8 +91,8 @@ fn call<C: Call>(flags: &BackfillFlags, call: C) -> Result<C::Answer, Failure> {
     })
 }
 
-/// Asks until the backfill is over, or the command is told to stop: then it goes on without it. Also says how many changes of the
-/// route are parked.
+/// Polls until the backfill has ended, or the command is stopped, after which it continues. Also returns how
+/// many changes of the route are parked.
 fn followed(
     flags: &BackfillFlags,
     begun: BackfillStatus,
@@ -109,7 +109,7 @@ fn followed(
         last = backfill.ok_or_else(gone)?;
         *parked = route.parked;
         let hold = route.on_hold.map(|hold| on_hold(&flags.name, &hold));
-        // What changes is said at once: also that a hold begins or ends.
+        // Changes are shown at once, including the start and end of a hold.
         let state = format!("{} {}", last.state.name(), hold.is_some());
         bar.show(&state, || {
             let (bar, percent) = (drawn(done(&last)), done(&last) * 100.0);
@@ -122,7 +122,7 @@ fn followed(
     Ok(last)
 }
 
-/// How much is done, from 0 to 1. The table may have grown since the rows were counted.
+/// The finished part, from 0 to 1. The table may have grown since the rows were counted.
 fn done(status: &BackfillStatus) -> f64 {
     match status.state {
         BackfillState::Done => 1.0,
@@ -130,7 +130,7 @@ fn done(status: &BackfillStatus) -> f64 {
     }
 }
 
-/// How it is doing, in words.
+/// The status, in words.
 pub(super) fn told(status: &BackfillStatus) -> String {
     let (state, rows) = (status.state.name(), status.rows);
     let of = match status.state {

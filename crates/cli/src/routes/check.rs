@@ -1,4 +1,4 @@
-//! `trestle routes check`: everything that is wrong with route files, and where.
+//! `trestle routes check`: reports all errors in route files, with their positions.
 
 use super::{PAGE, line, read};
 use crate::exit::{Code, Failure};
@@ -25,7 +25,7 @@ pub(crate) struct CheckFlags {
     json: bool,
 }
 
-/// A file with what is wrong with it, its model included if it has one.
+/// A file with its errors, and its model if it has one.
 struct Checked<'f> {
     file: &'f Path,
     routes: usize,
@@ -53,7 +53,7 @@ pub(super) fn bad_routes(files: &str) -> Failure {
     Failure::new(Code::BadModel, message)
 }
 
-/// The models among all files: entities are looked up in them.
+/// The models among all files, in which entities are looked up.
 fn models(flags: &CheckFlags) -> Result<Vec<Arc<Model>>, Failure> {
     let mut models = Vec::new();
     for file in flags.models.iter().chain(&flags.files) {
@@ -81,13 +81,13 @@ fn checked<'f>(file: &'f Path, models: &[Arc<Model>]) -> Result<Checked<'f>, Fai
     })
 }
 
-/// Whether a file is a model that has routes among other things.
+/// Whether a file is a model file.
 pub(super) fn is_model(text: &str) -> bool {
     let table: Option<toml::Table> = text.parse().ok();
     table.is_some_and(|table| table.contains_key("model"))
 }
 
-/// What is wrong with a destination, wherever the routes will run: what the environment names is there, and not here.
+/// The errors of a destination, whose environment variables are known only where the routes will run.
 fn faults(destination: &Destination) -> Vec<String> {
     let named = |name: &str| std::env::var(name).ok().or_else(|| Some("named".to_owned()));
     let surroundings = Surroundings::with_variables(Arc::new(SystemClock::new()), named);

@@ -1,4 +1,4 @@
-//! `trestle routes dead-letters` and `replay`: what was given up.
+//! `trestle routes dead-letters` and `replay`.
 
 use super::letters::{Letters, LettersFlags};
 use super::{ask, line};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use trestle_admin::ReplayDeadLetters;
 use trestle_events::{Replayed, Selection};
 
-/// Dead letters asked for at once.
+/// Dead letters per request.
 const PAGE: u32 = 100;
 
 /// Flags of `trestle routes dead-letters`.
@@ -186,7 +186,7 @@ fn forget(flags: &DropFlags) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a replay came to, in words.
+/// The result of a replay, in words.
 pub(super) fn told(replayed: &Replayed) -> String {
     let mut tried = format!(
         "{} delivered, {} refused again",

@@ -10,22 +10,23 @@ use trestle_targets::{Surroundings, Trust};
 
 /// Opens the destinations of routes.
 pub(crate) struct Openings {
-    /// The queues that lie in the same database as the routes' places; none if nothing could receive from them.
+    /// The queues in the same database as the positions of the routes; `None` if no client could receive from
+    /// them.
     queues: Option<Queues>,
     surroundings: Surroundings,
-    /// What a route may use that is not among the trusted ones.
+    /// What routes may use that are not trusted.
     otherwise: Trust,
     /// Routes that may use everything, by name.
     trusted: Mutex<HashSet<String>>,
 }
 
 impl Openings {
-    /// For routes that the operator wrote down.
+    /// For routes written by the operator.
     pub(crate) fn new(queues: Option<Queues>, surroundings: Surroundings) -> Self {
         Openings::trusting(queues, surroundings, Trust::ALL)
     }
 
-    /// For routes of which some may have come over the network.
+    /// For routes of which some may have been applied over the network.
     pub(crate) fn trusting(queues: Option<Queues>, surroundings: Surroundings, otherwise: Trust) -> Self {
         Openings {
             queues,
@@ -40,7 +41,7 @@ impl Openings {
         *self.trusted.lock() = routes;
     }
 
-    /// The routes of a file; or everything that is wrong with it. Those that are among `given` may use everything.
+    /// The routes of a file, or all its errors. Those that are also in `given` may use everything.
     pub(crate) fn read(
         &self,
         text: &str,
@@ -57,8 +58,9 @@ impl Openings {
         })
     }
 
-    /// The same of a file that was in effect before. A route whose target cannot be opened any more is held back, so that it
-    /// keeps its place and the others go on; the second list says which, and why.
+    /// The same for a file that was in effect before. A route whose target can no longer be opened is held
+    /// back: it keeps its position, and the others continue; the second list contains these routes with the
+    /// reasons.
     pub(crate) fn read_holding(
         &self,
         text: &str,
@@ -98,7 +100,7 @@ impl Openings {
     }
 }
 
-/// The routes of a file; or everything that is wrong with it.
+/// The routes of a file, or all its errors.
 fn sound(text: &str, models: &[Arc<Model>], check: CheckDestination<'_>) -> Result<Vec<Route>, Vec<String>> {
     let file = read_routes(text, models, check);
     let problems = file.problems.iter();

@@ -1,4 +1,4 @@
-//! A route file of the operator's, for an endpoint that does not run routes itself.
+//! A route file of the operator, for an endpoint that does not run routes itself.
 
 use super::check::is_model;
 use super::doors::Openings;
@@ -13,11 +13,11 @@ use trestle_events::Route;
 use trestle_model::Model;
 use trestle_targets::Surroundings;
 
-/// What a route file says, and what its routes need.
+/// The content of a route file, with the models that its routes need.
 pub(crate) struct GivenRoutes {
     pub(crate) text: String,
     pub(crate) routes: Vec<Route>,
-    /// The models that say what an item is.
+    /// The models that determine entities.
     pub(crate) models: Vec<Arc<Model>>,
     pub(crate) doors: Openings,
 }

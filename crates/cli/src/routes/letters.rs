@@ -1,4 +1,4 @@
-//! Where dead letters are: with a server that runs routes, or where `trestle routes run` keeps its places.
+//! The location of dead letters: a server that runs routes, or the directory of `trestle routes run --state`.
 
 use super::{ask, runs_routes};
 use crate::exit::Failure;
@@ -33,20 +33,21 @@ pub(super) struct LettersFlags {
 /// Opens a directory.
 type Open = fn(&Path) -> Result<Embedded, Failure>;
 
-/// Dead letters, wherever they are.
+/// Access to dead letters in either location.
 pub(super) enum Letters<'f> {
     Server(&'f ServerFlags),
-    /// A router without routes: it looks, and delivers nothing.
+    /// A router without routes, which only reads.
     Rows(Router, Runtime),
 }
 
 impl<'f> Letters<'f> {
-    /// To look at them, also while `trestle routes run` is at work.
+    /// For reading, also while `trestle routes run` is running.
     pub(super) fn to_look(flags: &'f LettersFlags) -> Result<Self, Failure> {
         Self::at(flags, open::to_look)
     }
 
-    /// The server that tries them again. What `trestle routes run` gave up, only that process can, because it has the targets.
+    /// The server that tries them again. Dead letters of `trestle routes run` can only be tried by that
+    /// process, because it has the targets.
     pub(super) fn to_replay(flags: &'f LettersFlags) -> Result<&'f ServerFlags, Failure> {
         if flags.state.is_none() && runs_routes(&flags.server)? {
             return Ok(&flags.server);
@@ -61,7 +62,7 @@ impl<'f> Letters<'f> {
         )))
     }
 
-    /// To change them.
+    /// For changing them.
     pub(super) fn to_change(flags: &'f LettersFlags) -> Result<Self, Failure> {
         Self::at(flags, open::to_read)
     }
@@ -110,7 +111,7 @@ impl<'f> Letters<'f> {
         }
     }
 
-    /// How many were dropped.
+    /// Drops dead letters; returns how many.
     pub(super) fn forget(&self, which: Selection) -> Result<u64, Failure> {
         match self {
             Letters::Server(server) => Ok(ask(server, DropDeadLetters(which.into()))?.dropped),
@@ -118,7 +119,7 @@ impl<'f> Letters<'f> {
         }
     }
 
-    /// How many were moved.
+    /// Moves dead letters; returns how many.
     pub(super) fn give(&self, which: Selection, to: String) -> Result<u64, Failure> {
         match self {
             Letters::Server(server) => Ok(ask(server, MoveDeadLetters::new(which, to))?.moved),
@@ -127,7 +128,7 @@ impl<'f> Letters<'f> {
     }
 }
 
-/// A router without routes, where `trestle routes run` keeps its places.
+/// A router without routes on the positions of `trestle routes run`.
 pub(super) fn router(flags: &LettersFlags, runtime: &Runtime, open: Open) -> Result<Router, Failure> {
     let typer = Arc::new(ModelTyper::default());
     let doors = Arc::new(|_: &Route| Err("nothing is delivered from here".to_owned()));
@@ -162,7 +163,7 @@ pub(super) fn router(flags: &LettersFlags, runtime: &Runtime, open: Open) -> Res
 fn wait<T>(runtime: &Runtime, work: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
     let done = runtime.block_on(work);
     done.map_err(|error| match error.kind() {
-        // What is said of a name needs no more words.
+        // The message about a name is complete.
         ErrorKind::Validation => Failure::failed(error.message()),
         _ => Failure::failed(format!("the dead letters cannot be reached: {error}")),
     })

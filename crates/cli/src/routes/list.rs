@@ -1,4 +1,4 @@
-//! `trestle routes list`: what each route takes, and where it goes.
+//! `trestle routes list`: what each route takes, and its destination.
 
 use super::{line, table};
 use crate::exit::Failure;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use trestle_events::ScanSettings;
 use trestle_remote::Remote;
 
-/// How long after a write its record may appear in the stream, unless something else is said.
+/// The default time after a write within which its record appears in the stream.
 pub(crate) const STREAM_DELAY: Duration = Duration::from_secs(15);
 
 /// Rows of an endpoint, whose records appear in the stream after this time at the latest.

@@ -30,7 +30,7 @@ use trestle_server::termination;
 /// Threads that read and deliver.
 const WORKERS: usize = 2;
 
-/// Between two looks at how routes are doing.
+/// The time between two checks of the status of routes.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Flags of `trestle routes run`.
@@ -66,7 +66,7 @@ fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "write a time such as 500ms, 1s or 1m".to_owned())
 }
 
-/// Runs routes until told to stop.
+/// Runs routes until it is stopped.
 pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
     let GivenRoutes {
         text,
@@ -80,7 +80,7 @@ pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
     workers.block_on(at_work(flags, &text, routes, router))
 }
 
-/// What can be known to go wrong before anything is written.
+/// Checks what can be checked before anything is written.
 fn check(flags: &RunFlags, routes: &[Route]) -> Result<(), Failure> {
     let file = flags.file.display();
     if routes.is_empty() {
@@ -107,7 +107,7 @@ fn check(flags: &RunFlags, routes: &[Route]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A router of the endpoint's streams, with its places in a directory or at the endpoint.
+/// A router on the endpoint's streams, with its positions in a directory or at the endpoint.
 fn router(
     flags: &RunFlags,
     models: Vec<Arc<Model>>,
@@ -134,7 +134,7 @@ fn router(
             parked_max: Setup::PARKED_MAX,
         }));
     };
-    // One process at a time has it open.
+    // Only one process can have it open.
     let state = Embedded::open(directory, Options::default());
     let state = state.map_err(|error| open::failure(directory, &error))?;
     let setup = RouteSetup {
@@ -155,7 +155,7 @@ fn workers() -> Result<Runtime, Failure> {
         .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))
 }
 
-/// From the first route's beginning to the last one's end.
+/// Runs routes from start to stop.
 async fn at_work(flags: &RunFlags, text: &str, routes: Vec<Route>, router: Router) -> Result<(), Failure> {
     let mut report = Report::default();
     let work = async {
@@ -170,12 +170,12 @@ async fn at_work(flags: &RunFlags, text: &str, routes: Vec<Route>, router: Route
         }
     };
     tokio::select! {
-        // First, so that a signal is heard from the beginning.
+        // First, so that no signal is missed.
         biased;
         () = termination() => {}
         failed = work => return failed,
     }
-    // Deliveries under way finish.
+    // Waits for deliveries under way.
     let last = router.status();
     router.stop().await;
     report.changes(&last);
@@ -215,7 +215,7 @@ async fn replay(router: &Router) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A file that lacks routes of the one before would make the router forget them.
+/// Refuses a file without routes of the previous one, because the router would remove them.
 fn refuse_to_forget(before: Option<&str>, routes: &[Route], place: &str) -> Result<(), Failure> {
     let before = before.map(|text| read_routes(text, &[], &|_| Vec::new()).routes);
     let lost: Vec<String> = before

@@ -1,12 +1,12 @@
-//! A route file without one of its routes, the rest as it was written.
+//! Removes one route from a route file and leaves the rest as it was written.
 
 use trestle_events::{Route, read_routes};
 
-/// The text without the sections of a route; `None` where they cannot be told from the rest.
+/// The text without the sections of a route; `None` if they cannot be separated from the rest.
 pub(super) fn without(text: &str, name: &str) -> Option<String> {
     let mut rest = String::new();
     let mut is_its = false;
-    // Comments between two sections are about the second.
+    // Comments between two sections belong to the second.
     let mut comments = String::new();
     for line in text.split_inclusive('\n') {
         if let Some(header) = header(line) {
@@ -23,7 +23,7 @@ pub(super) fn without(text: &str, name: &str) -> Option<String> {
             (true, false) => comments.clear(),
         }
     }
-    // What looks like a header may stand inside a text; so the result has to prove itself.
+    // A text value may contain a line that looks like a header, so the result is checked.
     let others: Vec<Route> = routes(text)?
         .into_iter()
         .filter(|route| route.name != name)
@@ -31,14 +31,14 @@ pub(super) fn without(text: &str, name: &str) -> Option<String> {
     (routes(&rest)? == others).then_some(rest)
 }
 
-/// What stands between the brackets of a header.
+/// The text between the brackets of a header.
 fn header(line: &str) -> Option<&str> {
     let line = line.trim().strip_prefix('[')?;
     let end = line.find(']')?;
     line.get(..end)
 }
 
-/// Whether a header is that of the route, or of a part of it.
+/// Whether a header belongs to the route, or to a part of it.
 fn is_of(header: &str, name: &str) -> bool {
     let mut words = header
         .split('.')
@@ -46,7 +46,7 @@ fn is_of(header: &str, name: &str) -> bool {
     words.next() == Some("route") && words.next() == Some(name)
 }
 
-/// The routes of a text that has nothing wrong with it, but for entities that only models know.
+/// The routes of a text without errors, except for entities that are defined in models.
 fn routes(text: &str) -> Option<Vec<Route>> {
     let table: toml::Table = text.parse().ok()?;
     let count = table

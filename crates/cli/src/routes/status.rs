@@ -1,4 +1,4 @@
-//! `trestle routes status`: how each route is doing.
+//! `trestle routes status`.
 
 use super::letters::{self, LettersFlags};
 use super::{ask, backfill, line, runs_routes, stored, table};
@@ -51,7 +51,7 @@ fn look(flags: &StatusFlags) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Shows what is stored where `trestle routes run` keeps its places.
+/// Shows the stored state of `trestle routes run`.
 fn look_at_rows(flags: &StatusFlags) -> Result<(), Failure> {
     let runtime = runtime::on_this_thread()?;
     let router = letters::router(&flags.place, &runtime, open::to_look)?;
@@ -69,7 +69,7 @@ fn look_at_rows(flags: &StatusFlags) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Shows how routes are doing.
+/// Prints the status of routes.
 pub(super) fn print(list: &RouteList) {
     if list.routes.is_empty() {
         line("no routes; `trestle routes apply FILE` applies a route file");
@@ -79,7 +79,7 @@ pub(super) fn print(list: &RouteList) {
     print_gone(&list.gone);
 }
 
-/// Routes that are gone and have dead letters, and what to do with these.
+/// Removed routes that have dead letters, and what to do with these.
 pub(super) fn print_gone(gone: &[GoneRoute]) {
     for GoneRoute { route, dead } in gone {
         line(&format!(
@@ -141,7 +141,7 @@ fn gaps(route: &RouteStatus) -> Vec<String> {
     route.gaps.iter().map(said).collect()
 }
 
-/// What is kept for routes beyond the retention of the streams, by table.
+/// The changes kept for routes beyond the retention of the streams, by table.
 fn held(routes: &[RouteStatus]) -> Vec<String> {
     let by_table: BTreeMap<&str, &RouteStatus> = routes.iter().map(|route| (&*route.table, route)).collect();
     let said = |route: &&RouteStatus| {
@@ -195,7 +195,7 @@ fn row(route: &RouteStatus) -> [String; 10] {
     ]
 }
 
-/// What went wrong last, when, and whether it is over.
+/// The last error, its time, and whether it is over.
 fn last_error(error: &LastError) -> String {
     let what = error.message.lines().next().unwrap_or_default();
     let at = iso_8601_millis(Timestamp::from_millis(error.at_ms));
@@ -207,7 +207,7 @@ fn last_error(error: &LastError) -> String {
     format!("{what} (at {at}Z{over})")
 }
 
-/// How far a route is behind, in records and in time. Of a route that is switched off, it is not known.
+/// How far a route is behind, in records and in time; unknown for a disabled route.
 fn behind(route: &RouteStatus) -> [String; 2] {
     if route.state.is_off() {
         return ["-", "-"].map(str::to_owned);

@@ -1,4 +1,4 @@
-//! `trestle routes status` where `trestle routes run` keeps its places: what is stored of each route.
+//! `trestle routes status` for `trestle routes run`: the stored state of each route.
 
 use super::backfill::told;
 use super::status::print_gone;
@@ -7,14 +7,14 @@ use serde::Serialize;
 use trestle_admin::{Gap, GoneRoute};
 use trestle_events::StoredRoute;
 
-/// What is stored of routes.
+/// The stored state of routes.
 #[derive(Serialize)]
 pub(super) struct StoredList {
     pub(super) routes: Vec<StoredRoute>,
     pub(super) gone: Vec<GoneRoute>,
 }
 
-/// Shows what is stored of routes.
+/// Prints the stored state of routes.
 pub(super) fn print(stored: &StoredList) {
     if stored.routes.is_empty() {
         line("no routes ran here; `trestle routes run FILE` runs those of a file");

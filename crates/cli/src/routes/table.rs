@@ -1,6 +1,6 @@
-//! Columns for the eye.
+//! Text in columns.
 
-/// Lines with their columns below each other; the first is the head. The last column may be of any width.
+/// Lines with aligned columns; the first line is the header. The last column may have any width.
 pub(super) fn lines<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> Vec<String> {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));

@@ -1,4 +1,4 @@
-//! `trestle routes tail`: what a route takes, as it happens.
+//! `trestle routes tail`: shows what a route takes, as it happens.
 
 use super::apply::no_route;
 use crate::exit::Failure;
@@ -21,7 +21,7 @@ pub(crate) struct TailFlags {
     follow: FollowFlags,
 }
 
-/// Reads the stream beside the route: whatever state the route is in, it is not disturbed.
+/// Reads the stream independently of the route, which is not affected.
 pub(super) fn tail(flags: &TailFlags) -> Result<(), Failure> {
     let models = known::models(&flags.follow.server)?;
     let (routes, _) = known::routes(&flags.follow.server, &models)?;

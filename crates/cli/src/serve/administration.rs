@@ -1,5 +1,5 @@
-//! The administration of a server: models that take their routes along, migrations, collections, routes, reindexes, and the clock
-//! and faults of tests.
+//! The administration of a server: models with their routes, migrations, collections, routes, reindexes, and
+//! the clock and faults for tests.
 
 use super::faults;
 use super::previews;
@@ -16,7 +16,7 @@ use trestle_embedded::Embedded;
 use trestle_env::VirtualClock;
 use trestle_server::Faults;
 
-/// Answers the callers of a server.
+/// Answers administration calls to a server.
 pub(super) struct ServerAdministration {
     pub(super) db: Embedded,
     pub(super) routes: Arc<Routes>,
@@ -68,7 +68,7 @@ impl Administration for ServerAdministration {
     }
 }
 
-/// Answers calls about the clock and the faults of tests; other calls are given back.
+/// Answers calls about the clock and the faults for tests; returns other calls.
 pub(super) fn clock_and_faults(
     call: AdminCall,
     clock: Option<&VirtualClock>,
@@ -83,7 +83,8 @@ pub(super) fn clock_and_faults(
     })
 }
 
-/// Whether a call is about what only a server with data of its own has: routes, collections, reindexes and previews.
+/// Whether a call is answered only by a server with its own data: routes, collections, reindexes and
+/// previews.
 pub(super) fn server_only(call: &AdminCall) -> bool {
     !matches!(
         call,
@@ -105,7 +106,7 @@ pub(super) fn server_only(call: &AdminCall) -> bool {
 }
 
 impl ServerAdministration {
-    /// A version that takes effect takes its routes along.
+    /// When a version takes effect, its routes do, too.
     fn of_models(&self, call: AdminCall) -> Result<AdminAnswer, AdminError> {
         let (routes, sources) = (&self.routes, self.routes.sources());
         let text = match &call {
@@ -120,7 +121,7 @@ impl ServerAdministration {
         if let AdminCall::StartMigration(call) = &call {
             let planned = || sources.models().planned_model(None);
             let upcoming = call.text.clone().map_or_else(planned, Ok);
-            // What stands in the way of this stands in the way of starting, and is said there.
+            // An error here also prevents the start, which reports it.
             let _ = upcoming.and_then(|text| sources.expect(&text));
         }
         let (name, follows) = (call.info().name, follows(&call));
@@ -140,7 +141,7 @@ impl ServerAdministration {
 enum Follows {
     Never,
     IfDone,
-    /// Also after a refusal: a version that was expected does not come.
+    /// Even after a refusal, because a version that was expected will not take effect.
     Always,
 }
 

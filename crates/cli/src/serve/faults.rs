@@ -1,4 +1,4 @@
-//! Faults that a server injects into requests, where its start allows it.
+//! Faults that a server injects into requests, if its start options allow it.
 
 use crate::config::FaultsConfig;
 use crate::exit::Failure;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trestle_admin::{AdminError, FaultList, FaultStatus, SetFaults};
 use trestle_server::{FaultCount, FaultRule, FaultRuleError, Faults};
 
-/// The faults of a server; none unless its settings allow them or name some.
+/// The faults of a server; `None` unless its settings allow them or contain some.
 pub(super) fn begin(config: &FaultsConfig) -> Result<Option<Arc<Faults>>, Failure> {
     let rules = read(&config.rules).map_err(Failure::usage)?;
     if rules.is_empty() && config.allow != Some(true) {

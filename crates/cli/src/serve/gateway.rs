@@ -1,4 +1,4 @@
-//! `trestle serve --backend URL`: the server before a remote endpoint.
+//! `trestle serve --backend URL`: the server as a gateway of a remote endpoint.
 
 use super::administration::{clock_and_faults, server_only};
 use super::gateway_routes::GatewayRoutes;
@@ -20,10 +20,10 @@ use trestle_remote::{Remote, Settings as RemoteSettings};
 use trestle_server::{Faults, Hooks};
 use trestle_targets::Surroundings;
 
-/// How long what is stored of a probe is taken as known.
+/// How long the stored result of a probe is cached.
 const PROBE_KNOWN: Duration = Duration::from_secs(60);
 
-/// Serves until told to stop. Data, streams and tables are those of the endpoint; models are kept there, too.
+/// Serves until it is stopped. Data, streams, tables and models are stored at the endpoint.
 pub(super) fn serve(config: &Config, url: &str) -> Result<(), Failure> {
     let mut server_settings = settings::server(config)?;
     open_files::make_room(&mut server_settings);
@@ -83,7 +83,7 @@ pub(super) fn serve(config: &Config, url: &str) -> Result<(), Failure> {
     result
 }
 
-/// What belongs to a data directory means nothing here.
+/// Refuses settings that apply only to a data directory.
 fn refuse_local_settings(config: &Config) -> Result<(), Failure> {
     let storage = &config.storage;
     let given = [
@@ -138,11 +138,11 @@ fn cannot_open(url: &str, error: GatewayError) -> Failure {
     }
 }
 
-/// Answers the callers of a gateway: models, routes, and the faults of tests.
+/// Answers administration calls to a gateway: models, routes, and the faults for tests.
 struct GatewayAdministration {
     gateway: Gateway,
     url: String,
-    /// What is stored of the last probe, and when it was read.
+    /// The stored result of the last probe, and when it was read.
     probe: Mutex<(Option<Instant>, Option<StoredProbe>)>,
     routes: Arc<GatewayRoutes>,
     past_writes: Arc<PastWrites>,
@@ -173,7 +173,7 @@ impl Administration for GatewayAdministration {
     }
 }
 
-/// Only a server with data of its own answers the call.
+/// The error for a call that only a server with its own data answers.
 fn not_here(call: &AdminCall) -> AdminError {
     let instead = match call {
         AdminCall::TryRoute(_) => "`trestle tail` shows the changes of an endpoint",
@@ -194,7 +194,7 @@ fn not_here(call: &AdminCall) -> AdminError {
 }
 
 impl GatewayAdministration {
-    /// What is stored of the last probe: read once a minute, because metrics ask often.
+    /// The stored result of the last probe: read once a minute, because metrics are read often.
     fn probe(&self) -> Option<StoredProbe> {
         let mut known = self.probe.lock();
         let (read, probe) = &mut *known;
@@ -217,7 +217,8 @@ impl GatewayAdministration {
         })
     }
 
-    /// The routes of a version that takes effect do so at the gateway that runs routes; here at once, if it is this one.
+    /// When a version takes effect, its routes do so at the gateway that runs routes; immediately, if it is
+    /// this one.
     fn of_models(&self, call: AdminCall) -> Result<AdminAnswer, AdminError> {
         let text = match &call {
             AdminCall::ApplyModel(call) => Some(&call.text),

@@ -1,7 +1,8 @@
 //! The routes of an endpoint, which one of its gateways runs for all.
 //!
-//! Each gateway looks who has the duty to run them ([`Duty`]). The one that has it starts a router whose rows are at the endpoint, and whose
-//! writes hold only while the duty is its own. The others show what is stored; a call that changes something takes the routes over first.
+//! Each gateway checks which one has the duty to run them ([`Duty`]). The holder starts a router whose rows
+//! are at the endpoint, and whose writes succeed only while it holds the duty. The others show the stored
+//! state; a call that changes something takes the routes over first.
 
 use super::route_calls;
 use super::route_sources::RouteSources;
@@ -22,40 +23,40 @@ use trestle_gateway::{Duty, DutyHolder, Fence};
 use trestle_model::Model;
 use trestle_remote::Remote;
 
-/// Between two looks at who has the duty.
+/// The time between two checks of the duty.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Between two looks whether there are routes at all.
+/// The time between two checks for routes.
 const LOOK_FOR_ROUTES: Duration = Duration::from_secs(2);
 
-/// How long a call waits for the routes: longer than the lease of a gateway that ended without saying so.
+/// How long a call waits for the routes: longer than the lease of a gateway that was killed.
 const TAKING_OVER_MAX: Duration = Duration::from_secs(30);
 
-/// What routers call their table, and what it is called at the endpoint. A Trestle server has a table of the first name for routes of its
-/// own.
+/// The name of the routers' table, and its name at the endpoint. A Trestle server has a table of the first
+/// name for its own routes.
 const TABLE: &str = "_trestle.routes";
 const TABLE_THERE: &str = "_trestle.gateway_routes";
 
-/// Of a router that delivers nothing.
+/// The epoch of a router that delivers nothing.
 const NO_EPOCH: u64 = 0;
 
 /// The routes of an endpoint, as one of its gateways has them.
 pub(super) struct GatewayRoutes {
     materials: Materials,
-    /// Held by the one task that begins and ends work.
+    /// Held by the one task that starts and stops the routes.
     work: tokio::sync::Mutex<Option<AtWork>>,
-    /// The same routes for callers.
+    /// The same routes for administration calls.
     view: Mutex<Option<Arc<Routes>>>,
-    /// Without routes at work: reads what is stored.
+    /// For reading the stored state while this gateway runs no routes.
     stored: Routes,
     /// There are routes, or a call needs them.
     is_needed: AtomicBool,
     is_over: AtomicBool,
-    /// The log says why no routes run.
+    /// The reason why no routes run has been logged.
     has_said_why: AtomicBool,
 }
 
-/// What routers are made of.
+/// The dependencies of routers.
 struct Materials {
     duty: Arc<Duty>,
     sources: Arc<RouteSources>,
@@ -64,17 +65,17 @@ struct Materials {
     workers: Handle,
 }
 
-/// This gateway runs the routes.
+/// Routes that this gateway runs.
 struct AtWork {
     epoch: u64,
     fence: Arc<Fence>,
     routes: Arc<Routes>,
-    /// The models whose routes are at work.
+    /// The models whose routes are running.
     models: Vec<(String, u64)>,
 }
 
 impl GatewayRoutes {
-    /// Looks for routes from now on, and runs them while this gateway has the duty.
+    /// Starts to look for routes, and runs them while this gateway has the duty.
     pub(super) fn start(
         duty: Duty,
         sources: RouteSources,
@@ -104,13 +105,13 @@ impl GatewayRoutes {
         routes
     }
 
-    /// Takes the routes over and applies a route file. Blocks until it has.
+    /// Takes the routes over and applies a route file. Blocks until it is done.
     pub(super) fn apply_file(&self, file: &Path) -> Result<(), Failure> {
         let routes = self.take_over().map_err(Failure::failed)?;
         self.materials.workers.block_on(routes.apply_file(file))
     }
 
-    /// Answers a call about routes; other calls are given back. Not for tasks.
+    /// Answers a call about routes; returns other calls. Not for asynchronous tasks.
     pub(super) fn answer(&self, call: AdminCall) -> Result<Result<AdminAnswer, AdminError>, Box<AdminCall>> {
         if let Some(routes) = self.at_work() {
             return route_calls::answer(&routes, call);
@@ -128,7 +129,7 @@ impl GatewayRoutes {
         }
     }
 
-    /// Why the endpoint cannot have the routes of a model's text. Not for tasks.
+    /// Why the endpoint cannot run the routes in a model's text. Not for asynchronous tasks.
     pub(super) fn objection_to(&self, text: &str) -> Option<String> {
         let model = trestle_model::load(text).model.map(Arc::new)?;
         if !has_routes(text, model) {
@@ -144,12 +145,12 @@ impl GatewayRoutes {
         self.view.lock().clone()
     }
 
-    /// Where routes come from.
+    /// The sources of routes.
     pub(super) fn sources(&self) -> &RouteSources {
         &self.materials.sources
     }
 
-    /// Ends the work, so that another gateway goes on at once.
+    /// Stops the routes, so that another gateway continues at once.
     pub(super) async fn stop(&self) {
         self.is_over.store(true, Ordering::Release);
         let mut work = self.work.lock().await;
@@ -168,7 +169,8 @@ impl GatewayRoutes {
         })
     }
 
-    /// Asks the gateway that runs the routes for them, and waits until they run here. Not for tasks.
+    /// Requests the routes from the gateway that runs them, and waits until they run here. Not for
+    /// asynchronous tasks.
     fn take_over(&self) -> Result<Arc<Routes>, String> {
         let began = Instant::now();
         let taking = async {
@@ -207,7 +209,7 @@ impl GatewayRoutes {
         }
     }
 
-    /// Whether there are routes: in a model, in a file that was applied, or rows of such that are gone.
+    /// Whether there are routes: in a model, in an applied file, or as rows of removed ones.
     async fn is_needed(&self) -> bool {
         if self.is_needed.load(Ordering::Acquire) {
             return true;
@@ -225,7 +227,7 @@ impl GatewayRoutes {
         self.is_needed.fetch_or(is_needed, Ordering::AcqRel) || is_needed
     }
 
-    /// One look at who has the duty, and what follows from that.
+    /// Checks the duty once, and acts accordingly.
     async fn step(&self) {
         let mut work = self.work.lock().await;
         if self.is_over.load(Ordering::Acquire) {
@@ -265,7 +267,7 @@ impl GatewayRoutes {
             }
             return;
         }
-        // A gateway that has not renewed its row for a while may be over to the others.
+        // A gateway that has not renewed its row for a while may have expired for the others.
         if !self.materials.duty.is_held(epoch) {
             return;
         }
@@ -280,12 +282,12 @@ impl GatewayRoutes {
         }
     }
 
-    /// Goes on looking while work takes long: what is delivered meanwhile needs a fresh look.
+    /// Continues to check the duty during long work, because deliveries need a recent check.
     async fn while_looking(&self, work: impl Future<Output = ()>) {
         let looking = async {
             loop {
                 tokio::time::sleep(LOOK).await;
-                // What it finds is acted on with the next step.
+                // The next step acts on the result.
                 let _ = self.materials.duty.look().await;
             }
         };
@@ -312,7 +314,7 @@ impl GatewayRoutes {
         });
     }
 
-    /// Ends the work, if there is some; the epoch that it was of.
+    /// Stops the routes, if they run here; returns their epoch.
     async fn end(&self, work: &mut Option<AtWork>) -> Option<u64> {
         let ended = work.take()?;
         *self.view.lock() = None;
@@ -331,7 +333,7 @@ fn has_routes(text: &str, model: Arc<Model>) -> bool {
 }
 
 impl Materials {
-    /// Nothing is delivered unless this gateway may act on its duty.
+    /// Prevents deliveries unless this gateway may act on its duty.
     fn guard(&self, epoch: u64) -> Guard {
         let duty = Arc::clone(&self.duty);
         Arc::new(move || {
@@ -341,7 +343,7 @@ impl Materials {
         })
     }
 
-    /// Routes of a router that has none yet, which keeps its rows there and delivers in this epoch.
+    /// Routes of a new router, which keeps its rows in `state` and delivers in this epoch.
     fn routes(&self, epoch: u64, state: Arc<dyn Database>) -> Routes {
         let router = Router::start(Setup {
             database: Arc::new(self.remote.clone()),

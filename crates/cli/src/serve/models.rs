@@ -1,4 +1,4 @@
-//! The models of a server: those that are stored with its data, and those given at the start.
+//! The models of a server: stored with its data, or given at the start.
 
 use crate::administration::models::Log;
 use crate::exit::{Code, Failure};
@@ -7,7 +7,7 @@ use trestle_binding::{BindError, Report};
 use trestle_embedded::{ApplyOptions, Models, Standing};
 use trestle_embedded::{Embedded, OpenError};
 
-/// Applies what was given, then lets the database work with all stored models.
+/// Applies the given files, then puts all stored models to work.
 pub(super) fn begin(db: &Embedded, files: &[PathBuf]) -> Result<(), Failure> {
     // Applied first: a file may replace a stored model that does not load.
     apply_files(db.models(), files)?;
@@ -19,12 +19,12 @@ pub(super) fn begin(db: &Embedded, files: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Applies the files that bring something new.
+/// Applies the files with new versions.
 pub(super) fn apply_files(models: &Models, files: &[PathBuf]) -> Result<(), Failure> {
     files.iter().try_for_each(|file| apply(models, file))
 }
 
-/// Says which models are in force.
+/// Logs which models are in force.
 pub(super) fn log_in_force(models: &Models) {
     for model in models.list() {
         tracing::info!(
@@ -36,8 +36,8 @@ pub(super) fn log_in_force(models: &Models) {
     }
 }
 
-/// Applies a file that brings something new. A version that is there already stays as it is: a server that is started again with
-/// the file it was first started with does not undo what was applied since.
+/// Applies a file with a new version. An earlier version changes nothing: a server that is restarted with its
+/// original file does not undo later versions.
 fn apply(models: &Models, file: &Path) -> Result<(), Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::usage(format!("cannot read the model file {}: {error}", file.display())))?;
@@ -57,7 +57,7 @@ fn apply(models: &Models, file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Why the version in force stays so, if it is another one and the file brings nothing new.
+/// Why the version in force stays, if it differs from the file and the file is not newer.
 fn stays(text: &str, file: &Path, standing: Standing) -> Option<String> {
     let file = file.display();
     let name = trestle_model::load(text)

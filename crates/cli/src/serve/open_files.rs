@@ -1,11 +1,12 @@
-//! How many files and connections the system lets us have open.
+//! The limit of open files and connections.
 
 use trestle_server::Settings;
 
-/// Kept for the data directory: a server that has given its last descriptor to a client cannot write its tables.
+/// Reserved for the data directory: a server that uses its last descriptor for a client cannot write its
+/// tables.
 const FOR_DATA: usize = 512;
 
-/// Asks for as many open files as the system allows, and takes no more connections than that leaves room for.
+/// Raises the limit of open files as far as possible, and limits connections accordingly.
 pub(super) fn make_room(settings: &mut Settings) {
     if let Some(allowed) = raise_limit() {
         let room = allowed.saturating_sub(FOR_DATA).max(allowed / 2);

@@ -1,4 +1,5 @@
-//! Calls that say what would happen: what a write would change, what a route would take, which model the rows of a table suggest.
+//! Calls that preview something: what a write would change, what a route would take, which model the rows of
+//! a table suggest.
 
 use super::routes::Routes;
 use crate::database::Database;
@@ -17,14 +18,14 @@ use trestle_wire::decode;
 
 /// Rows of a preview that are shown.
 const ROWS_SHOWN: usize = 100;
-/// Changes that a route is tried on, and those of them that are shown.
+/// How many changes a route is tried on, and how many of them are shown.
 const CHANGES_TRIED: usize = 1000;
 const CHANGES_SHOWN: usize = 100;
-/// Rows that a model is inferred from, unless asked for otherwise, and the most: what is read of them is kept in memory.
+/// The default and maximum number of rows from which a model is inferred: they are kept in memory.
 const ROWS_INFERRED: u32 = 100_000;
 const ROWS_INFERRED_MAX: u32 = 1_000_000;
 
-/// Answers [`PreviewWrite`] by what a database says of the request.
+/// Answers [`PreviewWrite`] with the preview of a database.
 pub(super) fn write(
     call: &PreviewWrite,
     preview: impl FnOnce(Request) -> Result<Vec<PreviewedRow>, Error>,
@@ -98,7 +99,7 @@ fn asked(routes: &Routes, call: TryRoute) -> Result<Route, AdminError> {
             found.ok_or_else(|| AdminError::not_found(format!("there is no route `{name}`")))
         }
         (None, Some(table)) => Ok(Route {
-            // As in a route file: what has changed was modified.
+            // As in a route file: a filter on changed attributes means modifications.
             events: match events.is_empty() && !changed.is_empty() {
                 true => vec![ChangeEvent::Modify],
                 false => events.iter().map(|name| event(name)).collect::<Result<_, _>>()?,
@@ -143,7 +144,7 @@ pub(super) fn model(db: &Embedded, call: &InferModel) -> Result<ProposedModel, A
     })
 }
 
-/// The write would be refused, or what is asked about is not there.
+/// The write would be refused, or something named in the call does not exist.
 fn failure(error: Error) -> AdminError {
     let code = match error.kind() {
         ErrorKind::Validation | ErrorKind::UnknownOperation => AdminErrorCode::Invalid,

@@ -1,5 +1,5 @@
-//! Regions that are kept apart: each has a database of its own, opened when it is first asked for. Those of other regions than the server's own
-//! are in folders of the data directory.
+//! Separate regions: each has its own database, opened on first use. Those of other regions than the server's
+//! own are in folders of the data directory.
 
 use super::settings::Storage;
 use crate::exit::Failure;
@@ -13,7 +13,7 @@ use trestle_server::{Region, Regions};
 
 /// The folder of a data directory that holds the other regions.
 const FOLDER: &str = "regions";
-/// AWS has about as many. Each has threads and a cache, and any client can ask for one.
+/// About as many as AWS has. Each has threads and a cache, and any client can open one.
 const REGIONS_MAX: usize = 40;
 const NAME_LEN_MAX: usize = 32;
 
@@ -25,7 +25,7 @@ pub(super) struct ServerRegions {
 }
 
 impl ServerRegions {
-    /// Opens the regions that are there, so that their rows expire, and keeps the server's own.
+    /// Opens the existing regions, so that their rows expire, and adds the server's own.
     pub(super) fn open(
         own: &Embedded,
         storage: &Storage,
@@ -46,14 +46,14 @@ impl ServerRegions {
         Ok(regions)
     }
 
-    /// Ends what waits for messages.
+    /// Ends requests that wait for messages.
     pub(super) fn close_queues(&self) {
         for region in self.open.lock().unwrap_or_else(PoisonError::into_inner).values() {
             region.queues().close();
         }
     }
 
-    /// Closes all regions but the server's own.
+    /// Closes all regions except the server's own.
     pub(super) async fn close(&self) -> Result<(), Failure> {
         let mut open = std::mem::take(&mut *self.open.lock().unwrap_or_else(PoisonError::into_inner));
         open.remove(&self.engine.region);
@@ -110,7 +110,7 @@ impl Regions for ServerRegions {
     }
 }
 
-/// Refuses names that are no region's, and more regions than there can be.
+/// Refuses invalid names, and more regions than allowed.
 fn check(name: &str, open: usize) -> Result<(), Error> {
     let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.is_empty() || name.len() > NAME_LEN_MAX || !name.bytes().all(is_name) {
@@ -126,7 +126,7 @@ fn check(name: &str, open: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// The regions that a data directory has, besides its own.
+/// The other regions in a data directory.
 fn names_in(storage: &Storage) -> Result<Vec<String>, Failure> {
     let Storage::Directory { path, .. } = storage else {
         return Ok(Vec::new());

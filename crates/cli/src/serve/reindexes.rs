@@ -1,4 +1,4 @@
-//! The reindexes of a server: it works on them itself, and goes on with those that were running when it starts.
+//! The reindexes of a server: it works on them itself, and continues after a restart.
 
 use crate::administration::reindexes::Reindexes;
 use tokio::runtime::Handle;
@@ -6,15 +6,15 @@ use trestle_admin::{AdminAnswer, AdminCall, AdminError};
 use trestle_embedded::Embedded;
 use trestle_reindex::ReindexWorkers;
 
-/// Reindexes at work.
+/// Running reindexes.
 pub(super) struct ServerReindexes {
     workers: ReindexWorkers,
     runtime: Handle,
 }
 
 impl ServerReindexes {
-    /// Goes on with what was running. Routes are at work already, so that rows can be sent to them. What is wrong with reindexes must not
-    /// keep the data from being served.
+    /// Continues running reindexes. Routes run already, so that rows can be sent to them. Errors of reindexes
+    /// must not prevent the data from being served.
     pub(super) async fn open(db: &Embedded, runtime: &Handle) -> Self {
         let workers = ReindexWorkers::new(db.reindexer(), runtime.clone());
         match workers.resume().await {
@@ -29,7 +29,7 @@ impl ServerReindexes {
         Self { workers, runtime }
     }
 
-    /// Answers a call about reindexes. Not for tasks.
+    /// Answers a call about reindexes. Not for asynchronous tasks.
     pub(super) fn answer(&self, call: AdminCall) -> Result<AdminAnswer, AdminError> {
         let reindexes = Reindexes {
             reindexer: self.workers.reindexer(),
@@ -41,7 +41,7 @@ impl ServerReindexes {
         answered.unwrap_or_else(|| Err(stray()))
     }
 
-    /// Stops the work at the pages that it is at.
+    /// Stops the work after the current pages.
     pub(super) async fn stop(&self) {
         self.workers.stop().await;
     }

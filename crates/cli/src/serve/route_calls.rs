@@ -1,4 +1,4 @@
-//! Calls of the administration about routes at work.
+//! Administration calls about running routes.
 
 use super::routes::{Routes, RoutesError};
 use trestle_admin::{
@@ -6,12 +6,12 @@ use trestle_admin::{
     ListDeadLetters, RouteFileText, RouteList,
 };
 
-/// Dead letters on a page, unless asked for otherwise.
+/// The default number of dead letters on a page.
 const PAGE: u32 = 100;
-/// Dead letters on a page at most.
+/// The maximum number of dead letters on a page.
 const PAGE_MAX: u32 = 1000;
 
-/// Answers a call about routes; other calls are given back. Not for tasks.
+/// Answers a call about routes; returns other calls. Not for asynchronous tasks.
 pub(super) fn answer(
     routes: &Routes,
     call: AdminCall,

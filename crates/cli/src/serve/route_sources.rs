@@ -1,4 +1,4 @@
-//! Where the routes of a server come from: its models, and the route file that was applied.
+//! The sources of a server's routes: its models, and the applied route file.
 
 use crate::config::StorageConfig;
 use crate::exit::Failure;
@@ -29,12 +29,12 @@ impl Modelled for Gateway {
     }
 }
 
-/// Reads routes, and says what is wrong with them.
+/// Reads routes, and reports their errors.
 pub(super) struct RouteSources {
     database: Arc<dyn Modelled>,
     pub(super) typer: Arc<ModelTyper>,
     pub(super) doors: Arc<Openings>,
-    /// The files that the server was started with: what they say, the operator says.
+    /// The files given at the start, which are written by the operator.
     given: Vec<String>,
 }
 
@@ -57,17 +57,19 @@ impl RouteSources {
         self.database.models()
     }
 
-    /// The routes that the operator wrote down. One that came over the network is not among them because it was stored.
+    /// The routes written by the operator. A route from the network does not become one of them by being
+    /// stored.
     fn given_routes(&self, models: &[Arc<Model>]) -> Vec<Route> {
         let texts = self.given.iter();
         let routes = texts.flat_map(|text| read_routes(text, models, &|_| Vec::new()).routes);
         routes.collect()
     }
 
-    /// The routes of all models and of a route file, and the names of those that the operator wrote down; or what is wrong with
-    /// them. Changes are typed by these models from here on.
+    /// The routes of all models and of a route file, and the names of those written by the operator, or their
+    /// errors. From now on, changes are typed by these models.
     ///
-    /// What is `new` is refused if a target cannot be opened. What was in effect before goes on without the route.
+    /// The text `new` is refused if a target cannot be opened. A file that was in effect before continues
+    /// without the route.
     pub(super) fn gather(
         &self,
         new: Option<&str>,
@@ -88,7 +90,7 @@ impl RouteSources {
                 Err(error) => return Err(vec![error.to_string()]),
             }
         }
-        // What was written before a migration is typed by the version of then.
+        // Changes from before a migration are typed by the version of that time.
         self.typer
             .set(stored.versions().map_err(|error| vec![error.to_string()])?);
         let known: Vec<Arc<Model>> = models.iter().map(|(_, model)| Arc::clone(model)).collect();
@@ -109,14 +111,14 @@ impl RouteSources {
         Ok((routes, trusted))
     }
 
-    /// What is wrong with the routes in a model, if anything is.
+    /// The errors of the routes in a model, if there are any.
     pub(super) fn unsound(&self, text: &str) -> Option<Vec<String>> {
         let model = trestle_model::load(text).model.map(Arc::new)?;
         let known = [model];
         self.doors.read(text, &known, &self.given_routes(&known)).err()
     }
 
-    /// A version of a model is about to take effect: changes that are read at that moment may be in its layout.
+    /// A version of a model will take effect soon: changes that are read at that moment may have its layout.
     pub(super) fn expect(&self, text: &str) -> Result<(), BindError> {
         if let Some(upcoming) = trestle_model::load(text).model {
             self.typer.expect(&Arc::new(upcoming), self.models().versions()?);

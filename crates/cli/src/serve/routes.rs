@@ -1,4 +1,4 @@
-//! The routes of a server at work.
+//! The running routes of a server.
 
 use super::route_sources::{RouteSources, read};
 use crate::config::StorageConfig;
@@ -15,15 +15,15 @@ use trestle_embedded::{Embedded, RouteSetup};
 use trestle_events::{ApplyError, Router};
 use trestle_targets::{Surroundings, Trust};
 
-/// How often to look for changes without having been told of any.
+/// How often to poll for changes without a signal.
 pub(super) const POLL: Duration = Duration::from_secs(1);
 
-/// Routes at work, and where they come from.
+/// Running routes, and their sources.
 pub(super) struct Routes {
     sources: Arc<RouteSources>,
     router: Router,
     workers: Handle,
-    /// Held while routes are applied, so that what is stored is what is in effect.
+    /// Held while routes are applied, so that the stored routes are those in effect.
     applying: tokio::sync::Mutex<()>,
 }
 
@@ -56,7 +56,7 @@ impl Routes {
         Ok(routes)
     }
 
-    /// Routes of a router that has none yet.
+    /// Routes of a new router.
     pub(super) fn new(sources: Arc<RouteSources>, router: Router, workers: &Handle) -> Self {
         Routes {
             sources,
@@ -84,33 +84,33 @@ impl Routes {
         })
     }
 
-    /// Goes on with what was there. A route that cannot work any more must not keep the data from being served; nothing
-    /// is forgotten, and its changes wait as long as the stream keeps them.
+    /// Continues existing routes. A route that can no longer work must not prevent the data from being
+    /// served; it is not removed, and its changes wait as long as the stream keeps them.
     pub(super) async fn resume(&self) {
         if let Err(error) = self.refresh(None).await {
             tracing::error!("no route is at work: {error}");
         }
     }
 
-    /// Lets a route file take the place of the one that was applied before. Blocks until it has.
+    /// Replaces the route file that was applied before. Blocks until it is done.
     pub(super) fn apply_text(&self, text: String) -> Result<(), RoutesError> {
         self.workers.block_on(self.refresh(Some(text)))
     }
 
-    /// What is wrong with a route file, if anything is.
+    /// The errors of a route file, if there are any.
     pub(super) fn check(&self, text: &str) -> Result<(), RoutesError> {
         let gathered = self.sources.gather(Some(text), None);
         gathered.map(drop).map_err(RoutesError::Unsound)
     }
 
-    /// Lets the routes of all models and of the route file take effect.
+    /// Puts the routes of all models and of the route file into effect.
     async fn refresh(&self, text: Option<String>) -> Result<(), RoutesError> {
         let _one_at_a_time = self.applying.lock().await;
         let stored = match &text {
             Some(_) => None,
             None => self.router.file().await?,
         };
-        // A gateway reads models at its endpoint, and waits for them on this thread.
+        // A gateway reads models at its endpoint, and blocks this thread meanwhile.
         let gather = || self.sources.gather(text.as_deref(), stored.as_deref());
         let gathered = tokio::task::block_in_place(gather);
         let (routes, trusted) = gathered.map_err(RoutesError::Unsound)?;
@@ -126,7 +126,7 @@ impl Routes {
         Ok(())
     }
 
-    /// Where they come from.
+    /// Their sources.
     pub(super) fn sources(&self) -> &RouteSources {
         &self.sources
     }
@@ -136,7 +136,7 @@ impl Routes {
         &self.router
     }
 
-    /// How far behind those that are on are.
+    /// The lag of the enabled routes.
     pub(super) fn lags(&self) -> Vec<RouteSample> {
         let on = self.router.status().into_iter();
         let on = on.filter(|status| !status.state.is_off());
@@ -148,7 +148,7 @@ impl Routes {
         .collect()
     }
 
-    /// Waits for something that the router does. Not for tasks.
+    /// Blocks on work of the router. Not for asynchronous tasks.
     pub(super) fn wait<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, AdminError> {
         let done = self.workers.block_on(work);
         done.map_err(|error| match error.kind() {
@@ -157,7 +157,7 @@ impl Routes {
         })
     }
 
-    /// Another version of a model is in effect: so are its routes. Blocks until they are.
+    /// Puts the routes of the models' current versions into effect. Blocks until it is done.
     pub(super) fn follow_models(&self) {
         self.workers.block_on(self.resume());
     }

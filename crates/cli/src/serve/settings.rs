@@ -1,4 +1,4 @@
-//! What was set, in the terms of the server, the store and the engine.
+//! Converts settings to the options of the server, the store and the engine.
 
 use crate::args::{ConsoleChoice, Durability};
 use crate::config::{AuthConfig, Config};
@@ -19,7 +19,7 @@ const DEFAULT_DATA: &str = "trestle-data";
 /// The least memory for requests and answers.
 const MEMORY_MB_MIN: usize = 64;
 
-/// Where the data is.
+/// The location of the data.
 #[derive(Clone, Debug)]
 pub(super) enum Storage {
     Memory,
@@ -103,14 +103,14 @@ pub(super) fn engine(config: &Config) -> EngineOptions {
     }
 }
 
-/// Where clients find this server, for the one operation that tells them.
+/// The address at which clients reach this server, for the one operation that returns it.
 fn endpoint(config: &Config) -> String {
     let defaults = Settings::default();
     let host = config.server.host.as_ref().unwrap_or(&defaults.host);
     format!("{host}:{}", config.server.port.unwrap_or(defaults.port))
 }
 
-/// What routes may use that callers apply.
+/// What routes that callers apply may use.
 pub(super) fn trust(config: &Config) -> Trust {
     Trust {
         commands_and_secrets: config.routes.allow_commands.unwrap_or(false),
@@ -142,7 +142,7 @@ pub(super) fn server(config: &Config) -> Result<Settings, Failure> {
             .map_or(Ok(defaults.error_texts), error_texts)?,
         limits: Limits {
             connections_max: server.connections_max.unwrap_or(limits.connections_max).max(1),
-            // Without any patience no request could ever arrive.
+            // With a limit of zero, no request could ever arrive.
             idle: seconds(server.idle_seconds, limits.idle).max(Duration::from_secs(1)),
             shutdown: seconds(server.shutdown_seconds, limits.shutdown),
             memory_bytes_max: memory(server.memory_mb)?,
@@ -190,7 +190,7 @@ fn access_keys(auth: &AuthConfig) -> Result<Vec<KeyGrant>, Failure> {
     Ok(keys)
 }
 
-/// An empty key would look like protection and be none.
+/// Refuses an empty key, which would give no protection.
 fn access_key(id: &str, secret: &str) -> Result<AccessKey, Failure> {
     if id.is_empty() || secret.is_empty() {
         return Err(Failure::usage(
@@ -234,7 +234,7 @@ fn cors(text: &str) -> Result<CorsOrigins, Failure> {
     }
 }
 
-/// A scheme and an authority, and nothing behind them.
+/// Whether a text is a scheme and an authority, with nothing after them.
 fn is_origin(text: &str) -> bool {
     let authority = text.split_once("://").map(|(_, authority)| authority);
     authority
@@ -254,7 +254,7 @@ fn hosts(text: &str) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// What stands between commas.
+/// The items of a comma-separated list.
 fn listed(text: &str) -> Vec<String> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     parts.map(str::to_owned).collect()

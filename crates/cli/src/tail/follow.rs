@@ -1,4 +1,4 @@
-//! Reads a table's stream until there is enough, or until told to stop.
+//! Reads a table's stream until the requested number of changes, or until it is stopped.
 
 use crate::administration::START_ONE;
 use crate::database::Database;
@@ -14,10 +14,10 @@ use trestle_env::{Clock, SystemClock, parse_iso_8601};
 use trestle_events::{Delivery, Route, StartingPosition, Tail, Typer, parse_duration};
 use trestle_server::termination;
 
-/// Between two looks at a stream in which nothing happens.
+/// The pause between two reads of a stream without changes.
 const POLL: Duration = Duration::from_millis(200);
 
-/// Before a call that failed is made again.
+/// The pause before a failed call is repeated.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Flags that say from where to read, and for how long.
@@ -50,7 +50,7 @@ fn since(text: &str) -> Result<StartingPosition, String> {
     }
 }
 
-/// Shows what a route would take. Being told to stop is a good end, and so is a reader who has seen enough.
+/// Shows what a route would take. Ends successfully when it is stopped, or when the reader closes the output.
 pub(crate) fn follow(
     flags: &FollowFlags,
     route: &Route,
@@ -70,7 +70,7 @@ pub(crate) fn follow(
     })
 }
 
-/// Ends after so many seconds; without a number, never.
+/// Returns after this many seconds; never, without a number.
 async fn over(seconds: Option<u64>) {
     match seconds {
         Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
@@ -121,7 +121,7 @@ async fn read(
     }
 }
 
-/// Whether the same call may succeed later: a server that is being restarted, or has too much to do.
+/// Whether the same call may succeed later: the server restarts, or is overloaded.
 fn may_pass(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -133,7 +133,7 @@ fn may_pass(error: &Error) -> bool {
     )
 }
 
-/// Says that whatever is written from now on will be shown; or that nothing will be.
+/// Prints that later writes will be shown, or that none will be.
 fn begun(tail: &Tail, table: &str) -> Result<(), Failure> {
     if tail.has_stream() {
         let _ = writeln!(io::stderr(), "reading the changes of {table}; Ctrl-C ends it");

@@ -1,10 +1,11 @@
-//! Changes for the eye: a line for each, and one for each attribute that differs. On a terminal, in colours.
+//! Prints changes for people: a line for each, and one for each attribute that differs. On a terminal, in
+//! colours.
 
 use serde_json::{Map, Value};
 use std::io::{self, IsTerminal, Write};
 use trestle_events::{Change, ChangeEvent, plain_json};
 
-/// Characters of a value that are shown.
+/// The maximum number of characters shown of a value.
 const VALUE_CHARS_MAX: usize = 200;
 
 /// How changes are shown.
@@ -32,7 +33,7 @@ impl Show {
         }
     }
 
-    /// Prints a change. An error means that the reader is gone.
+    /// Prints a change. An error means that the reader closed the output.
     pub(crate) fn change(self, change: &Change) -> io::Result<()> {
         if self.json {
             self.json(&change.to_json())
@@ -74,7 +75,7 @@ impl Show {
             keys(&json["keys"]),
         );
         if let Some(maintenance) = change.maintenance {
-            // Nothing else is new about the row.
+            // Nothing else has changed in the row.
             let why = format!("({maintenance})");
             return format!("{text} {}\n", self.paint(Colour::Grey, &why));
         }
@@ -111,7 +112,7 @@ fn keys(keys: &Value) -> String {
     shown.join(" ")
 }
 
-/// A value as JSON, without the end of a long one.
+/// A value as JSON, shortened if it is long.
 fn cut(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(VALUE_CHARS_MAX) {

@@ -1,4 +1,4 @@
-//! Rows that differ are found, named and mended.
+//! Rows that differ are found, reported and repaired.
 
 use tokio::sync::watch;
 use trestle_api::DeleteItem;
@@ -6,7 +6,7 @@ use trestle_copy::{CopyError, CopyOrder, SideKind};
 
 use crate::support::{Pair, key, put, row, rows, runtime, table};
 
-/// A copy that was stopped when everything was there; then a row was written at the target.
+/// A copy that was stopped when everything was copied; then a row was written at the target.
 fn meddled_with() -> Pair {
     let pair = Pair::new(SideKind::Endpoint);
     pair.from.run(table("t")).unwrap();

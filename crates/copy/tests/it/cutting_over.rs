@@ -1,4 +1,4 @@
-//! The end of a copy: what is written at the last moment, and a copy that is stopped after the target has taken over.
+//! The end of a copy: writes at the last moment, and a copy that is stopped after the target has taken over.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -64,7 +64,7 @@ key = { pk = "row-{number:05}" }
 attributes = { number = "integer" }
 "#;
 
-/// A target that gives no answer to the first model that is applied.
+/// A target that does not respond to the first call that applies a model.
 #[derive(Default)]
 struct SilentAtFirst {
     applied: AtomicUsize,
@@ -105,7 +105,7 @@ fn a_copy_that_is_stopped_after_the_target_has_taken_over_still_changes_the_layo
         assert_eq!(target.applied.load(Ordering::Relaxed), expected);
     };
     calls(2);
-    // Then nothing is left to do.
+    // After that, nothing is left to do.
     calls(2);
     assert_eq!(rows(&pair.to, "t"), [row(1, 1)]);
 }

@@ -1,4 +1,4 @@
-//! Rows that are written and deleted while they are copied, and a copy that is stopped and goes on.
+//! Rows that are written and deleted during the copy, and a copy that is stopped and continued.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::support::{Pair, key, put, row, rows, runtime, table, with_stream};
 
 const ROWS: u64 = 400;
 
-/// Writes and deletes rows until it is enough, those that are copied now among them.
+/// Writes and deletes rows, including those that are being copied, until told to stop.
 fn write(db: &Embedded, seed: u64, is_over: &AtomicBool) {
     let mut random = seed;
     for version in 1.. {
@@ -70,7 +70,7 @@ fn what_is_written_and_deleted_meanwhile_is_the_same_on_both_sides() {
                     }
                     is_over.store(true, Ordering::SeqCst);
                     orders.send_modify(|order| order.cut_over = true);
-                    // Orders are given until the copy has ended.
+                    // Commands can be sent until the copy has ended.
                     std::future::pending::<()>().await;
                 };
                 tokio::select! {
@@ -137,7 +137,7 @@ fn a_copy_that_is_stopped_goes_on_and_knows_what_was_deleted_meanwhile() {
     let report = pair.copy().unwrap();
     assert_eq!(report.end, CopyEnd::Done);
     assert_eq!(rows(&pair.to, "t"), rows(&pair.from, "t"));
-    // Another run says that it is over.
+    // Another run reports that it is done.
     assert_eq!(pair.copy().unwrap().end, CopyEnd::Done);
 }
 
@@ -151,7 +151,7 @@ fn a_state_belongs_to_one_copy_and_one_process() {
     assert!(open("a").err().unwrap().to_string().contains("another process"));
     drop(state);
     assert!(!StateFile::is_in_use(&path).unwrap());
-    // Nothing was stored yet.
+    // Nothing has been stored yet.
     assert!(StateFile::read(&path).unwrap().is_none());
     std::fs::write(&path, b"{").unwrap();
     assert!(open("a").err().unwrap().to_string().contains("state.json"));

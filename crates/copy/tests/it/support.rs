@@ -1,4 +1,4 @@
-//! Two databases in memory, and short ways to say what is done with them.
+//! Two databases in memory, and short forms of common operations.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use trestle_item::{Item, Number, ScalarType};
 pub(crate) struct Pair {
     pub(crate) from: Embedded,
     pub(crate) to: Embedded,
-    /// What the source counts as: a directory does not change during the copy, an endpoint does.
+    /// The kind of the source: a directory does not change during the copy, an endpoint does.
     pub(crate) kind: SideKind,
     pub(crate) settings: CopySettings,
     directory: TempDir,
@@ -54,7 +54,7 @@ impl Pair {
         StateFile::open(&self.path(), from, "to", 1)
     }
 
-    /// What is stored.
+    /// The stored state.
     pub(crate) fn stored(&self) -> CopyState {
         StateFile::read(&self.path()).unwrap().unwrap()
     }

@@ -1,4 +1,4 @@
-//! What becomes of tables, and what is in the way.
+//! How tables are copied, and what prevents it.
 
 use trestle_api::{
     AttributeDefinition, DescribeTable, DescribeTimeToLive, GlobalSecondaryIndex, KeySchemaElement, KeyType,

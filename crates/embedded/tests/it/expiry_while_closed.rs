@@ -1,4 +1,4 @@
-//! Rows whose time passes while the database is closed: what is derived from them is exact after the next opening.
+//! Rows whose time passes while the database is closed: their derived rows are exact after the next opening.
 
 use crate::support::{World, apply, model, put, rows, until};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What a route that is on has not delivered is kept, however long it takes; clients see 24 hours of it.
+//! Undelivered changes of an enabled route are kept for any time; clients see 24 hours of them.
 
 use std::collections::HashMap;
 use std::ops::Bound;
@@ -69,7 +69,7 @@ impl Taker {
     }
 }
 
-/// A store and a clock that outlive the database, and the process around it.
+/// A store and a clock that outlive the database and its process.
 struct Absence {
     store: Arc<dyn Store>,
     clock: Arc<VirtualClock>,
@@ -128,7 +128,7 @@ impl Absence {
         until(&self.clock, what, holds);
     }
 
-    /// Waits until the janitor has trimmed all but so many records, and has had the time to trim more.
+    /// Waits until the janitor has trimmed all but this many records, and has had time to trim more.
     fn until_trimmed_to(&self, records: usize) {
         self.until("the janitor to trim", || self.records() == records);
         for _ in 0..50 {
@@ -231,7 +231,7 @@ impl Process {
         records
     }
 
-    /// Ends as a killed process does: nothing is stopped in order.
+    /// Ends like a killed process, without an orderly stop.
     fn kill(self) {
         self.runtime.shutdown_timeout(Duration::from_secs(5));
     }
@@ -248,7 +248,7 @@ fn streaming(is_on: bool) -> StreamSpecification {
     }
 }
 
-/// A route of everything in `T` that gives up nothing because of its age or of failed attempts.
+/// A route for everything in `T` that never gives up a change because of age or failed attempts.
 const ROUTE: &str = r#"
 [route.all]
 table = "T"
@@ -258,7 +258,8 @@ maximum_record_age = "10000h"
 maximum_retry_attempts = 10000
 "#;
 
-/// An absence of ten days, five times, each begun by a kill or a stop while changes wait. Everything arrives, in order.
+/// An absence of ten days, five times, each begun by a kill or a stop while changes wait. Everything arrives,
+/// in order.
 fn ten_days_five_times(absence: &Absence) {
     let target = Taker::away(true);
     let (items, rounds) = (20, 5);
@@ -279,7 +280,7 @@ fn ten_days_five_times(absence: &Absence) {
             process.stop()
         }
         absence.clock.advance(10 * DAY);
-        // Before a router is there, the janitor works off what is over.
+        // Before there is a router, the janitor processes expired rows.
         let process = absence.open();
         let waiting = usize::try_from(items * round).unwrap();
         absence.until_trimmed_to(waiting);
@@ -306,7 +307,7 @@ fn ten_days_of_absence_five_times_lose_nothing_and_keep_the_order() {
 fn ten_days_of_absence_five_times_in_a_directory_and_in_many_shards() {
     let directory = tempfile::tempdir().unwrap();
     let store = FjallStore::open(directory.path(), StoreSettings::default()).unwrap();
-    // Shards split all the time: a parent that is closed for long is kept, too.
+    // Shards split continuously: a parent that was closed long ago is kept, too.
     let engine = EngineOptions {
         stream_shards: 2,
         stream_shard_bytes_max: 500,
@@ -420,7 +421,7 @@ fn a_route_that_is_switched_on_again_says_what_it_missed_and_only_then() {
     process.apply(ROUTE, &target);
     process.put("T", "a", 1);
     absence.until("the first", || target.count() == 1);
-    // Off while nothing happens: nothing is missed, although its last record is trimmed.
+    // Disabled while nothing happens: nothing is missed, although its last record is trimmed.
     process.apply(&off, &target);
     absence.clock.advance(2 * DAY);
     absence.until_trimmed_to(0);
@@ -519,7 +520,7 @@ fn what_is_held_is_counted_and_beyond_the_bound_the_oldest_become_dead_letters()
     assert_eq!(letters(&process).len(), 0);
     process.stop();
 
-    // After a start, the same is counted again.
+    // After a start, the count is the same.
     let mut process = absence.open();
     absence.until("what is held to be counted", || {
         process.db.held_changes().bytes() == counted
@@ -574,7 +575,7 @@ fn a_route_whose_target_takes_changes_gives_up_none_of_what_is_beyond_the_bound(
     process.table("T");
     process.apply(ROUTE, &target);
     process.stop();
-    // Without a router, more than the bound comes together.
+    // Without a router, more than the limit accumulates.
     let mut process = absence.open();
     for n in 1..=300 {
         process.put("T", "a", n);
@@ -624,7 +625,7 @@ fn no_more_is_given_up_than_is_beyond_the_bound_however_many_shards_and_tables_t
         let dead: u64 = status.iter().map(|route| route.dead).sum();
         dead > 0 && held(&process) <= 8_000 && absence.records() as u64 + dead == 320
     });
-    // Records of one moment are given up together: 16 of them.
+    // Records with the same time are given up together: 16 of them.
     let record = held(&process) / absence.records() as u64;
     assert!(
         held(&process) > 8_000 - 17 * record,
@@ -647,7 +648,7 @@ fn the_marks_of_a_backfill_hold_what_is_needed_and_make_no_gap() {
         for item in items {
             process.put("T", &format!("item-{item}"), n);
         }
-        // The newest sequence number of the database is none of the routed table's.
+        // The newest sequence number of the database does not belong to the routed table.
         process.put("unrouted", "a", n);
     };
     let backfill = |process: &Process| {

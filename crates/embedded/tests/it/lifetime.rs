@@ -1,4 +1,4 @@
-//! When a database closes, and what is then still answered.
+//! When a database closes, and which requests are answered after that.
 
 use crate::support::{apply, model, put, rows};
 use serde_json::json;

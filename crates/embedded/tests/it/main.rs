@@ -1,4 +1,4 @@
-//! An open database as programs, the server and tools see it.
+//! Tests of an open database as programs, the server and tools use it.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 

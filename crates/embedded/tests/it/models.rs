@@ -1,4 +1,4 @@
-//! Models of an open database: what applying one changes, what it refuses, and what holds afterwards.
+//! Models of an open database: what applying one changes and refuses, and what is guaranteed afterwards.
 
 mod audit;
 mod background_copies;

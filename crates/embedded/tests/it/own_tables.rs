@@ -1,4 +1,4 @@
-//! Tables of Trestle itself: programs read them, and only queues and routes write them.
+//! Trestle's own tables: programs can read them, and only queues and routes write them.
 
 use crate::support::{World, put, rows};
 use serde_json::json;

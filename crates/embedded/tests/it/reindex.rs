@@ -1,4 +1,4 @@
-//! Reindexes of a database in this process: after a crash, and after their table is gone.
+//! Reindexes of a database in this process: after a crash, and after their table is deleted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use trestle_reindex::{Against, ReindexDestination, ReindexScope, ReindexState, S
 
 use crate::support::{CATALOGUE, World, apply, put, rows, until};
 
-/// Long enough for a machine that has much to do. What hangs without it fails.
+/// Long enough for a busy machine. A test that hangs fails after it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn to_version(name: &str, version: u64) -> StartReindex {
@@ -108,7 +108,7 @@ async fn rows_that_the_database_keeps_are_left_out_and_are_no_gaps() {
     );
 }
 
-/// The clock stands still, so that no lease ends by itself.
+/// The clock does not advance, so that no lease expires.
 #[tokio::test]
 async fn after_a_crash_the_work_goes_on_at_once() {
     let world = World::new();
@@ -185,7 +185,7 @@ fn a_version_goes_at_the_next_opening_if_a_crash_came_between() {
     apply(&db, CATALOGUE);
     db.set_reindex_version("catalogue", None, 7).unwrap();
     drop(db);
-    // The engine deletes the table, and does not come to more.
+    // The engine deletes the table, and is stopped before the rest is done.
     let engine = Engine::on(
         Arc::clone(&world.store) as _,
         Arc::clone(&world.clock) as _,
@@ -206,6 +206,6 @@ fn a_version_goes_at_the_next_opening_if_a_crash_came_between() {
     record(&db, "a");
     assert!(!rows(&db, "catalogue")[0].contains_key("reindexVersion"));
     drop(db);
-    // It is forgotten for good.
+    // It is removed permanently.
     assert_eq!(world.open().reindex_version("catalogue", "record"), None);
 }

@@ -1,4 +1,4 @@
-//! A stored model that does not load: the database says so, and can be opened to correct it.
+//! A stored model that does not load: the database reports it, and can be opened to correct it.
 
 use crate::support::{World, apply, model, plain, put, rows, until};
 use serde_json::json;
@@ -10,7 +10,7 @@ use trestle_embedded::{Embedded, OpenError, Options};
 use trestle_engine::Engine;
 use trestle_env::Clock;
 
-/// What the unsound version derived is not known, so that everything is proved anew.
+/// The rows derived by the invalid version are unknown, so everything is audited again.
 const FILL: ApplyOptions = ApplyOptions {
     dry_run: false,
     fill: true,
@@ -18,7 +18,7 @@ const FILL: ApplyOptions = ApplyOptions {
     adopt: false,
 };
 
-/// A store whose model `one` is no model any more, with a member whose time has passed.
+/// A store whose model `one` is invalid, with a member whose time has passed.
 fn spoilt() -> World {
     let world = World::new();
     let db = world.open();
@@ -43,7 +43,7 @@ fn for_repair(world: &World) -> Embedded {
     Embedded::on_for_repair(world.store.clone(), world.clock.clone(), Options::default()).unwrap()
 }
 
-/// Time for background work to do what it must not do.
+/// Time in which background work could do what it must not do.
 fn a_while(world: &World) {
     for _ in 0..20 {
         world.clock.signal().ring();
@@ -92,7 +92,7 @@ fn nothing_expires_before_it_is_corrected() {
     is_exact_after_work(&world, &db);
 }
 
-/// A put that no model would refuse.
+/// A put that every model accepts.
 fn try_put(db: &Embedded) -> Result<(), trestle_api::Error> {
     let put = PutItem {
         table_name: "one".to_owned(),

@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use trestle_embedded::{Embedded, RouteSetup, RoutesAtWork};
 use trestle_events::{ModelTyper, Route, Router};
 
-/// A router whose doors own a handle of the database, as handlers of a program do.
+/// A router whose doors own a handle of the database, like handlers of a program.
 fn start(db: &Embedded) -> Result<Router, RoutesAtWork> {
     let owned = db.clone();
     db.start_router(RouteSetup {

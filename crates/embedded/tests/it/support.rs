@@ -1,4 +1,4 @@
-//! Models with every effect, stores that outlive a database, and items written short.
+//! Models with every effect, stores that outlive a database, and short forms for items.
 
 use serde_json::Value;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use trestle_env::{Clock, VirtualClock};
 use trestle_item::{AttributeValue, Item, Number};
 use trestle_store::MemoryStore;
 
-/// A store and a clock that stay when the database is closed.
+/// A store and a clock that outlive the database.
 pub(crate) struct World {
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) clock: Arc<VirtualClock>,
@@ -113,7 +113,7 @@ pub(crate) fn rows(db: &Embedded, table: &str) -> Vec<Item> {
     db.run(scan).unwrap().items.unwrap().to_vec()
 }
 
-/// Waits until something holds, while the virtual clock's sleepers are woken.
+/// Waits until `holds` is true, and wakes the sleepers of the virtual clock meanwhile.
 pub(crate) fn until(clock: &VirtualClock, what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {

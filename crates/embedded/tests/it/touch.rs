@@ -1,4 +1,4 @@
-//! Touches on an open database: what a reindex does to rows.
+//! Touches on an open database, as by a reindex.
 
 use std::future::Future;
 use std::time::Instant;
@@ -67,8 +67,8 @@ async fn rows_are_raised_whether_or_not_the_answer_is_waited_for() {
     assert_eq!(again, [Touched::AlreadyThere]);
 }
 
-/// Prints how many rows a second are touched on disk, with a stream, by so many calls at once. In release:
-/// `cargo test --release -p trestle-embedded --test it touch_rate -- --ignored --nocapture`.
+/// Prints how many rows per second are touched on disk, with a stream, by this many concurrent calls. In
+/// release: `cargo test --release -p trestle-embedded --test it touch_rate -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures this machine and prints it; what must hold on any machine is asserted by the other tests here"]
 fn touch_rate_on_disk() {
@@ -129,7 +129,7 @@ fn key(at: usize) -> Item {
     plain(json!({"id": format!("sierra/b{at:07}")}))
 }
 
-/// Rows as a catalogue has them: an id, a version and where the payload lies.
+/// Rows as in a catalogue: an id, a version and the location of the payload.
 fn fill(db: &Embedded, rows: usize) {
     for page in 0..rows.div_ceil(25) {
         let requests = (page * 25..rows.min(page * 25 + 25)).map(|at| {
@@ -235,7 +235,7 @@ fn a_version_of_what_has_none_is_refused() {
     }
 }
 
-/// Inserts race with the moment in which a version comes into force: each row is inserted before it or after it.
+/// Inserts race with the moment at which a version takes effect: each row is inserted before or after it.
 #[test]
 fn every_row_that_is_inserted_after_the_version_is_set_has_it() {
     let db = World::new().open();

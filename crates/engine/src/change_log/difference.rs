@@ -1,12 +1,12 @@
-//! An item as what sets it apart from another: most changes leave most of an item as it is, and what is recorded of them is
-//! written to the journal, to a table, and again with every merge.
+//! An item stored as its difference from another one. Most changes leave most of an item unchanged, and a
+//! change record is written to the journal, to a table, and again with every merge.
 
 use trestle_item::{AttributeValue, Item, codec};
 
 const LACKING: AttributeValue = AttributeValue::Null;
 
-/// Appends what `item` has that `other` has not, or has otherwise: `length(4) bytes`, as an item. Then, as an item of nulls, what
-/// only `other` has.
+/// Appends the attributes of `item` that `other` lacks or has with another value: `length(4) bytes`, as an
+/// item. Then the attributes that only `other` has, as an item of nulls.
 pub(super) fn encode(item: &Item, other: &Item, out: &mut Vec<u8>) {
     let own: Vec<_> = item
         .iter()
@@ -21,7 +21,7 @@ pub(super) fn encode(item: &Item, other: &Item, out: &mut Vec<u8>) {
     codec::encode_attributes(lacking.into_iter(), out);
 }
 
-/// The item that differs so from `other`; `None` when the bytes are damaged.
+/// The item with this difference from `other`; `None` when the bytes are damaged.
 pub(super) fn decode(mut bytes: &[u8], other: &Item) -> Option<Item> {
     let own = codec::decode(super::pull(&mut bytes)?).ok()?;
     let lacking = codec::decode(bytes).ok()?;

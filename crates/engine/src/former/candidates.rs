@@ -1,4 +1,5 @@
-//! The rows from former places that a page might show: the next ones in the page's direction, and no more than fit.
+//! The rows from former places that a page might show: the next ones in the page's direction, and only as
+//! many as fit.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +7,14 @@ use trestle_item::codec::CodecError;
 use trestle_item::{StoredItem, size};
 use trestle_store::{Bytes, Direction};
 
-/// A row under its own place: its stored form, and how large it is at most.
+/// A row with its own key: its stored form, and an upper bound of its size.
 struct Candidate {
     bytes: Bytes,
     size: Size,
 }
 
-/// The size of a row as DynamoDB counts it. To find it out takes a walk through the row, and matters only when a page
-/// could be full.
+/// The size of a row as DynamoDB counts it. Measuring it takes a pass over the row, and matters only when a
+/// page could be full.
 #[derive(Clone, Copy)]
 enum Size {
     AtMost(usize),
@@ -42,16 +43,16 @@ impl Candidate {
     }
 }
 
-/// Rows by their own places, as many as one page can take.
+/// Rows sorted by their own keys, as many as one page can take.
 pub(super) struct Candidates {
     rows: BTreeMap<Vec<u8>, Candidate>,
     direction: Direction,
     limit: usize,
-    /// A page ends with the row that takes it past this.
+    /// A page ends with the row that exceeds this.
     page_bytes: usize,
-    /// How large the rows are together, or at most.
+    /// The size of all rows, or an upper bound of it.
     size: usize,
-    /// Whether the rows are measured from now on: they could fill a page.
+    /// Whether the rows are measured from now on, because they could fill a page.
     measures: bool,
 }
 
@@ -67,7 +68,7 @@ impl Candidates {
         }
     }
 
-    /// Whether a row at this place could still be shown.
+    /// Whether a row with this key could still be shown.
     pub(super) fn wants(&self, place: &[u8]) -> bool {
         match self.farthest() {
             Some(farthest) if self.is_full() => match self.direction {
@@ -78,7 +79,7 @@ impl Candidates {
         }
     }
 
-    /// Takes a row in; those that no longer fit behind it go.
+    /// Adds a row; rows after it that no longer fit are removed.
     pub(super) fn add(&mut self, place: Vec<u8>, bytes: Bytes) -> Result<(), CodecError> {
         let mut row = Candidate::new(bytes);
         if self.measures {
@@ -101,7 +102,7 @@ impl Candidates {
         Ok(())
     }
 
-    /// Finds out how large the rows are.
+    /// Measures the rows.
     fn measure(&mut self) -> Result<(), CodecError> {
         self.measures = true;
         self.size = 0;
@@ -112,12 +113,12 @@ impl Candidates {
         Ok(())
     }
 
-    /// Whether a page could not take more than these.
+    /// Whether a page cannot take more than these rows.
     pub(super) fn is_full(&self) -> bool {
         self.rows.len() >= self.limit || self.size > self.page_bytes
     }
 
-    /// The place of the last row, in the page's direction.
+    /// The key of the last row, in the page's direction.
     pub(super) fn farthest(&self) -> Option<&[u8]> {
         let farthest = match self.direction {
             Direction::Forward => self.rows.last_key_value(),
@@ -136,7 +137,7 @@ impl Candidates {
         self.rows.len() > self.limit || self.size - last.size.bytes() > self.page_bytes
     }
 
-    /// The rows and their places, in the page's direction.
+    /// The rows with their keys, in the page's direction.
     pub(super) fn into_rows(self) -> Vec<(Bytes, Bytes)> {
         let rows = self.rows.into_iter();
         let mut rows: Vec<_> = rows.map(|(place, row)| (Bytes::from(place), row.bytes)).collect();

@@ -1,4 +1,4 @@
-//! One row, by the key of its own place.
+//! Finds one row by the key of its own place.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::overlay::STAGED;
 use crate::shared::internal;
 use crate::transaction::Transaction;
 
-/// A row, and where it lies.
+/// A row and its place.
 pub(crate) struct Found {
-    /// The row as it is in its own place, or will be.
+    /// The row as it is, or will be, in its own place.
     pub(crate) image: Arc<Image>,
-    /// Its former place, if it still lies there.
+    /// Its former place, if it is still there.
     pub(crate) former: Option<ItemKey>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn find(
     }))
 }
 
-/// The same in a snapshot.
+/// Like [`find`], in a snapshot.
 pub(crate) fn find_in(snapshot: &dyn Snapshot, table: &Table, key: &ItemKey) -> Result<Option<Item>, Error> {
     let decoded = |bytes: Bytes| codec::decode(&bytes).map_err(internal);
     let lying = |key: &ItemKey| {
@@ -57,21 +57,21 @@ pub(crate) fn find_in(snapshot: &dyn Snapshot, table: &Table, key: &ItemKey) -> 
     }
 }
 
-/// What lies at a place.
+/// The row in a place.
 pub(crate) struct AtPlace<R> {
     pub(crate) row: Option<R>,
-    /// Whether it was known before, so that storage was not asked.
+    /// Whether it was known without reading storage.
     pub(crate) is_known: bool,
 }
 
-/// A row under its own key, as the reader has it; or one that will be there.
+/// A row in its own place, as the reader provides it, or a row that will be there.
 enum Looked<R> {
     InPlace(R),
     Renewed { row: Item, place: ItemKey },
 }
 
-/// Looks for the row that belongs at `key`: there, then in its former place, in what a snapshot of this version shows. A row
-/// is made into an item only to be renewed.
+/// Looks for the row that belongs at `key`: there, then in its former place, in a snapshot of this version. A
+/// row is decoded only if it has to be renewed.
 fn look<R>(
     table: &Table,
     key: &ItemKey,
@@ -87,7 +87,7 @@ fn look<R>(
         return Ok(None);
     };
     if let Some(row) = own {
-        // What lies in a former place belongs elsewhere.
+        // A row in a former place belongs elsewhere.
         return Ok((!former.is_former(&attributes)).then_some(Looked::InPlace(row)));
     }
     if !former.may_hold_rows() {
@@ -108,7 +108,7 @@ fn look<R>(
         return Ok(None);
     };
     let row = former.renew(into_item(row)?)?;
-    // Several rows of the present layout can have had the same former place; only one of them is there.
+    // Several rows of the present layout can have the same former place; only one of them is stored there.
     let is_wanted = own_key(table, &row)? == *key;
     Ok(is_wanted.then_some(Looked::Renewed { row, place }))
 }
@@ -124,7 +124,7 @@ pub(crate) fn own_key(table: &Table, row: &Item) -> Result<ItemKey, Error> {
     ItemKey::of(&table.key, row).ok_or_else(|| internal("a row was renewed without its key"))
 }
 
-/// Whether a row lies in a former place.
+/// Whether a row is in a former place.
 pub(crate) fn lies_at(table: &Table, row: &Item) -> bool {
     table.former.as_ref().is_some_and(|former| former.is_former(row))
 }

@@ -1,5 +1,5 @@
-//! A page's rows while some lie in former places: one list in the order of own places, so that a bookmark means the same
-//! before, during and after a move.
+//! The rows of a page while some are in former places: one list in the order of own places, so that a
+//! bookmark has the same meaning before, during and after a move.
 
 use std::iter::Peekable;
 use std::ops::Bound;
@@ -19,8 +19,8 @@ use crate::page::{PAGE_BYTES_MAX, PageRequest, Source};
 use crate::range::{self, Range};
 use crate::shared::internal;
 
-/// Rows in their own places that are kept when they are come across; if there are more, they are read again. Few while
-/// testing, so that it happens.
+/// How many rows in their own places are kept when a search passes them; if there are more, they are read
+/// again. Few in debug builds, so that tests cover both.
 const OWN_ROWS_MAX: usize = if cfg!(debug_assertions) { 8 } else { 256 };
 
 /// The rows of a page of a table that may have some in former places.
@@ -59,7 +59,7 @@ pub(crate) fn rows<'s>(
     }))
 }
 
-/// Finds out where rows lie that a scan of the table from its beginning will want.
+/// Finds the rows in former places that a scan from the beginning of the table will need.
 pub(super) fn look_ahead(snapshot: &dyn Snapshot, former: &dyn Former, table: &Table) -> Result<(), Error> {
     let all = Range::prefix(table.id.0.to_be_bytes().to_vec());
     let gathering = Gathering {
@@ -74,27 +74,28 @@ pub(super) fn look_ahead(snapshot: &dyn Snapshot, former: &dyn Former, table: &T
     table.windows.from(&gathering, &all.start).map(drop)
 }
 
-/// Whether a row lies in a former place: it is listed where it belongs. What cannot be read is reported by the read that shows it.
+/// Whether a row is in a former place: it is listed in its own. Unreadable rows are reported by the read that
+/// shows them.
 fn is_elsewhere(former: &dyn Former, source: Source<'_>, row: &Result<(Bytes, Bytes), StoreError>) -> bool {
     let Ok((place, _)) = row else { return false };
     let Some(key) = source.table_key_bytes(place) else {
         return false;
     };
-    // Most keys are seen to be no former ones without making values of them.
+    // For most keys this is decided without decoding them.
     layout::key_parts(key).is_some_and(|(hash, range)| former.may_be_former(hash, range))
         && layout::key_attributes(&source.table.key, key).is_some_and(|key| former.is_former(&key))
 }
 
-/// Looking for rows in former places that belong into a page.
+/// The search for rows in former places that belong to a page.
 pub(super) struct Gathering<'a> {
     pub(super) snapshot: &'a dyn Snapshot,
     former: &'a dyn Former,
     pub(super) source: Source<'a>,
-    /// The page's own places: those behind the bookmark that the request selects.
+    /// The page's own places: those after the bookmark that the request selects.
     wanted: &'a Range,
     direction: Direction,
     candidates: Candidates,
-    /// The page's rows in their own places, if they were come across, and all of them.
+    /// All of the page's rows in their own places, if the search passed all of them.
     own: Option<Vec<(Bytes, Bytes)>>,
 }
 
@@ -121,7 +122,7 @@ impl Gathering<'_> {
             self.own = Some(Vec::new());
             self.same(index)?;
         }
-        // What lies in other parts of the index was come across already, if it belongs into the page.
+        // Rows in other parts of the index were passed already, if they belong to the page.
         let own = self.own.take();
         for (range, ordered) in parts {
             self.part(range, ordered)?;
@@ -130,8 +131,8 @@ impl Gathering<'_> {
         Ok(())
     }
 
-    /// A part of the table or index in the former layout, and whether it is in the order of own places; `None` if no row
-    /// can lie there any more.
+    /// A part of the table or index in the former layout, and whether it has the order of own places; `None`
+    /// if it has no row any more.
     fn unswept(&self, part: &FormerRange) -> Option<(Range, bool)> {
         let Source { table, index } = self.source;
         let range = match index {
@@ -141,7 +142,7 @@ impl Gathering<'_> {
         Some((range?, part.ordered))
     }
 
-    /// Whether the sweep has left a partition of the table behind.
+    /// Whether the sweep has finished a partition of the table.
     fn is_swept(&self, partition: &Range) -> bool {
         let (Bound::Included(start) | Bound::Excluded(start)) = &partition.start else {
             return false;
@@ -152,12 +153,12 @@ impl Gathering<'_> {
         hash.is_some_and(|hash| hash < self.swept_before())
     }
 
-    /// No row before this hash lies in a former place.
+    /// No row before this hash is in a former place.
     fn swept_before(&self) -> u64 {
         self.source.table.swept.before(self.snapshot.version())
     }
 
-    /// The part of the table where rows may lie in former places.
+    /// The part of the table that may have rows in former places.
     pub(super) fn unswept_rows(&self) -> Range {
         let table = self.source.table.id.0.to_be_bytes();
         let mut rows = Range::prefix(table.to_vec());
@@ -165,7 +166,7 @@ impl Gathering<'_> {
         rows
     }
 
-    /// Goes through the rows in the order of their own places, if it is known already, or finds it out.
+    /// Goes through the rows in the order of their own places, which is read from storage unless it is known.
     fn through_windows(&mut self) -> Result<(), Error> {
         let mut start = self.wanted.start.clone();
         let mut table = Neighbours::new(self.snapshot);
@@ -175,7 +176,7 @@ impl Gathering<'_> {
                 if self.candidates.is_full() || !self.wanted.contains(own) {
                     return Ok(());
                 }
-                // Gone if it has been moved or removed since.
+                // The row may have been moved or removed since.
                 if let Some(bytes) = table.get(former).map_err(internal)? {
                     self.take(Renewed::of(self.former, &bytes)?)?;
                 }
@@ -187,7 +188,8 @@ impl Gathering<'_> {
         }
     }
 
-    /// The own place of a row of the table, in what is read, if the row lies in a former one.
+    /// The own place of a row of the table, in the table or index that is read, if the row is in a former
+    /// place.
     pub(super) fn own_place(&self, former: &[u8], row: &Bytes) -> Result<Option<Vec<u8>>, Error> {
         let table = self.source.table;
         let key = layout::key_attributes(
@@ -206,7 +208,7 @@ impl Gathering<'_> {
         }
     }
 
-    /// Looks at every row of the table that may lie in a former place.
+    /// Reads every row of the table that may be in a former place.
     fn everywhere(&mut self) -> Result<(), Error> {
         for row in self
             .unswept_rows()
@@ -221,8 +223,8 @@ impl Gathering<'_> {
         Ok(())
     }
 
-    /// Looks at the same part of the index. Rows with equal index keys are in the order of the table's keys, which
-    /// changes: so each such group is looked at whole.
+    /// Reads the same part of the index. Rows with equal index keys are in the order of the table's keys,
+    /// which changes, so each group of such rows is read completely.
     fn same(&mut self, index: &Index) -> Result<(), Error> {
         let part = whole_groups(index, self.wanted);
         for row in part.rows(self.snapshot, Space::Index, self.direction) {
@@ -242,7 +244,7 @@ impl Gathering<'_> {
         Ok(())
     }
 
-    /// Looks at a part of the table or index in the former layout.
+    /// Reads a part of the table or index in the former layout.
     fn part(&mut self, range: Range, ordered: bool) -> Result<(), Error> {
         let range = if ordered { self.resumed(range) } else { range };
         for row in range.rows(self.snapshot, self.source.space(), self.direction) {
@@ -255,7 +257,7 @@ impl Gathering<'_> {
         Ok(())
     }
 
-    /// The part of a range in the order of own places that lies behind the bookmark.
+    /// The part, after the bookmark, of a range in the order of own places.
     fn resumed(&self, range: Range) -> Range {
         let forward = self.direction == Direction::Forward;
         let bookmark = if forward {
@@ -275,8 +277,8 @@ impl Gathering<'_> {
         }
     }
 
-    /// Takes in a row of what is read, if it lies in a former place and belongs into the page. Tells whether rows behind
-    /// it might. `group` is what its place in the index begins with, if that stays.
+    /// Adds a row if it is in a former place and belongs to the page. Returns whether later rows might.
+    /// `group` is the prefix of its place in the index, if that does not change.
     fn consider(&mut self, place: &Bytes, row: Bytes, group: Option<&[u8]>) -> Result<bool, Error> {
         let Source { table, index } = self.source;
         if index.is_none_or(Index::projects_all) {
@@ -299,7 +301,7 @@ impl Gathering<'_> {
             (Some(own), Some(_), Some(group)) => Some([group, &own.0].concat()),
             _ => None,
         };
-        // What the page cannot show need not be made anew.
+        // Rows that the page cannot show need not be renewed.
         if let Some(own) = own {
             if !self.wanted.contains(&own) {
                 return Ok(true);
@@ -315,7 +317,7 @@ impl Gathering<'_> {
         self.take(renewed?)
     }
 
-    /// Keeps a row that lies in its own place, unless they become too many. Rows behind it might belong into the page.
+    /// Keeps a row that is in its own place, unless there are too many. Later rows might belong to the page.
     fn come_across(&mut self, place: &Bytes, row: Bytes) -> bool {
         let is_wanted = self.wanted.contains(place);
         if let Some(own) = &mut self.own
@@ -327,7 +329,7 @@ impl Gathering<'_> {
         true
     }
 
-    /// The whole row behind an index row.
+    /// The complete row of an index row.
     fn row_behind(&self, key: &Item) -> Result<Bytes, Error> {
         let table = self.source.table;
         let place = ItemKey::of(&table.key, key).map(|key| key.in_table(table.id));
@@ -338,7 +340,7 @@ impl Gathering<'_> {
         bytes.ok_or_else(|| internal("an index row has no item; run `trestle verify` on the data directory"))
     }
 
-    /// Takes in a row from a former place, if it belongs into the page. Tells whether rows behind it might.
+    /// Adds a row from a former place, if it belongs to the page. Returns whether later rows might.
     fn take(&mut self, renewed: Renewed) -> Result<bool, Error> {
         let place = renewed.place(self.source)?;
         let Some(place) = place.filter(|place| self.wanted.contains(place)) else {
@@ -356,7 +358,7 @@ impl Gathering<'_> {
     }
 }
 
-/// The range with the groups of equal index keys at its ends made whole.
+/// The range extended to complete groups of equal index keys at its ends.
 fn whole_groups(index: &Index, range: &Range) -> Range {
     let group = |place: &[u8]| layout::index_group(&index.key, place).map(<[u8]>::to_vec);
     let start = match &range.start {
@@ -375,7 +377,7 @@ fn whole_groups(index: &Index, range: &Range) -> Range {
     }
 }
 
-/// Rows in their own places and rows from former ones, in one order.
+/// Merges rows in their own places and rows from former ones.
 struct Merged<'s> {
     own: Peekable<RowIterator<'s>>,
     renewed: Peekable<std::vec::IntoIter<(Bytes, Bytes)>>,
@@ -399,7 +401,7 @@ impl Iterator for Merged<'_> {
         }
         let own = self.own.next();
         if let Some(Ok((place, _))) = &own {
-            // The row in its own place is the newer one.
+            // The row in its own place is newer.
             self.renewed.next_if(|(renewed, _)| renewed == place);
         }
         own

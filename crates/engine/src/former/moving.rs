@@ -1,4 +1,5 @@
-//! A row's way from its former place to its own: both rows change in one commit, with everything that depends on them.
+//! Moves a row from its former place to its own: both change in one commit, with everything that depends on
+//! them.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::layout::ItemKey;
 use crate::transaction::{Actor, Transaction};
 
 impl Transaction<'_> {
-    /// Sees to it that the row that belongs at `key` lies there before it is written.
+    /// Moves the row that belongs at `key` there, before it is written.
     pub(crate) fn move_to_own_key(&mut self, table: &Arc<Table>, key: &ItemKey) -> Result<(), Error> {
         if table.former.is_none() {
             return Ok(());
@@ -31,7 +32,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// The place and the row to write where `lying` is what lies at `key`: elsewhere, if that is a former place.
+    /// The place and the row to write, given the row `lying` at `key`: a different place, if `key` is a
+    /// former one.
     pub(crate) fn belonging(
         &self,
         table: &Table,
@@ -44,7 +46,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Moves a row, unless it has changed since it was read. Returns whether it did.
+    /// Moves a row, unless it has changed since it was read. Returns whether it was moved.
     pub(super) fn relocate_if_unchanged(
         &mut self,
         table: &Arc<Table>,
@@ -55,7 +57,7 @@ impl Transaction<'_> {
             return Ok(false);
         }
         if self.lying(table, &row.to)?.is_some() {
-            // Never so while everybody writes through here; should it be, the row in its own place is the newer one.
+            // Only possible if a write bypassed this code; then the row in its own place is newer.
             self.write(table, &row.from, lying.as_ref(), None, Actor::Migration);
             return Ok(true);
         }
@@ -78,7 +80,7 @@ impl Transaction<'_> {
     }
 }
 
-/// A row as it will be, if it lies in a former place.
+/// The row as it will be, if it is in a former place.
 fn renewed(table: &Table, row: &Item) -> Result<Option<Item>, Error> {
     let former = table.former.as_ref().filter(|former| former.is_former(row));
     former.map(|former| former.renew(row.clone())).transpose()
@@ -93,7 +95,7 @@ pub(super) struct Relocation {
 }
 
 impl Relocation {
-    /// The way of a row that lies in a former place; why it has none, if it has none.
+    /// The move of a row that is in a former place, or why it cannot move.
     pub(super) fn of(table: &Table, from: ItemKey, before: Arc<Image>) -> Result<Option<Self>, Error> {
         let Some(renewed) = renewed(table, &before)? else {
             return Ok(None);

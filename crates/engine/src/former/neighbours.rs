@@ -1,21 +1,21 @@
-//! Rows by their places, one after the other. What was one partition before often is one now: then the next row wanted is
-//! the next one there, and need not be looked for.
+//! Reads rows by their places, one after the other. Rows of one former partition are often in one present
+//! partition: then the next wanted row is the next one in storage, and no lookup is needed.
 
 use std::ops::Bound;
 
 use trestle_store::{Bytes, Direction, RowIterator, Snapshot, Space, StoreError};
 
-/// Table and hash: what the places of one partition begin with.
+/// Table and hash: the prefix of the places of one partition.
 const PARTITION_BYTES: usize = 12;
 
 /// Reads rows of a table by their places.
 pub(super) struct Neighbours<'s> {
     snapshot: &'s dyn Snapshot,
-    /// What lies behind the last place, if the rows wanted follow each other there.
+    /// The rows after the last place, if the wanted rows are consecutive there.
     behind: Option<RowIterator<'s>>,
     last: Vec<u8>,
-    /// Whether there was a row, and rows behind it could be those wanted next. What was moved away leaves traces that take
-    /// long to pass: no read continues from there.
+    /// Whether there was a row after which the next wanted rows could follow. Moved rows leave deletion
+    /// markers that are slow to skip: no read continues from there.
     goes_on: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A row in a former place as it will be, in its stored form.
+//! A row in a former place as it will be in its own, in its stored form.
 
 use trestle_api::Error;
 use trestle_hook::{Former, Renewal};
@@ -10,23 +10,23 @@ use crate::layout::{self, ItemKey};
 use crate::page::Source;
 use crate::shared::internal;
 
-/// A row as it will be.
+/// A row as it will be in its own place.
 pub(super) struct Renewed {
     /// Its stored form.
     pub(super) stored: Vec<u8>,
 }
 
-/// Where a row lies, as far as its stored form tells.
+/// Where a row is, as far as its stored form shows.
 pub(super) enum Lies {
-    /// Where it belongs.
+    /// In its own place.
     Here,
     /// In a former place.
     Elsewhere(Renewed),
-    /// The key must be looked at.
+    /// Unknown: the key must be examined.
     Untold,
 }
 
-/// Where the row with this stored form lies.
+/// Where the row with this stored form is.
 pub(super) fn lies(former: &dyn Former, row: &[u8]) -> Lies {
     match former.renew_stored(row) {
         Renewal::Here => Lies::Here,
@@ -36,7 +36,7 @@ pub(super) fn lies(former: &dyn Former, row: &[u8]) -> Lies {
 }
 
 impl Renewed {
-    /// What becomes of a row that lies in a former place.
+    /// Renews a row that is in a former place.
     pub(super) fn of(former: &dyn Former, row: &[u8]) -> Result<Self, Error> {
         if let Renewal::Renewed(stored) = former.renew_stored(row) {
             return Ok(Self { stored });
@@ -46,7 +46,7 @@ impl Renewed {
         Ok(Self { stored })
     }
 
-    /// Its place in what is read; `None` if it has none there.
+    /// Its place in the table or index that is read; `None` if it has none there.
     pub(super) fn place(&self, source: Source<'_>) -> Result<Option<Vec<u8>>, Error> {
         let Source { table, index } = source;
         let keys = self.keys(source)?;
@@ -58,7 +58,7 @@ impl Renewed {
         })
     }
 
-    /// The attributes that place it.
+    /// The attributes that determine its place.
     fn keys(&self, source: Source<'_>) -> Result<Item, Error> {
         let view = StoredView::read(&self.stored).map_err(internal)?;
         let of_index = source.index.map(|index| index.key.attributes());
@@ -76,7 +76,7 @@ impl Renewed {
         Ok(keys)
     }
 
-    /// The stored form of what an index keeps of it.
+    /// The stored form of its projection into an index.
     pub(super) fn projected(&self, table: &Table, index: &Index) -> Result<Vec<u8>, Error> {
         let row = codec::decode(&self.stored).map_err(internal)?;
         Ok(codec::encode(&index.project(table, &row)))

@@ -1,4 +1,5 @@
-//! Moving the rows that no client writes: a page of the table at a time, so that others get their turn between two.
+//! Moves the rows that no client writes, a page of the table at a time, so that other requests run between
+//! pages.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -23,21 +24,22 @@ use crate::range::Range;
 use crate::shared::internal;
 use crate::transaction::Transaction;
 
-/// How much of a table lies before a place to go on at, from 0 to 1. Rows lie in the order of a hash, so evenly.
+/// The fraction of a table, from 0 to 1, that is before a position. Rows are ordered by a hash, hence evenly
+/// distributed.
 #[must_use]
 pub fn walked(place: &[u8]) -> f64 {
     ItemKey(place.to_vec()).hash() as f64 / u64::MAX as f64
 }
 
-/// Some rows of a table as they lie, and where to go on.
+/// Some rows of a table in their places, and the position of the next page.
 struct Page {
     rows: Vec<(ItemKey, Arc<Image>)>,
     next: Option<Vec<u8>>,
 }
 
 impl Engine {
-    /// Moves the rows in former places among the next `at_most` rows of a table, from `from` on, in one commit. A row
-    /// that was written or removed meanwhile is left alone. Repeating it does no harm.
+    /// Moves the rows in former places among the next `at_most` rows of a table, from `from` on, in one
+    /// commit. A row that was written or removed meanwhile is skipped. Repeating the call does no harm.
     pub fn move_rows(&self, table: &str, from: Option<&[u8]>, at_most: usize) -> Result<MovedPage, Error> {
         loop {
             let table = self.table(table)?;
@@ -49,17 +51,17 @@ impl Engine {
         }
     }
 
-    /// Lets reads know that a page has no rows in former places any more, if all of them could move.
+    /// Informs reads that a page has no rows in former places any more, if all of them could move.
     fn note_swept(&self, table: &Table, from: Option<&[u8]>, page: &MovedPage) {
         if page.stuck.is_empty() {
             let next = page.next.clone().unwrap_or_else(|| Swept::END.to_vec());
-            // Snapshots from now on show the page as it was left.
+            // Snapshots from now on show the page after the move.
             let version = self.shared().store.snapshot().version();
             table.swept.page(from, next, version);
         }
     }
 
-    /// Moves what is to be moved of a page; `None` if the table has changed meanwhile.
+    /// Moves the rows of a page; `None` if the table has changed meanwhile.
     fn move_page(&self, table: &Arc<Table>, page: Page) -> Result<Option<MovedPage>, Error> {
         let mut moved = MovedPage {
             looked_at: page.rows.len() as u64,
@@ -87,8 +89,8 @@ impl Engine {
         }))
     }
 
-    /// Spares the first scan of a table whose rows move the walk through all of it. Nothing happens if they are too many
-    /// to keep in mind, or if it was done before; errors are left to the scan.
+    /// Reads a table in advance, so that the first scan during a migration need not. Does nothing if there
+    /// are too many rows to keep in memory, or if it was done before; errors are left to the scan.
     pub fn look_ahead(&self, table: &str) {
         let Ok(table) = self.table(table) else { return };
         let former = table.former.as_ref().filter(|former| former.may_hold_rows());
@@ -98,7 +100,7 @@ impl Engine {
         }
     }
 
-    /// Looks for rows in former places among the next `at_most` rows of a table, from `from` on.
+    /// Finds the rows in former places among the next `at_most` rows of a table, from `from` on.
     pub fn rows_to_move(&self, table: &str, from: Option<&[u8]>, at_most: usize) -> Result<Remaining, Error> {
         let table = self.table(table)?;
         let page = self.rows_as_they_lie(&table, from, at_most)?;
@@ -110,7 +112,7 @@ impl Engine {
         })
     }
 
-    /// The next `at_most` rows of a table as they lie, from `from` on.
+    /// The next `at_most` rows of a table in their places, from `from` on.
     pub fn lying(&self, table: &str, from: Option<&[u8]>, at_most: usize) -> Result<Lying, Error> {
         let table = self.table(table)?;
         let page = self.rows_as_they_lie(&table, from, at_most)?;
@@ -123,7 +125,7 @@ impl Engine {
         })
     }
 
-    /// Whether a table could hold a row like this, by the rules for what clients put there; otherwise why not.
+    /// Checks whether a table could hold a row like this, by the rules for rows that clients write.
     pub fn could_hold(&self, table: &str, row: &Item) -> Result<(), Error> {
         let table = self.table(table)?;
         let key = table.key.item_key_in(row)?;
@@ -159,7 +161,8 @@ impl Engine {
         Ok(page)
     }
 
-    /// Moves rows and tells how many; `None` if the table has gained an index meanwhile, or other former places.
+    /// Moves rows and returns how many; `None` if the table has gained an index meanwhile, or its former
+    /// places changed.
     fn relocate(&self, table: Arc<Table>, relocations: Vec<Relocation>) -> Result<Option<u64>, Error> {
         let moved = Arc::new(Mutex::new(None));
         let told = Arc::clone(&moved);

@@ -1,7 +1,7 @@
-//! How much of a table the sweep has left behind: reads need not look for rows in former places there.
+//! The part of a table that the sweep has finished: reads need not search former places there.
 //!
-//! *Invariant*: in a snapshot that is at least as new as `version`, no row before `hash` lies in a former place. It stays
-//! so, because none comes to lie in one.
+//! *Invariant*: in a snapshot that is at least as new as `version`, no row before `hash` is in a former
+//! place. This stays true, because no row is written to one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,14 +9,14 @@ use parking_lot::Mutex;
 
 use crate::layout::ItemKey;
 
-/// How far the pages of a sweep reach from the beginning of a table, without a gap and without a row left behind.
+/// How far the sweep has moved all rows, from the beginning of the table without a gap.
 #[derive(Debug, Default)]
 pub(crate) struct Swept {
     /// Up to this position; empty at the beginning.
     position: Mutex<Vec<u8>>,
-    /// The hash of that position: every place with a smaller one lies before it.
+    /// The hash of that position: every place with a smaller hash is before it.
     hash: AtomicU64,
-    /// The snapshot from which on this is so.
+    /// The first snapshot for which this is true.
     version: AtomicU64,
 }
 
@@ -24,15 +24,16 @@ impl Swept {
     /// The position at the end of every table.
     pub(super) const END: [u8; 8] = [u8::MAX; 8];
 
-    /// A sweep that has come so far before.
+    /// A sweep that had already come this far.
     pub(crate) fn up_to(position: Option<&[u8]>) -> Self {
         let swept = Self::default();
         swept.page(None, position.unwrap_or_default().to_vec(), 0);
         swept
     }
 
-    /// A page from `from` to `next` was swept, and no row was left behind; snapshots show it from `version` on. A page
-    /// that does not follow on the last one counts when the ones before it do.
+    /// Records that a page from `from` to `next` was swept completely, visible in snapshots from `version`
+    /// on. A page that does not directly follow the last one is ignored until the pages between have been
+    /// swept.
     pub(super) fn page(&self, from: Option<&[u8]>, next: Vec<u8>, version: u64) {
         let mut position = self.position.lock();
         let follows = from.unwrap_or_default() <= position.as_slice();

@@ -1,8 +1,9 @@
-//! Where rows in former places lie, in the order of their own: found out by a walk through the whole table, and kept for
-//! the pages that follow.
+//! Where rows in former places are, in the order of their own places: found by a walk through the whole
+//! table, and kept for the next pages.
 //!
-//! A window stays right however long it is kept: a row in a former place never changes there, and none comes to lie in
-//! one. So what is missing from a window was missing when it was made, and what has left since is not found any more.
+//! A window stays valid: a row in a former place never changes there, and no row is written to one. A row
+//! that is missing from a window was missing when it was made; a row that has been moved since is not found
+//! any more.
 
 mod places;
 
@@ -20,7 +21,7 @@ use super::merge::Gathering;
 use crate::overlay::STAGED;
 use crate::shared::internal;
 
-/// Rows in one window: some thirty megabytes. Few while testing, so that windows end where they seldom would.
+/// Rows in one window: about thirty megabytes. Few in debug builds, so that tests have several windows.
 pub(super) const ROWS_MAX: usize = if cfg!(debug_assertions) { 32 } else { 250_000 };
 /// Windows kept for one table.
 const WINDOWS_MAX: usize = 4;
@@ -29,30 +30,30 @@ const WINDOWS_MAX: usize = 4;
 #[derive(Debug, Default)]
 pub(crate) struct Windows {
     kept: Mutex<VecDeque<Arc<Window>>>,
-    /// Whether it was read before a scan needed it.
+    /// Whether the table was read in advance of a scan.
     looked_ahead: AtomicBool,
 }
 
-/// A stretch of a table or index.
+/// A part of a table or index.
 #[derive(Debug)]
 pub(super) struct Window {
-    /// The number of the table or index.
+    /// The id of the table or index.
     owner: u32,
-    /// The snapshot it was made from.
+    /// The version of the snapshot it was made from.
     version: u64,
     start: Bound<Vec<u8>>,
     places: Places,
-    /// Whether there are more rows behind the last.
+    /// Whether there are more rows after the last.
     has_more: bool,
 }
 
 impl Windows {
-    /// Whether this is the first request for it.
+    /// Whether this is the first call.
     pub(super) fn is_first_look_ahead(&self) -> bool {
         !self.looked_ahead.swap(true, Ordering::Relaxed)
     }
 
-    /// A window on what lies behind `start`.
+    /// A window of the rows after `start`.
     pub(super) fn from(
         &self,
         gathering: &Gathering<'_>,
@@ -66,7 +67,7 @@ impl Windows {
             .position(|window| window.serves(owner, version, start));
         let window = match known.and_then(|at| kept.remove(at)) {
             Some(window) => window,
-            // Requests that come in the meantime wait: the walk serves them, too.
+            // Concurrent requests wait: they can use the result.
             None => Arc::new(Window::look(gathering, start)?),
         };
         if window.version == STAGED {
@@ -79,7 +80,8 @@ impl Windows {
 }
 
 impl Window {
-    /// Walks through what is not swept of the table. The window begins at `start` only if not all rows fit into it.
+    /// Walks through the part of the table that is not swept. The window begins at `start` only if not all
+    /// rows fit into it.
     fn look(gathering: &Gathering<'_>, start: &Bound<Vec<u8>>) -> Result<Self, Error> {
         let mut window = Self {
             owner: gathering.source.owner(),
@@ -105,25 +107,25 @@ impl Window {
         Ok(window)
     }
 
-    /// Leaves as many rows behind `start` as a window may have.
+    /// Keeps only as many rows after `start` as a window may have.
     fn narrow(&mut self, start: &Bound<Vec<u8>>) {
         self.start = start.clone();
         self.has_more |= self.places.keep(start, ROWS_MAX);
     }
 
-    /// Whether it shows the rows behind `start` to a reader with such a snapshot.
+    /// Whether it has the rows after `start` for a reader with a snapshot of this version.
     fn serves(&self, owner: u32, version: u64, start: &Bound<Vec<u8>>) -> bool {
         let begins_in_time = position(&self.start) <= position(start);
         let ends_behind = self.next().is_none_or(|last| position(start) < (last, true));
         self.owner == owner && self.version <= version && begins_in_time && ends_behind
     }
 
-    /// The rows behind `start`, in the order of their own places: these, and the former ones.
+    /// The rows after `start`, in the order of their own places: own and former places.
     pub(super) fn rows(&self, start: &Bound<Vec<u8>>) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.places.behind(start)
     }
 
-    /// The last own place, if there are rows behind it.
+    /// The last own place, if there are rows after it.
     pub(super) fn next(&self) -> Option<&[u8]> {
         self.places.last().filter(|_| self.has_more)
     }

@@ -1,8 +1,9 @@
-//! Rows that are older than an index, or than the time-to-live setting, get their index rows and expiry entries.
+//! Adds index rows and expiry entries for rows that are older than an index, or than the time-to-live
+//! setting.
 //!
-//! The walk's position is part of the table's definition. Writes behind it maintain the index as usual; writes ahead
-//! of it leave the index alone, because the walk will take the item as it is then. So each item is indexed exactly
-//! once, whatever happens meanwhile.
+//! The position of the walk is part of the table's definition. Writes to rows before the position maintain
+//! the index as usual; writes to later rows leave the index alone, because the walk will index their later
+//! state. So each item is indexed exactly once.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::range::Range;
 use crate::shared::internal;
 use crate::transaction::Transaction;
 
-/// Rows per commit: small enough not to hold up clients noticeably.
+/// Rows per commit: few enough not to delay clients noticeably.
 const ROWS_PER_COMMIT: usize = 200;
 
 /// Continues the walk for one index.
@@ -106,7 +107,7 @@ fn expiry_chunk(transaction: &mut Transaction<'_>, table: &str) -> Result<(), Er
     Ok(())
 }
 
-/// Visits the next rows of a table; returns where to go on, or `None` at the end.
+/// Visits the next rows of a table; returns the next position, or `None` at the end.
 fn walk(
     transaction: &mut Transaction<'_>,
     table: &Table,

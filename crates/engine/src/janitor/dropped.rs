@@ -1,4 +1,4 @@
-//! Finishes the deletion of tables, and clears the rows that dropped tables and indexes left behind.
+//! Finishes the deletion of tables, and clears the rows of dropped tables and indexes.
 
 use trestle_api::Error;
 use trestle_store::{Direction, Space};
@@ -39,7 +39,7 @@ fn finish_deletions(worker: &Worker) -> Result<Progress, Error> {
     Ok(Progress::Some)
 }
 
-/// Clears a piece of what the first note speaks of, and the note when nothing is left.
+/// Clears some rows of the first note, and the note when none is left.
 fn clear(worker: &Worker, notes: &[u8], space: Space) -> Result<Progress, Error> {
     let snapshot = worker.shared.store.snapshot();
     let Some(note) = Range::prefix(notes.to_vec())

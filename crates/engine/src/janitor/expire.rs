@@ -23,18 +23,19 @@ const ITEMS_PER_COMMIT: usize = 100;
 /// Items that expired longer ago are left alone, as DynamoDB does: they are old data, not expiring data.
 const IGNORED_AFTER: Duration = Duration::from_secs(5 * 365 * 24 * 60 * 60);
 
-/// Between two warnings about expired items that a hook does not allow to be removed.
+/// The time between two warnings about expired items that a hook does not allow to be removed.
 const BETWEEN_WARNINGS: Duration = Duration::from_secs(60);
 
 /// Deletes some of the items that are due.
 ///
-/// A hook may refuse to let an item go. Then the item stays, with its expiry entry and everything that depends on it:
-/// deleting it alone would leave the other rows saying what is no longer true, and forgetting the entry would keep it
-/// forever. The entry is looked at again in the next pass; this one continues behind it, so that other entries do not wait.
+/// A hook may refuse the deletion of an item. Then the item stays, with its expiry entry and everything that
+/// depends on it: deleting it alone would make the other rows wrong, and removing the entry would keep the
+/// item forever. The entry is tried again in the next pass; this pass continues after it, so that other
+/// entries do not wait.
 pub(crate) fn run(worker: &Worker) -> Result<Progress, Error> {
     let now = worker.shared.clock.now();
     let oldest = now.minus(IGNORED_AFTER).as_secs().to_be_bytes();
-    // An item is expired once the second it names has passed.
+    // An item expires once the second in its attribute has passed.
     let end = now.as_secs().to_be_bytes();
     let kept = worker.kept_until.take();
     let start = match &kept {
@@ -68,7 +69,7 @@ pub(crate) fn run(worker: &Worker) -> Result<Progress, Error> {
     Ok(Progress::Some)
 }
 
-/// Items that were kept because a hook refused to let them go.
+/// Items that were kept because a hook refused their deletion.
 struct Kept {
     items: usize,
     /// The table of the first, and its key.
@@ -77,7 +78,7 @@ struct Kept {
     error: Error,
 }
 
-/// Says which item was kept, and why. Each pass finds the same ones, so it is not said each time.
+/// Logs which item was kept, and why. Each pass finds the same items, so not every pass logs them.
 fn log(worker: &Worker, kept: &Kept, now: Timestamp) {
     if now < worker.next_kept_warning.get() {
         return;
@@ -93,7 +94,7 @@ fn log(worker: &Worker, kept: &Kept, now: Timestamp) {
     );
 }
 
-/// Deletes the items behind expiry entries. Tells which are kept, if any is.
+/// Deletes the items of expiry entries. Returns those that are kept, if any.
 fn expire_all(transaction: &mut Transaction<'_>, due: &[(u64, TableId, ItemKey)]) -> Option<Kept> {
     let mut all_kept: Option<Kept> = None;
     for (seconds, table, key) in due {
@@ -115,7 +116,7 @@ fn expire_all(transaction: &mut Transaction<'_>, due: &[(u64, TableId, ItemKey)]
     all_kept
 }
 
-/// The table and the key of an item, for people.
+/// The table and the key of an item, for a log line.
 fn named(transaction: &Transaction<'_>, id: TableId, key: &ItemKey) -> (String, String) {
     let Some(table) = transaction.catalog().by_id(id) else {
         return (format!("number {}", id.0), format!("{:02x?}", key.0));
@@ -126,10 +127,10 @@ fn named(transaction: &Transaction<'_>, id: TableId, key: &ItemKey) -> (String, 
     (table.name.clone(), key)
 }
 
-/// An item whose time is over, and its table.
+/// An expired item and its table.
 type Expiring = (Arc<Table>, Arc<Image>);
 
-/// The item behind an expiry entry, if it still expires at that second, with its table.
+/// The item of an expiry entry, if it still expires at that second, with its table.
 pub(super) fn expiring(
     transaction: &Transaction<'_>,
     seconds: u64,
@@ -139,11 +140,12 @@ pub(super) fn expiring(
     let Some(table) = transaction.catalog().by_id(table).cloned() else {
         return Ok(None);
     };
-    // Items of a table that is being deleted go with it. Nothing follows from that, so nothing must follow from their expiry.
+    // Items of a table that is being deleted are removed with it, without effects; so their expiry must have
+    // none either.
     if matches!(table.state, State::Deleting(_)) {
         return Ok(None);
     }
-    // An entry names the place where the item lies.
+    // The entry has the key under which the item is stored.
     let Some((ttl, item)) = table.ttl.as_ref().zip(transaction.lying(&table, key)?) else {
         return Ok(None);
     };
@@ -163,7 +165,7 @@ fn expire(
             let (key, item) = transaction.belonging(&table, key, item)?;
             RowChange::new(table, key, Some(item), None).write(transaction, Actor::TimeToLive)?;
         }
-        // Also where the item was not deleted: an entry that stays would be read again in every pass.
+        // Also if the item was not deleted: the entry would be read again in every pass.
         transaction.delete_row(Space::Expiry, layout::expiry(seconds, table, key));
         Ok(())
     })

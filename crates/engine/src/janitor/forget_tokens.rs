@@ -1,4 +1,4 @@
-//! Forgets idempotency tokens whose ten minutes are over.
+//! Removes idempotency tokens that are older than ten minutes.
 
 use trestle_api::Error;
 use trestle_store::{Direction, Space};
@@ -9,7 +9,7 @@ use crate::range::Range;
 use crate::shared::internal;
 use crate::tokens::{self, TOKEN_LIFE};
 
-/// Tokens forgotten per commit.
+/// Tokens removed per commit.
 const TOKENS_PER_COMMIT: usize = 1000;
 
 pub(crate) fn run(worker: &Worker) -> Result<Progress, Error> {

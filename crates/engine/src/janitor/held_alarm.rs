@@ -1,14 +1,15 @@
-//! Says in the log that much is held beyond the retention: once when it comes near the bound, and once when it is over.
+//! Logs that much is held beyond the retention: once when it approaches the limit, and once when it exceeds
+//! it.
 
 use crate::held_changes::HeldChanges;
 use crate::holds::StreamHold;
 
-/// Near the bound, in hundredths of it.
+/// The first alarm, in percent of the limit.
 const NEAR: u64 = 80;
-/// Below this, in hundredths of the bound, the next alarm is said anew.
+/// Below this percentage of the limit, the alarm is armed again.
 const FAR: u64 = 70;
 
-/// What was said last.
+/// The last alarm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Said {
     #[default]
@@ -18,7 +19,7 @@ pub(crate) enum Said {
 }
 
 impl Said {
-    /// What is to be said of what is held, after this was said before.
+    /// The next alarm, given the held changes and the last alarm.
     fn next(self, held: &HeldChanges) -> Self {
         let hundredths = |part: u64| held.bytes_max / 100 * part;
         match held.bytes() {
@@ -29,7 +30,7 @@ impl Said {
         }
     }
 
-    /// Says what has not been said yet.
+    /// Logs an alarm that has not been logged yet.
     pub(crate) fn tell(&mut self, held: &HeldChanges, holds: &[StreamHold]) {
         let next = self.next(held);
         if next > *self {

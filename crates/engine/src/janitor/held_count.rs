@@ -1,4 +1,4 @@
-//! Counts what is held beyond the retention, and says what must be given up when that is more than is allowed.
+//! Counts the records held beyond the retention, and gives up the oldest when they exceed the limit.
 
 use std::ops::Bound;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use crate::layout::{self, StreamId};
 use crate::range::Range;
 use crate::shared::internal;
 
-/// Records of a shard that are counted in one round.
+/// How many records of a shard are counted in one round.
 const COUNTED_PER_ROUND: usize = 1000;
-/// Records that are given up at a time.
+/// How many records are given up at a time.
 const GIVEN_UP_PER_ROUND: usize = 10_000;
 
-/// The oldest record of a shard, which is held.
+/// The oldest held record of a shard.
 pub(super) struct HeldFront {
     pub(super) stream: StreamId,
     pub(super) shard: u16,
@@ -29,8 +29,8 @@ pub(super) struct HeldFront {
     pub(super) time: Timestamp,
 }
 
-/// Counts a piece of what is held, and publishes what has been counted. While records are there that may be trimmed, more is
-/// counted than is held, and nothing is given up.
+/// Counts some of the held records, and publishes the count. While records exist that may be trimmed, the
+/// count is too high, and nothing is given up.
 pub(super) fn run(
     worker: &Worker,
     catalog: &Catalog,
@@ -62,7 +62,7 @@ pub(super) fn run(
     Ok(progress)
 }
 
-/// Goes on counting in a shard; says how many records it took.
+/// Continues to count in a shard; returns how many records were counted.
 fn count_on(look: &Look<'_>, front: &HeldFront, count: &mut HeldCount) -> Result<usize, Error> {
     count.next = count.next.max(front.sequence);
     let mut taken = 0;
@@ -76,7 +76,7 @@ fn count_on(look: &Look<'_>, front: &HeldFront, count: &mut HeldCount) -> Result
     Ok(taken)
 }
 
-/// Tells routes to give up the oldest records that are held, of whatever shard, as many as are too much.
+/// Makes routes give up the oldest held records of any shard, as many as exceed the limit.
 fn give_up(worker: &Worker, look: &Look<'_>, fronts: &[HeldFront], excess: u64) -> Result<(), Error> {
     let (mut bytes, mut last) = (0, None);
     for (time, some) in oldest(look, fronts)? {
@@ -93,12 +93,12 @@ fn give_up(worker: &Worker, look: &Look<'_>, fronts: &[HeldFront], excess: u64) 
     Ok(())
 }
 
-/// Time and bytes of the oldest records of all shards, in the order of time. A record counts as young as those before it in
-/// its shard, because it cannot be trimmed before them.
+/// Time and bytes of the oldest records of all shards, in the order of time. A record counts as no older than
+/// those before it in its shard, because it cannot be trimmed before them.
 fn oldest(look: &Look<'_>, fronts: &[HeldFront]) -> Result<Vec<(Timestamp, u64)>, Error> {
     let each = (GIVEN_UP_PER_ROUND / fronts.len().max(1)).max(1);
     let mut oldest = Vec::new();
-    // What comes later than the last record that was read of a shard may come after others of that shard.
+    // Records that are younger than the last one read of a shard may come after unread ones of that shard.
     let mut known = Timestamp::MAX;
     for front in fronts {
         let (mut time, before) = (front.time, oldest.len());
@@ -135,7 +135,7 @@ fn records<'l>(
             let (key, value) = row.map_err(internal)?;
             let sequence = layout::change_sequence(&key)
                 .ok_or_else(|| internal("a change record has no sequence number; run `trestle verify`"))?;
-            // A record without a time is damaged; it takes its space all the same.
+            // A record without a time is damaged, but takes space like the others.
             let time = change_log::time_of(&value).unwrap_or(Timestamp::EPOCH);
             Ok((sequence, time, (key.len() + value.len()) as u64))
         })

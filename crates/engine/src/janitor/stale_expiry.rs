@@ -1,5 +1,5 @@
-//! Clears expiry entries that no item needs any more: those of dropped tables, and those left from a time-to-live setting
-//! that was switched off. Entries lie in the order of their time, not by table, so the walk looks at all of them.
+//! Clears expiry entries that no item needs: those of dropped tables, and those of a time-to-live setting
+//! that was switched off. Entries are ordered by time, not by table, so the walk reads all of them.
 
 use std::ops::Bound;
 
@@ -13,7 +13,7 @@ use crate::meta;
 use crate::range::Range;
 use crate::shared::internal;
 
-/// Entries looked at per round.
+/// Entries read per round.
 const ENTRIES_PER_ROUND: usize = 5000;
 
 pub(crate) fn run(worker: &Worker) -> Result<Progress, Error> {
@@ -48,7 +48,7 @@ pub(crate) fn run(worker: &Worker) -> Result<Progress, Error> {
                 transaction.delete_row(Space::Expiry, layout::expiry(seconds, table, &key));
             }
         }
-        // A note that was left anew meanwhile asks for another walk.
+        // If the note was written again meanwhile, another walk is needed.
         if transaction.row(Space::Meta, &note)? == Some(from) {
             match last {
                 Some(entry) => transaction.put_row(Space::Meta, note, entry),

@@ -1,4 +1,5 @@
-//! Removes change records that are older than the retention and needed by no route, and streams that have nothing left to tell.
+//! Removes change records that are older than the retention and needed by no route, and closed streams
+//! without records.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -25,7 +26,8 @@ const RECORDS_PER_COMMIT: usize = 1000;
 
 pub(crate) fn run(worker: &Worker) -> Result<Progress, Error> {
     let catalog = worker.shared.catalog.load();
-    // What is held is read later than the snapshot: a position that has moved meanwhile has only passed more records.
+    // Holds are read later than the snapshot: a position that has moved meanwhile has only passed more
+    // records.
     let look = Look {
         worker,
         cutoff: worker.shared.oldest_shown(Horizon::Retention),
@@ -63,15 +65,15 @@ pub(crate) fn run(worker: &Worker) -> Result<Progress, Error> {
 #[derive(Default)]
 struct Trimmed {
     keys: Vec<Vec<u8>>,
-    /// The last record that is removed of a shard.
+    /// The last removed record of each shard.
     last: BTreeMap<(StreamId, u16), u64>,
-    /// Streams without records that were closed before the retention.
+    /// Streams without records that were closed before the start of the retention.
     over: Vec<StreamId>,
-    /// What had been counted as held of the records that are removed.
+    /// The removed records that had been counted as held.
     gone: BTreeMap<(StreamId, u16), HeldCount>,
-    /// The oldest record of each shard that is held.
+    /// The oldest held record of each shard.
     held: Vec<HeldFront>,
-    /// There may be more to remove than fits into one commit.
+    /// Whether there may be more to remove than fits into one commit.
     has_more: bool,
 }
 
@@ -97,13 +99,13 @@ impl Trimmed {
     }
 }
 
-/// One look at what is stored.
+/// The state of storage for one round.
 pub(super) struct Look<'w> {
     worker: &'w Worker,
     /// Records before this time are older than the retention.
     pub(super) cutoff: Timestamp,
     pub(super) snapshot: Box<dyn Snapshot>,
-    /// Read when the first old record is met.
+    /// Read at the first old record.
     holds: OnceCell<Vec<StreamHold>>,
 }
 
@@ -119,15 +121,16 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// Whether every route is through with a stream. A route that is not reads to its end, and knows then that it has missed
-    /// nothing.
+    /// Whether every route has finished a stream. A route that has not reads to its end, so that it knows
+    /// that it has missed nothing.
     fn is_free(&self, stream: &Stream) -> Result<bool, Error> {
         let holds = self.holds()?;
         let is_free = |shard| HeldShard::of(holds, stream, shard).is_free();
         Ok((0..stream.shard_count()).all(is_free))
     }
 
-    /// Finds the records at the beginning of a shard that can be removed; says whether the shard has no records.
+    /// Finds the records at the beginning of a shard that can be removed; returns whether the shard has no
+    /// records.
     fn at_shard(&self, stream: &Stream, shard: u16, trimmed: &mut Trimmed) -> Result<bool, Error> {
         let prefix = [&stream.id.0.to_be_bytes()[..], &shard.to_be_bytes()].concat();
         let rows = Range::prefix(prefix).rows(&*self.snapshot, Space::Changes, Direction::Forward);
@@ -139,7 +142,7 @@ impl Look<'_> {
         for row in rows.take(RECORDS_PER_COMMIT) {
             let (key, value) = row.map_err(internal)?;
             is_empty = false;
-            // A record that cannot be read is removed with its neighbours rather than kept forever.
+            // An unreadable record is removed with its neighbours rather than kept forever.
             if let (Some(time), Some(sequence)) = (change_log::time_of(&value), layout::change_sequence(&key))
             {
                 if time >= self.cutoff {
@@ -171,7 +174,7 @@ impl Look<'_> {
         Ok(is_empty)
     }
 
-    /// What is held, if it was asked for.
+    /// The holds, if they were read.
     pub(super) fn known_holds(&self) -> &[StreamHold] {
         self.holds.get().map_or(&[], Vec::as_slice)
     }

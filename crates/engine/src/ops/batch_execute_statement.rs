@@ -53,7 +53,7 @@ pub(crate) fn run(engine: &Engine, request: BatchExecuteStatement) -> Completion
     }
 }
 
-/// One statement, or why it does not run.
+/// One statement, or why it is not executed.
 type Slot<T> = Result<T, Error>;
 
 /// No item may be named twice.
@@ -138,7 +138,7 @@ fn read(
 struct Change {
     placed: Placed,
     shown: StatementShown,
-    /// Whether a running transaction has the item.
+    /// Whether the item is in a running transaction.
     taken: bool,
 }
 
@@ -171,7 +171,7 @@ fn write(
     }
 }
 
-/// Runs one statement. A refused one leaves nothing staged, so the others do not notice it.
+/// Runs one statement. A refused statement stages nothing, so it does not affect the others.
 fn write_one(
     transaction: &mut Transaction<'_>,
     change: Slot<Change>,
@@ -201,7 +201,7 @@ fn write_one(
     }
 }
 
-/// A failure names its table only if the statement came to run.
+/// An error names its table only if the statement was executed.
 fn failed(error: Error, table_name: Option<String>) -> BatchStatementResponse {
     BatchStatementResponse {
         error: Some(error.into()),

@@ -14,7 +14,7 @@ use crate::shared::Shared;
 
 /// Keys in one request, over all tables.
 const KEYS_MAX: usize = 100;
-/// Bytes in one answer; the keys beyond come back unprocessed.
+/// Bytes in one response; the remaining keys are returned as unprocessed.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 pub(crate) fn run(shared: &Shared, request: BatchGetItem) -> Result<BatchGetItemOutput, Error> {
@@ -41,7 +41,7 @@ fn read(
         let mut keys = Vec::with_capacity(wanted.keys.len());
         for key in &wanted.keys {
             let item_key = table.item_key(key)?;
-            // Different attributes can identify one item where a hook knows them; keys have been compared.
+            // With a hook, different attributes can identify the same item; equal keys were refused before.
             if table.hook.is_some() && !seen.insert(item_key.clone()) {
                 return Err(duplicates());
             }
@@ -120,7 +120,7 @@ fn projection(wanted: &KeysAndAttributes) -> Result<Option<Projection>, Error> {
         &mut placeholders,
     )?;
     placeholders.finish()?;
-    // Before the table is looked for. A key has one stored form, however its numbers are written.
+    // Before the table is looked up. A key has one stored form, however its numbers are written.
     let distinct: HashSet<_> = wanted.keys.iter().map(codec::encode).collect();
     if distinct.len() < wanted.keys.len() {
         return Err(duplicates());

@@ -27,7 +27,7 @@ pub(crate) fn run(engine: &Engine, request: BatchWriteItem) -> Completion {
         Ok(writes) => writes,
         Err(error) => return Completion::Ready(Err(error)),
     };
-    // A batch is many requests in one: an item in a running transaction holds up nothing but itself.
+    // A batch is many independent requests: an item in a running transaction delays only itself.
     let (held, free): (Vec<_>, Vec<_>) = writes
         .into_iter()
         .partition(|write| shared.conflicts.has(&write.place()));
@@ -73,7 +73,7 @@ fn place(shared: &Shared, request: BatchWriteItem) -> Result<Vec<Placed>, Error>
     Ok(placed)
 }
 
-/// In a batch, an item without its key is refused in the words for keys, not in those for items.
+/// In a batch, an item without its key is refused with the message for keys, not with that for items.
 fn check_key(catalog: &Catalog, shared: &Shared, write: &ItemWrite) -> Result<(), Error> {
     if let Action::Put(item) = &write.action {
         let table = catalog.table(&write.table_name, shared.clock.now())?;

@@ -21,7 +21,7 @@ pub(crate) fn run(engine: &Engine, request: CreateTable) -> Completion {
     }
 }
 
-/// A request's keys, once its definitions have been found to fit together.
+/// The keys of a request whose definitions are consistent.
 struct Plan {
     key: KeySchema,
     index_keys: Vec<KeySchema>,
@@ -120,7 +120,7 @@ fn create(
     let options = transaction.shared().options.clone();
     let indexes = indexes(transaction, &request, plan.index_keys);
     let billing_mode = request.billing_mode.unwrap_or_default();
-    // The delay is there for applications that must learn to wait; Trestle's own tables have no delay.
+    // The delay is for applications that test how they wait for a table; Trestle's own tables have none.
     let delay = match is_own_table(&name) {
         true => Duration::ZERO,
         false => options.create_table_delay,
@@ -170,7 +170,7 @@ fn create(
         super::update_table::enable_stream(transaction, &mut table, view)?;
     }
     let table = transaction.put_table(table)?;
-    // The answer always says CREATING, also where the table serves at once: clients are written to wait.
+    // The response always says CREATING, even if the table is usable at once: clients are written to wait.
     let mut description = describe::table(&table, transaction.catalog(), now);
     description.table_status = trestle_api::TableStatus::Creating;
     for index in description.global_secondary_indexes.iter_mut().flatten() {
@@ -210,7 +210,7 @@ fn indexes(
     made
 }
 
-/// Throughput as it begins.
+/// The throughput of a new table or index.
 pub(crate) fn throughput(given: Option<&trestle_api::ProvisionedThroughput>) -> Throughput {
     given.map_or_else(Throughput::default, |given| Throughput {
         read: given.read_capacity_units,

@@ -33,7 +33,7 @@ fn delete(transaction: &mut Transaction<'_>, request: &DeleteTable) -> Result<De
     }
     let mut description = describe::table(&table, transaction.catalog(), now);
     description.table_status = TableStatus::Deleting;
-    // As DynamoDB has it: what the table was made of is not told any more.
+    // Like DynamoDB: the response does not describe the definition of the table.
     description.attribute_definitions.clear();
     description.key_schema.clear();
     description.creation_date_time = None;

@@ -1,4 +1,4 @@
-//! `DescribeContinuousBackups`: there are none; tools ask all the same.
+//! `DescribeContinuousBackups`: Trestle has none, but tools call it.
 
 use trestle_api::{
     ContinuousBackupsDescription, ContinuousBackupsStatus, DescribeContinuousBackups,

@@ -22,7 +22,7 @@ pub(crate) fn run(
     let catalog = shared.catalog.load();
     let stream = shared.stream(&catalog, &request.stream_arn, horizon)?;
     let first = match &request.exclusive_start_shard_id {
-        // Behind a shard that is not there, there is nothing.
+        // After an unknown shard there are no others.
         Some(id) => parse_shard_id(stream, id).map_or(u16::MAX, |shard| shard.saturating_add(1)),
         None => 0,
     };

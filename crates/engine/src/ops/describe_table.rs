@@ -17,7 +17,7 @@ pub(crate) fn run(shared: &Shared, request: &DescribeTable) -> Result<DescribeTa
     let oldest = shared.oldest_shown(Horizon::Retention);
     let stream = table.stream.and_then(|id| catalog.streams.get(&id));
     if stream.is_some_and(|stream| !stream.is_shown_since(oldest)) {
-        // It is there for routes only.
+        // The stream exists only for routes.
         description.latest_stream_label = None;
         description.latest_stream_arn = None;
     }

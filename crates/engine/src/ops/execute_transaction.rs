@@ -98,7 +98,7 @@ fn write(engine: &Engine, request: &ExecuteTransaction, members: &[TransactionSt
     let capacity = request.return_consumed_capacity;
     let work = move |transaction: &mut crate::transaction::Transaction<'_>| {
         let done = prepared.run(transaction)?;
-        // Writes answer nothing: the list stays empty, whatever they did.
+        // For writes, the list stays empty.
         Ok(ExecuteTransactionOutput {
             responses: Vec::new(),
             consumed_capacity: done.report(capacity),

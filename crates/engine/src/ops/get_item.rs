@@ -46,7 +46,7 @@ pub(crate) fn run(shared: &Shared, request: &GetItem) -> Result<GetItemOutput, E
 /// The newest committed state of an item.
 pub(crate) fn item(shared: &Shared, table: &Table, key: &ItemKey) -> Result<Option<Item>, Error> {
     if table.former.is_some() {
-        // Both places as of one moment: a row that moves between two looks would be in neither.
+        // Both places in one snapshot: otherwise a row that moves between two reads would be missed.
         return former::find_in(&*shared.store.snapshot(), table, key);
     }
     match shared

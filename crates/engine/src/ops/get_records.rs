@@ -38,7 +38,7 @@ pub(crate) fn run(
     let limit = request.limit.map_or(RECORDS_MAX, |limit| limit as usize);
     let cutoff = shared.oldest_shown(horizon);
     if horizon == Horizon::Retention {
-        // Routes may hold very many older records.
+        // There may be very many older records that are kept for routes.
         iterator.next = shared.first_since(stream, iterator.shard, iterator.next, cutoff)?;
     }
     let range = Range {
@@ -57,12 +57,12 @@ pub(crate) fn run(
         let (key, value) = row.map_err(internal)?;
         let (sequence, recorded) = recorded(&key, &value)?;
         iterator.next = sequence + 1;
-        // Where the clock was set back, older records can be among the younger ones.
+        // If the clock was set back, older records can be among younger ones.
         if recorded.time < cutoff {
             continue;
         }
         let record = record(shared, stream, sequence, recorded);
-        // Not what is stored, which may be less: it is the answer that has a bound.
+        // The size in the response counts, because it is limited; the stored size may be smaller.
         bytes += record.dynamodb.size_bytes as usize;
         records.push(record);
     }
@@ -86,7 +86,7 @@ pub(crate) fn recorded(key: &[u8], value: &[u8]) -> Result<(u64, Recorded), Erro
     Ok((sequence, change_log::decode(value).ok_or_else(unreadable)?))
 }
 
-/// The service that made a change, if it was none of the application's.
+/// The service that made a change, if the application did not.
 fn principal(actor: Actor) -> Option<&'static str> {
     match actor {
         Actor::Client => None,
@@ -96,7 +96,7 @@ fn principal(actor: Actor) -> Option<&'static str> {
     }
 }
 
-/// A change record as clients get it.
+/// A change record in the form of the API.
 pub(crate) fn record(shared: &Shared, stream: &Stream, sequence: u64, recorded: Recorded) -> Record {
     let images = recorded
         .new

@@ -68,7 +68,7 @@ pub(crate) fn run(
     })
 }
 
-/// Whether a number is older than the oldest record that a client sees.
+/// Whether a number is older than the oldest record that clients see.
 fn is_hidden(shared: &Shared, stream: &Stream, shard: u16, sequence: u64) -> Result<bool, Error> {
     let cutoff = shared.oldest_shown(Horizon::Retention);
     if stream.created >= cutoff {
@@ -76,7 +76,7 @@ fn is_hidden(shared: &Shared, stream: &Stream, shard: u16, sequence: u64) -> Res
     }
     let begin = stream.begins_after(shard) + 1;
     let oldest = shared.first_since(stream, shard, begin, cutoff)?;
-    // Without a record, everything up to the stream's age has been trimmed or never was.
+    // Without a record, everything within the stream's age has been trimmed or was never written.
     let has_none = oldest > shared.last_sequence.load(Ordering::Acquire);
     Ok(has_none || sequence < oldest)
 }

@@ -16,7 +16,7 @@ use crate::range::{self, Range};
 use crate::select::{self, Reading, SelectedPage, Showing};
 use crate::shared::Shared;
 
-/// What a query asks: its expressions are parsed, and nothing is held against the table yet.
+/// A query with parsed expressions, not checked against the table yet.
 pub(crate) struct Asked<'a> {
     pub(crate) table: &'a str,
     pub(crate) index: Option<&'a str>,
@@ -91,7 +91,7 @@ impl Asked<'_> {
         Ok(page)
     }
 
-    /// The part of the table or index that is left to read.
+    /// The remaining part of the table or index to read.
     fn range(
         &self,
         table: &Table,
@@ -120,12 +120,12 @@ impl Asked<'_> {
     }
 }
 
-/// Whether a partition has one row at most, behind which there is nothing to resume.
+/// Whether a partition has at most one row, after which nothing can follow.
 fn is_one_row(table: &Table, index: Option<&Arc<Index>>) -> bool {
     index.is_none() && table.key.range.is_empty()
 }
 
-/// A query of one row has no start: DynamoDB never gives one out.
+/// A query of one row has no start key: DynamoDB never returns one.
 fn no_more_rows(start: &Item) -> Error {
     let shown: Vec<String> = start
         .iter()
@@ -145,7 +145,7 @@ fn shown_in_text(value: &AttributeValue) -> String {
     }
 }
 
-/// What a request asks, if it can be told without its table.
+/// Parses a request, as far as that is possible without its table.
 fn parse(request: &Query) -> Result<Asked<'_>, Error> {
     Parameters {
         expressions: &[
@@ -160,7 +160,7 @@ fn parse(request: &Query) -> Result<Asked<'_>, Error> {
             ("AttributesToGet", request.attributes_to_get.is_some()),
             ("QueryFilter", request.query_filter.is_some()),
             ("ConditionalOperator", request.conditional_operator.is_some()),
-            // Beside other expressions it is welcome.
+            // Allowed together with other expressions.
             (
                 "KeyConditions",
                 request.key_conditions.is_some() && request.key_condition_expression.is_some(),
@@ -211,7 +211,7 @@ fn parse(request: &Query) -> Result<Asked<'_>, Error> {
     })
 }
 
-/// A filter is for what the key condition cannot say.
+/// Refuses a filter on key attributes, and one on attributes that the index does not project.
 fn check_filter(filter: Option<&Condition>, table: &Table, index: Option<&Index>) -> Result<(), Error> {
     let key = index.map_or(&table.key, |index| &index.key);
     for name in filter.into_iter().flat_map(Condition::attributes) {

@@ -1,4 +1,4 @@
-//! `TagResource`, and what the three operations on tags share.
+//! `TagResource`, and the common part of the three operations on tags.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ fn check_count(tags: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses too many tags, keys that are named twice or reserved, and texts that no tag has.
+/// Refuses too many tags, duplicate or reserved keys, and invalid texts.
 pub(crate) fn check_tags(tags: &[Tag]) -> Result<(), Error> {
     check_count(tags.len())?;
     for (at, Tag { key, value }) in tags.iter().enumerate() {
@@ -74,7 +74,7 @@ pub(crate) fn check_tags(tags: &[Tag]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses to remove tags when none is named, or more than a table can have, or one that no table can have.
+/// Refuses an empty list, too many keys, and invalid keys.
 pub(crate) fn check_keys(keys: &[String]) -> Result<(), Error> {
     if keys.is_empty() {
         return Err(Error::validation(
@@ -105,7 +105,7 @@ fn is_allowed(character: char) -> bool {
         || "+-=._:/@".contains(character)
 }
 
-/// Refuses what is not the ARN of a table; that of an index or a stream is none.
+/// Refuses everything except the ARN of a table.
 pub(crate) fn check_arn(arn: &str) -> Result<(), Error> {
     if !arn.starts_with("arn:") {
         return Err(Error::invalid_parameter(format!(
@@ -123,7 +123,7 @@ pub(crate) fn check_arn(arn: &str) -> Result<(), Error> {
     }
 }
 
-/// The table with this ARN. An unknown one is answered as one of another account.
+/// The table with this ARN. An unknown table gets the error for one of another account.
 pub(crate) fn tagged(catalog: &Catalog, arn: &str) -> Result<Arc<Table>, Error> {
     catalog.tables.get(table_name(arn)).cloned().ok_or_else(|| {
         Error::access_denied(format!(

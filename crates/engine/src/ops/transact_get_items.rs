@@ -32,7 +32,7 @@ fn read(
     projections: &[Option<Projection>],
 ) -> Result<TransactGetItemsOutput, Error> {
     let places = place(catalog, shared.clock.now(), request)?;
-    // One snapshot: all items as of one moment. A transaction that is being written has not happened yet, so there is no
+    // One snapshot for all items. A transaction that is being written is not visible yet, so there is no
     // conflict with it; DynamoDB, which has no snapshots, may cancel the request.
     let snapshot = shared.store.snapshot();
     let mut output = TransactGetItemsOutput::default();
@@ -58,10 +58,10 @@ fn read(
     Ok(output)
 }
 
-/// A table and an item's place in it.
+/// A table and an item's key in it.
 type TableKey = (Arc<Table>, ItemKey);
 
-/// The tables and places of all items.
+/// The tables and keys of all items.
 fn place(catalog: &Catalog, now: Timestamp, request: &TransactGetItems) -> Result<Vec<TableKey>, Error> {
     let mut places = Vec::with_capacity(request.transact_items.len());
     let mut reasons = Vec::with_capacity(request.transact_items.len());

@@ -83,7 +83,7 @@ fn check(request: &UpdateTable) -> Result<(), Error> {
     }
 }
 
-/// Checks what a request does to indexes. `defines` says whether it defines attributes.
+/// Checks the changes of indexes in a request. `defines` says whether it defines attributes.
 fn check_index_updates(updates: &[GlobalSecondaryIndexUpdate], defines: bool) -> Result<(), Error> {
     let mut named = Vec::new();
     let mut creations_and_deletions = 0;
@@ -282,8 +282,9 @@ pub(crate) fn enable_stream(
     Ok(())
 }
 
-/// When the stream begins, its label and its ARN. A stream is named by its time, so one that begins in the same
-/// millisecond as another of the table, or of a dropped table of that name, is dated later until its name is its own.
+/// When the stream begins, its label and its ARN. A stream is named by its time, so a stream that begins in
+/// the same millisecond as another one of the table, or of a dropped table of that name, gets a later, unique
+/// time.
 fn stream_name(transaction: &Transaction<'_>, table: &Table) -> (Timestamp, String, String) {
     let mut created = transaction.now();
     loop {
@@ -348,7 +349,7 @@ fn global_position(table: &Table, name: &str, action: &str) -> Result<usize, Err
     }
 }
 
-/// An index that is gone takes along the attribute definitions that only it used.
+/// Removes the attribute definitions that only a removed index used.
 fn forget_unused_definitions(table: &mut Table) {
     let (key, indexes) = (&table.key, &table.indexes);
     table.attribute_definitions.retain(|definition| {
@@ -377,7 +378,7 @@ fn create_index(
         key_schema: &wanted.key_schema,
         projection: &wanted.projection,
     };
-    // What the table knows of its attributes does not count: the request defines the keys of the index anew.
+    // Existing definitions of the table do not count: the request must define the keys of the index.
     let given = request.attribute_definitions.as_deref().unwrap_or_default();
     let key = definition::index_key(&table.key, &definition, &Definitions::new(given)?)?;
     let existing = table.indexes.iter().map(|index| &index.key);

@@ -1,18 +1,18 @@
-//! Where a `SELECT` goes on: the token between two pages.
+//! The token between two pages of a `SELECT`.
 //!
-//! The bytes, in hexadecimal: `fingerprint(8) stretch(4) key`. The fingerprint ties the token to its statement, the
-//! stretch counts the partitions that are done, and the key is that of the last row read in this one; it is empty
-//! if none was.
+//! The bytes, in hexadecimal: `fingerprint(8) stretch(4) key`. The fingerprint ties the token to its
+//! statement, the stretch counts the finished partitions, and the key is that of the last row read in the
+//! current one; it is empty if none was.
 
 use std::fmt::Write;
 
 use trestle_api::Error;
 use trestle_item::{AttributeValue, Item, codec, key};
 
-/// A place between two pages.
+/// A position between two pages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Continuation {
-    /// How many stretches are done.
+    /// How many stretches are finished.
     pub(super) stretch: usize,
     /// The key of the last row read in the next one.
     pub(super) last: Option<Item>,
@@ -44,7 +44,7 @@ impl Continuation {
             })
     }
 
-    /// Reads a token that was given for the same statement.
+    /// Parses a token of the same statement.
     pub(super) fn read(token: &str, fingerprint: u64) -> Result<Self, Error> {
         let (given, place) = parse(token).ok_or_else(|| Error::validation("Invalid NextToken"))?;
         if given != fingerprint {

@@ -1,4 +1,4 @@
-//! One page of a `SELECT`: the stretches of its plan, one after another.
+//! One page of a `SELECT`: reads the stretches of its plan, one after another.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::schema::empty_kind;
 use crate::select;
 use crate::shared::Shared;
 
-/// An answer ends with the stretch that takes it past this many bytes.
+/// A response ends with the stretch that exceeds this many bytes.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 /// Answers a `SELECT`.
@@ -69,7 +69,7 @@ fn page(
     })
 }
 
-/// The index a statement names. The refusals differ from those of `Query`.
+/// The index of a statement. The errors differ from those of `Query`.
 fn index<'t>(
     shared: &Shared,
     table: &'t Table,
@@ -90,8 +90,8 @@ fn index<'t>(
     select::index(table, Some(name), consistent, shared.clock.now())
 }
 
-/// Refuses attributes that the index does not keep, and tells whether whole items must be fetched for them: a local
-/// index can, a global one cannot.
+/// Refuses attributes that the index does not project, and returns whether whole items must be fetched for
+/// them, which is possible for a local index but not for a global one.
 fn check_projected(
     table: &Table,
     index: Option<&Arc<Index>>,
@@ -125,7 +125,7 @@ fn check_projected(
     }
 }
 
-/// The way of a plan through a table or index.
+/// The execution of a plan on a table or index.
 struct StatementScan<'a> {
     table: &'a Table,
     index: Option<&'a Arc<Index>>,
@@ -134,7 +134,7 @@ struct StatementScan<'a> {
     limit: Option<usize>,
 }
 
-/// What a page came to.
+/// The result of a page.
 #[derive(Default)]
 struct StatementPage {
     items: Vec<Item>,
@@ -174,7 +174,7 @@ impl StatementScan<'_> {
         Ok(answer)
     }
 
-    /// What the plan selects, stretch by stretch, in the present layout; a scan is one stretch.
+    /// The selections of the plan, one per stretch, in the present layout; a scan is one stretch.
     fn stretches(&self) -> Result<Vec<Option<KeySelection>>, Error> {
         let Access::Partitions(stretches) = &self.plan.access else {
             return Ok(vec![None]);
@@ -201,7 +201,7 @@ impl StatementScan<'_> {
             Some(index) => range::in_index(index.id, stretch),
             None => range::in_table(self.table.id, stretch),
         };
-        // The only key without a place is one that could not have been written.
+        // Only a key that could not have been written has no range.
         range.ok_or_else(|| {
             Error::invalid_parameter("Size of hashkey has exceeded the maximum size limit of2048 bytes")
         })

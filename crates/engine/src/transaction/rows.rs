@@ -1,4 +1,4 @@
-//! What a hook sees of the database: the state of this moment, with everything that is staged.
+//! The database as a hook sees it: the current state with everything that is staged.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::ops::query::Asked;
 use crate::overlay::Overlay;
 
 impl Transaction<'_> {
-    /// A table that the request does not name. The client is told which one, since it cannot know.
+    /// A table that the request does not name. An error names it, because the client does not know it.
     pub(crate) fn other_table(&self, name: &str) -> Result<Arc<Table>, Error> {
         self.table(name).map_err(|_| {
             Error::validation(format!(

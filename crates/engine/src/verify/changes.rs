@@ -1,5 +1,5 @@
-//! The change records, each by itself: readable, in its stream and shard, within its stream's sequence numbers, with
-//! the images that the stream's view type asks for.
+//! Checks each change record separately: readable, in its stream and shard, within its stream's sequence
+//! numbers, with the images that the stream's view type requires.
 
 use std::ops::Bound;
 
@@ -14,7 +14,7 @@ use crate::catalog::Stream;
 use crate::change_log::{self, Event, Recorded};
 use crate::layout::{self, ItemKey, StreamId};
 
-/// Walks all records; says how many there are.
+/// Walks all records; returns their number.
 pub(super) fn check(
     snapshot: &dyn Snapshot,
     known: &Known,
@@ -47,7 +47,7 @@ pub(super) fn check(
     Ok(reporter.summary.change_records)
 }
 
-/// The record's item and what it says happened; `None` if it cannot be read.
+/// The record's item and event; `None` if it cannot be read.
 pub(super) fn read(stream: &Stream, value: &[u8]) -> Option<(ItemKey, Recorded)> {
     let record = change_log::decode(value)?;
     let key = ItemKey::of(&stream.key, &record.keys)?;

@@ -1,4 +1,4 @@
-//! The stored counts of tables and indexes against what was counted.
+//! Compares the stored counts of tables and indexes with the walked rows.
 
 use trestle_store::Space;
 

@@ -1,4 +1,4 @@
-//! The expiry entries against the items.
+//! Compares the expiry entries with the items.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -16,7 +16,7 @@ use crate::expiry;
 use crate::layout::{self, TableId};
 use crate::range::Range;
 
-/// Adds up all entries, and looks closer at tables whose sums are not what the items say.
+/// Adds up all entries, and examines tables whose sums differ from those of the items.
 pub(super) fn check(
     snapshot: &dyn Snapshot,
     known: &Known,
@@ -29,7 +29,7 @@ pub(super) fn check(
         is != expected.expiry.get(&table.id).copied().unwrap_or_default()
     };
     let tables: Vec<&Table> = known.tables.values().filter(differ).collect();
-    // Where old entries are still being cleared, more entries than items are no fault; too few always are.
+    // While old entries are being cleared, there may be more entries than items, but never fewer.
     let exact: BTreeMap<TableId, &Table> = tables
         .iter()
         .filter(|table| !known.has_stale_expiry(table.id))
@@ -83,7 +83,7 @@ fn entries(snapshot: &dyn Snapshot) -> trestle_store::RowIterator<'_> {
     )
 }
 
-/// Every entry of these tables has its item.
+/// Checks that every entry of these tables has its item.
 fn check_entries(
     snapshot: &dyn Snapshot,
     tables: &BTreeMap<TableId, &Table>,
@@ -105,7 +105,7 @@ fn check_entries(
             (None, _) => (Kind::StrayExpiry, "there is no such item"),
             // An item that cannot be read has been reported already.
             (Some(Err(_)), _) => continue,
-            // An entry ahead of the backfill is early, not wrong: an earlier time to live left it.
+            // An entry that the backfill has not reached is not wrong: an earlier setting left it.
             (Some(Ok(item)), Some(ttl)) => match expiry::seconds(item, &ttl.attribute) {
                 Some(expires) if expires == seconds => continue,
                 Some(_) => (Kind::StrayExpiry, "the item expires at another time"),
@@ -122,7 +122,7 @@ fn check_entries(
     Ok(())
 }
 
-/// Every item of the table has its entry.
+/// Checks that every item of the table has its entry.
 fn check_items(
     snapshot: &dyn Snapshot,
     table: &Table,

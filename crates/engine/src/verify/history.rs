@@ -1,9 +1,9 @@
-//! The change records of each item, one after another: the newest leads to the item as it is, every other one to
-//! where the next begins.
+//! Checks the sequence of change records of each item: the newest leads to the current item, every other one
+//! to the start of the next.
 //!
-//! A stream is read backwards, the children of a shard before it, and of every item that has been met the state before its last met record is remembered,
-//! as a hash. A log with more items than may be remembered at once is read several times, each time for a share of
-//! the items.
+//! A stream is read backwards, child shards before their parent. For every item, the state before its last
+//! record read is remembered as a hash. A log with more items than may be remembered at once is read several
+//! times, each time for a part of the items.
 
 use std::collections::HashMap;
 
@@ -39,12 +39,12 @@ pub(super) fn check(
             let history = History {
                 snapshot,
                 stream,
-                // A closed stream says nothing about what came after it.
+                // A closed stream has no records of later changes.
                 table: table.filter(|table| stream.is_enabled() && table.stream == Some(stream.id)),
                 share: (share, shares),
             };
             let mut later = HashMap::new();
-            // Children first, as everything here goes backwards.
+            // Children first, because everything is read backwards.
             for shard in (0..stream.shard_count()).rev() {
                 history.check_shard(shard, &mut later, reporter)?;
             }
@@ -60,11 +60,11 @@ struct History<'a> {
     share: (u64, u64),
 }
 
-/// What is known of an item at one moment.
+/// The known state of an item at one moment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Absent,
-    /// It is there; its hash, if the record has its image.
+    /// It exists; its hash, if the record has its image.
     Present(Option<u64>),
 }
 
@@ -84,7 +84,7 @@ impl State {
 }
 
 impl History<'_> {
-    /// `later` has the states before the records that have been met.
+    /// `later` has the states before the records read so far.
     fn check_shard(
         &self,
         shard: u16,
@@ -123,12 +123,12 @@ impl History<'_> {
         Ok(())
     }
 
-    /// The item as it is now, if the stream is to lead there.
+    /// The current item, if the stream must lead to it.
     fn present(&self, item_key: &ItemKey) -> Result<Option<State>, StoreError> {
         let Some(table) = self.table else { return Ok(None) };
         let stored = self.snapshot.get(Space::Items, &item_key.in_table(table.id))?;
         Ok(Some(match stored {
-            // An item has one stored form only, so this is the hash of its image.
+            // An item has one stored form, so this is the hash of its image.
             Some(stored) => State::Present(Some(key::hash(&stored))),
             None => State::Absent,
         }))
@@ -148,7 +148,7 @@ fn states(record: &Recorded) -> (State, State) {
     (before, after)
 }
 
-/// Names an item in 16 bytes: the hash of its partition key with the hash of its whole key.
+/// Identifies an item in 16 bytes: the hash of its partition key with the hash of its whole key.
 fn digest(item_key: &ItemKey) -> u128 {
     u128::from(item_key.hash()) << 64 | u128::from(key::hash(&item_key.0))
 }

@@ -1,4 +1,4 @@
-//! The rows of secondary indexes against the items.
+//! Compares the rows of secondary indexes with the items.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -16,7 +16,7 @@ use crate::catalog::{Index, Table};
 use crate::layout::{IndexId, ItemKey};
 use crate::range::Range;
 
-/// Adds up all index rows, and looks closer at indexes whose sums are not what the items say.
+/// Adds up all index rows, and examines indexes whose sums differ from those of the items.
 pub(super) fn check(
     snapshot: &dyn Snapshot,
     known: &Known,
@@ -77,7 +77,7 @@ fn walk(
     Ok(tallies)
 }
 
-/// Looks at one index row by row.
+/// Examines one index row by row.
 struct Closer<'a> {
     snapshot: &'a dyn Snapshot,
     table: &'a Table,
@@ -85,7 +85,7 @@ struct Closer<'a> {
 }
 
 impl Closer<'_> {
-    /// Every row has its item.
+    /// Checks that every row has its item.
     fn check_rows(&self, reporter: &mut Reporter<'_>) -> Result<(), StoreError> {
         reporter.walking("rows of an index that disagrees");
         let rows = Range::prefix(self.index.id.0.to_be_bytes().to_vec());
@@ -148,7 +148,7 @@ impl Closer<'_> {
         reporter.found(self.found(kind, key, what).item(&shown));
     }
 
-    /// Every item has its row. Rows that are there have been compared already.
+    /// Checks that every item has its row. Existing rows have been compared before.
     fn check_items(&self, reporter: &mut Reporter<'_>) -> Result<(), StoreError> {
         reporter.walking("items of an index that disagrees");
         let rows = Range::prefix(self.table.id.0.to_be_bytes().to_vec());
@@ -170,7 +170,7 @@ impl Closer<'_> {
         Ok(())
     }
 
-    /// The item's key at the end of an index row's.
+    /// The item's key at the end of an index row's key.
     fn item_key(&self, key: &[u8]) -> Option<ItemKey> {
         let mut rest = key.get(12..)?;
         for part in self.index.key.attributes() {

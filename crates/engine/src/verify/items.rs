@@ -1,4 +1,4 @@
-//! The items: each readable and in its place. On the way, what follows from them is added up.
+//! Checks the items: each readable and under its own key. Also adds up everything that is derived from them.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -14,7 +14,7 @@ use crate::catalog::{Index, Table};
 use crate::expiry;
 use crate::layout::{self, IndexId, ItemKey, TableId};
 
-/// What should be in the other spaces and in the counts, by the items alone.
+/// The expected content of the other spaces and of the counts, computed from the items.
 #[derive(Default)]
 pub(super) struct Expected {
     pub(super) tables: BTreeMap<TableId, Count>,
@@ -106,7 +106,7 @@ impl Expected {
     }
 }
 
-/// The item's own part of its storage key.
+/// The item key in an item's storage key.
 pub(super) fn item_key(key: &[u8]) -> ItemKey {
     ItemKey(key.get(4..).unwrap_or_default().to_vec())
 }
@@ -119,8 +119,8 @@ pub(super) struct IndexRow {
 }
 
 impl IndexRow {
-    /// The row that an item calls for, if the index holds the item and its backfill has come by. `value` is the
-    /// item's stored form.
+    /// The row of an item, if the item is in the index and the backfill has reached it. `value` is the item's
+    /// stored form.
     pub(super) fn expected(
         table: &Table,
         index: &Index,
@@ -133,7 +133,7 @@ impl IndexRow {
         }
         let key = layout::index_row(index.id, &index.key, item, item_key)?;
         if index.projects_all() {
-            // An item has one stored form only, so the row is the item's own.
+            // An item has one stored form, so the row has the same bytes.
             return Some(Self {
                 key,
                 value: value.to_vec(),
@@ -149,7 +149,7 @@ impl IndexRow {
     }
 }
 
-/// The expiry entry that an item calls for, if its table has time to live and the backfill has come by.
+/// The expiry entry of an item, if its table has time to live and the backfill has reached the item.
 pub(super) fn expiry_entry(table: &Table, item: &Item, item_key: &ItemKey) -> Option<Vec<u8>> {
     let ttl = table.ttl.as_ref()?;
     if is_ahead(ttl.backfill_from.as_ref(), item_key) {
@@ -159,7 +159,7 @@ pub(super) fn expiry_entry(table: &Table, item: &Item, item_key: &ItemKey) -> Op
     Some(layout::expiry(seconds, table.id, item_key))
 }
 
-/// Whether a backfill has yet to come to the item.
+/// Whether a backfill has not reached the item yet.
 fn is_ahead(backfill_from: Option<&Vec<u8>>, item_key: &ItemKey) -> bool {
     backfill_from.is_some_and(|from| item_key.0 >= *from)
 }

@@ -1,4 +1,4 @@
-//! What the meta space says exists. Everything else is held against it.
+//! The contents of the meta space, with which everything else is compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -25,7 +25,8 @@ pub(super) struct Known {
     dropped_tables: BTreeSet<u32>,
     dropped_indexes: BTreeSet<u32>,
     stale_expiry: BTreeSet<u32>,
-    /// A definition could not be read: rows without an owner may be that one's, and reporting each would bury it.
+    /// A definition could not be read: rows without an owner may belong to it, and are not reported one by
+    /// one.
     is_incomplete: bool,
 }
 
@@ -35,12 +36,12 @@ pub(super) struct StoredCounts {
     pub(super) indexes: BTreeMap<IndexId, Count>,
 }
 
-/// Whose a row is.
+/// The owner of a row.
 pub(super) enum Owner<'k, T> {
     Known(&'k T),
-    /// It was dropped; the row is still to be cleared.
+    /// It was dropped; the row will be cleared.
     Dropped,
-    /// No table's, index's or stream's.
+    /// Neither a table nor an index nor a stream.
     None,
 }
 
@@ -68,7 +69,7 @@ impl Known {
         Ok(known)
     }
 
-    /// Takes in one row, or says why it cannot.
+    /// Adds one row, or says why it cannot be read.
     fn take(&mut self, key: &[u8], value: &[u8], reporter: &mut Reporter<'_>) -> Result<(), String> {
         if key == meta::COUNTERS_KEY {
             self.counters = meta::Counters::decode(value)
@@ -95,7 +96,7 @@ impl Known {
             return Ok(());
         }
         if key.starts_with(meta::DOCUMENT_PREFIX) {
-            // The part of the program that stored it knows its content.
+            // Its content is known only to the part of the program that stored it.
             meta::document_name(key).ok_or("this is no name of a document")?;
             return Ok(());
         }
@@ -162,7 +163,7 @@ impl Known {
         Ok(())
     }
 
-    /// Every id has been drawn from the counter, and no two things share one.
+    /// Checks that every id was assigned by the counter, and only once.
     fn check_ids(&self, reporter: &mut Reporter<'_>) {
         let tables = self
             .tables
@@ -176,7 +177,7 @@ impl Known {
             .streams
             .values()
             .map(|stream| (stream.id.0, stream.arn.as_str()));
-        // A table's rows and its expiry entries are dropped under the same number, so one kind of note will do.
+        // A table's rows and its expiry entries are dropped under the same id, so one kind of note is enough.
         let notes = self.dropped_tables.iter().chain(&self.dropped_indexes);
         let dropped = notes.map(|id| (*id, "what was dropped"));
         let mut seen = BTreeSet::new();
@@ -236,12 +237,12 @@ impl Known {
         self.owner(self.streams.get(&id), false)
     }
 
-    /// Whether entries of this table may be left from an earlier time to live, still to be cleared.
+    /// Whether entries of this table may be left from an earlier time-to-live setting and not cleared yet.
     pub(super) fn has_stale_expiry(&self, id: TableId) -> bool {
         self.stale_expiry.contains(&id.0)
     }
 
-    /// The table whose expiry entries these are.
+    /// The table to which these expiry entries belong.
     pub(super) fn expiring_table(&self, id: TableId) -> Owner<'_, Table> {
         self.owner(self.tables.get(&id), self.has_stale_expiry(id))
     }
@@ -255,7 +256,7 @@ impl Known {
     }
 }
 
-/// The number that the first four bytes of a key give.
+/// The id in the first four bytes of a key.
 pub(super) fn leading_id(key: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*key.first_chunk()?))
 }

@@ -1,23 +1,23 @@
-//! What a verification says: disagreements as they are found, and a summary.
+//! The results of a verification: disagreements as they are found, and a summary.
 
 use serde::{Serialize, Serializer};
 use trestle_store::Space;
 
-/// Rows between two signs of progress.
+/// Rows between two reports of progress.
 const ROWS_PER_PROGRESS: u64 = 4096;
 
-/// Hears of a verification while it runs.
+/// Receives the results of a verification while it runs.
 pub trait Watcher {
-    /// Something does not agree.
+    /// A disagreement was found.
     fn found(&mut self, disagreement: Disagreement);
 
-    /// So many rows have been read while walking `what`.
+    /// This many rows have been read in the walk over `what`.
     fn progress(&mut self, what: &'static str, rows: u64) {
         let _ = (what, rows);
     }
 }
 
-/// Collects what is found.
+/// Collects the disagreements.
 impl Watcher for Vec<Disagreement> {
     fn found(&mut self, disagreement: Disagreement) {
         self.push(disagreement);
@@ -42,7 +42,7 @@ pub struct Disagreement {
     /// The key of the item, as DynamoDB's JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
-    /// What is wrong, for people.
+    /// A description of the error.
     pub what: String,
 }
 
@@ -50,15 +50,15 @@ pub struct Disagreement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum DisagreementKind {
-    /// A row's bytes have no meaning.
+    /// A row cannot be decoded.
     Unreadable,
     /// A row belongs to a table, index or stream that does not exist and was not dropped either.
     NoOwner,
-    /// A row lies under another key than its content says.
+    /// A row's key contradicts its content.
     Misplaced,
     /// An item lacks a row in an index.
     MissingIndexRow,
-    /// An index has a row that no item calls for.
+    /// An index has a row that no item has.
     StrayIndexRow,
     /// An index row holds other attributes than its item.
     WrongIndexRow,
@@ -100,7 +100,7 @@ impl Serialize for DisagreementKind {
     }
 }
 
-/// What was walked and what was found.
+/// Counts of everything walked and found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// Tables that exist.
@@ -119,7 +119,7 @@ pub struct Summary {
     pub expiry_entries: u64,
     /// Idempotency tokens.
     pub tokens: u64,
-    /// Rows of what was dropped, still to be cleared in the background. They are no disagreement.
+    /// Rows of dropped tables and indexes, to be cleared in the background. They are no disagreement.
     pub rows_to_clear: u64,
     /// Disagreements found.
     pub disagreements: u64,
@@ -132,7 +132,7 @@ impl Summary {
     }
 }
 
-/// Counts and passes on.
+/// Counts rows and disagreements and passes them on.
 pub(super) struct Reporter<'w> {
     watcher: &'w mut dyn Watcher,
     pub(super) summary: Summary,
@@ -183,7 +183,7 @@ impl<'w> Reporter<'w> {
     }
 }
 
-/// A disagreement in the terms of the walks.
+/// A disagreement as a walk describes it.
 pub(super) struct Found<'a> {
     kind: DisagreementKind,
     space: Space,
@@ -221,7 +221,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The key attributes of the item it is about.
+    /// The key attributes of the item concerned.
     pub(super) fn item(self, key: &'a trestle_item::Item) -> Self {
         Self {
             item: Some(key),

@@ -2,7 +2,7 @@
 
 use trestle_item::key;
 
-/// Rows added up. Two sets of rows with equal tallies are equal, but for odds that no disk error has.
+/// Rows added up. Sets of rows with equal tallies are equal, except with a negligible probability.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) rows: u64,
@@ -17,7 +17,7 @@ impl Tally {
         first.copy_from_slice(&key::hash(key).to_be_bytes());
         second.copy_from_slice(&key::hash(value).to_be_bytes());
         self.rows += 1;
-        // Hashed once more, so that exchanging the values of two rows shows.
+        // Hashed once more, so that exchanging the values of two rows is detected.
         self.digest = self.digest.wrapping_add(u128::from(key::hash(&both)));
     }
 }

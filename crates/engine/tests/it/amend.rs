@@ -1,4 +1,4 @@
-//! Amendments: rows that come out of the rows of their own commit, with everything that belongs to a row.
+//! Amendments: rows computed from the rows of their own commit, with everything that belongs to a row.
 
 use trestle_api::{Error, StreamViewType};
 use trestle_hook::Companion;

@@ -45,7 +45,8 @@ fn backup(engine: &Engine) -> Vec<u8> {
     bytes
 }
 
-/// Opens a directory at the time at which all fixtures begin: to the real clock their tables would be in the future.
+/// Opens a directory at the time at which all fixtures begin: by the real clock their tables would be in the
+/// future.
 fn reopen(directory: &Path) -> Engine {
     let store = FjallStore::open(directory, StoreSettings::default()).unwrap();
     let clock = Arc::new(VirtualClock::starting_at(START));

@@ -1,4 +1,4 @@
-//! Many clients at once: nothing is lost, nothing is half done, and conflicts are said to be conflicts.
+//! Many concurrent clients: nothing is lost or half done, and conflicts are reported as conflicts.
 
 use std::future::{Future as _, IntoFuture as _};
 use std::pin::Pin;
@@ -43,7 +43,7 @@ fn a_counter_raised_by_64_threads_is_exact() {
     assert_eq!(number(&counter, "hits"), 64 * 50);
 }
 
-/// Clients go away at any moment: also in the one in which their answer is sent.
+/// Clients disconnect at any moment, also while their response is sent.
 #[test]
 fn what_nobody_waits_for_any_more_is_done_all_the_same() {
     let fixture = Fixture::new();
@@ -64,7 +64,7 @@ fn what_nobody_waits_for_any_more_is_done_all_the_same() {
             });
         }
     });
-    // The committer takes requests in turn: with the last one, those before it are done.
+    // The committer takes requests in turn: when the last one is done, so are those before it.
     engine.run(put("T", key("last"))).unwrap();
     let (items, _) = scan_all(engine, scan("T", None));
     assert_eq!(items.len() as u64, clients * requests + 1);
@@ -93,7 +93,7 @@ fn of_many_writers_on_one_condition_exactly_one_wins() {
     assert_eq!(wins.into_inner(), 1);
 }
 
-/// Whether a cancelled transaction was cancelled by another one, and says so.
+/// Whether a transaction was cancelled because of a conflict with another one.
 fn is_conflict(error: &Error) -> bool {
     if error.kind() == ErrorKind::TransactionConflict {
         return true;
@@ -149,7 +149,7 @@ fn total_by_transaction(engine: &Engine) -> i64 {
         transact_items: (0..ACCOUNTS).map(one).collect(),
         ..TransactGetItems::default()
     };
-    // Never in conflict: it is answered as of the moment before what is being written.
+    // Never in conflict: it reads the state before the write that is running.
     let answer = engine.run(request).unwrap();
     let balance = |item: Option<Item>| number(&item.unwrap(), "balance");
     answer
@@ -218,7 +218,8 @@ fn transfers_on_disk_keep_the_sum_at_every_moment() {
     money_is_neither_made_nor_lost(&Fixture::on_disk(Options::default()), 60);
 }
 
-/// Many transactions on one item, started before any is answered: the first holds the item, the others are told.
+/// Many transactions on one item, started before any is answered: the first holds the item, the others are
+/// refused.
 #[test]
 fn a_transaction_that_meets_another_is_told_so_and_changes_nothing() {
     let fixture = Fixture::new();
@@ -258,7 +259,8 @@ fn a_transaction_that_meets_another_is_told_so_and_changes_nothing() {
     assert!(conflicts.into_inner() > 0, "sixteen threads on one item do meet");
 }
 
-/// A batch that meets running transactions does what it can and hands back the rest, which can be sent again.
+/// A batch that meets running transactions writes the other items and returns the rest, which can be sent
+/// again.
 #[test]
 fn a_batch_hands_back_only_what_a_transaction_holds() {
     let fixture = Fixture::new();

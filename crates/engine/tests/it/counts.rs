@@ -135,7 +135,7 @@ fn a_backfill_that_is_interrupted_goes_on_after_opening() {
         .engine
         .run(add_index("T", "late", "g:N | sk:N", "KEYS_ONLY"))
         .unwrap();
-    // Close again and again, wherever the walk happens to be.
+    // Close repeatedly, wherever the walk is.
     for sk in 0..4 {
         fixture = fixture.reopen();
         let item = Item::from([("pk", n(sk)), ("sk", n(sk)), ("changed", n(1))]);
@@ -145,7 +145,7 @@ fn a_backfill_that_is_interrupted_goes_on_after_opening() {
     assert_exact(&fixture);
 }
 
-/// An attribute that was no key when it was written can hold what no index takes.
+/// An attribute that was not a key when it was written can have a value that no index accepts.
 #[test]
 fn a_backfill_leaves_out_what_the_index_cannot_hold() {
     let fixture = Fixture::new();

@@ -1,4 +1,4 @@
-//! Time to live: items expire when the clock says so, and only then.
+//! Time to live: items expire when the clock has passed their time, and not earlier.
 
 use std::time::Duration;
 
@@ -157,7 +157,7 @@ fn nothing_expires_while_it_is_off_or_by_another_attribute() {
         fixture.rows(Space::Expiry).is_empty()
     });
     assert_eq!(names(&fixture), ["a"]);
-    // On again: what was there all along expires after all.
+    // On again: the existing items expire after all.
     set_ttl(&fixture, "until", false);
     set_ttl(&fixture, "ttl", true);
     fixture.until("the other to expire", || names(&fixture).is_empty());
@@ -176,7 +176,7 @@ fn switching_it_off_clears_what_it_kept() {
     fixture.until("the entries to be made", || entries() == 20);
     set_ttl(&fixture, "ttl", false);
     fixture.until("the entries to go", || entries() == 0);
-    // Off and on again at once: the walk that clears must not take what is needed now.
+    // Off and on again at once: the clearing walk must not remove entries that are needed now.
     set_ttl(&fixture, "ttl", true);
     fixture.until("the entries to come back", || entries() == 20);
     set_ttl(&fixture, "ttl", false);

@@ -1,4 +1,4 @@
-//! Rows in former places: found by reads, moved by writes, swept; and clients see only other keys.
+//! Rows in former places: found by reads, moved by writes and the sweep; clients see only different keys.
 
 mod double_reads;
 mod layouts;
@@ -28,14 +28,14 @@ use crate::support::{
     Fixture, describe, get, n, put, query_all, s, scan, scan_all, table, transact_update, update, with_stream,
 };
 
-/// A table whose rows are on their way.
+/// A table during a migration.
 pub(crate) struct Migration {
     fixture: Fixture,
     layouts: Arc<Layouts>,
 }
 
 impl Migration {
-    /// Rows in their former places, and the hook that knows both.
+    /// Rows in their former places, and the hook that knows both places.
     fn of(rows: &BTreeMap<Id, Item>) -> Self {
         let migration = Self::before(rows);
         migration.begin();
@@ -99,7 +99,7 @@ impl Migration {
         read_all(self.engine(), &arn)
     }
 
-    /// The keys of the rows as they lie.
+    /// The number of rows still in former places.
     fn remaining(&self) -> usize {
         self.engine().rows_to_move(TABLE, None, 1000).unwrap().keys.len()
     }
@@ -294,7 +294,7 @@ fn reads_of_every_kind_find_the_row_and_write_nothing() {
             ..Query::default()
         };
         assert_eq!(query_all(engine, group).0, vec![expected.clone()]);
-        // What an index of keys does not keep is fetched from where the row lies.
+        // Attributes that an index of keys does not project are fetched from where the row is stored.
         let whole = Query {
             table_name: TABLE.into(),
             index_name: Some("local-keys".into()),
@@ -487,7 +487,7 @@ fn a_read_that_overlaps_the_beginning_finds_the_row() {
             for _ in 0..3 {
                 scope.spawn(|| {
                     while !is_over.load(Ordering::Relaxed) {
-                        // The former key is understood before, during and after.
+                        // The former key is accepted before, during and after the move.
                         assert!(get(migration.engine(), TABLE, id.former()).is_some());
                     }
                 });
@@ -558,7 +558,8 @@ fn clients_of_the_layout_before_are_understood_or_told_what_changed() {
     let refused = migration.engine().run(query("old#x")).unwrap_err();
     assert_eq!(refused.message(), "the layout has changed");
 
-    // A bookmark of the layout before: a query goes on if its order is the same, a scan has another one now.
+    // A bookmark of the previous layout: a query continues if its order is the same; the order of a scan is
+    // different.
     let mut resumed = query("bef#x");
     resumed.exclusive_start_key = Some(Id::new("o", "x", 1).former());
     let (items, _, _) = query_all(migration.engine(), resumed);

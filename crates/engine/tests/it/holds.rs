@@ -1,4 +1,4 @@
-//! Change records that are needed beyond the retention stay, and only those; clients do not see them.
+//! Change records that are needed beyond the retention stay, and no others; clients do not see them.
 
 use std::ops::Bound::Unbounded;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::support::{START, describe, n, number, put, s, table, with_stream};
 const HOUR: Duration = Duration::from_secs(3600);
 const HOURS: i64 = 60;
 
-/// Holds what the test says.
+/// The holds that the test sets.
 #[derive(Default)]
 struct Said(Mutex<Vec<StreamHold>>);
 
@@ -97,7 +97,7 @@ impl Held {
         }
     }
 
-    /// The hours of the records from an iterator on.
+    /// The hours of the records after an iterator.
     fn hours(&self, kind: ShardIteratorType, hour: Option<i64>, start: Start) -> Result<Vec<i64>, Error> {
         let at = |hour: i64| START.plus(HOUR * u32::try_from(hour).unwrap());
         let request = GetShardIterator {

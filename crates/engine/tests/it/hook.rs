@@ -1,4 +1,4 @@
-//! A hook in the commit: keys from identity, rows that follow from rows, on every path that writes.
+//! A hook in the commit: keys from identity and companions, on every path that writes.
 
 mod keeper;
 
@@ -120,7 +120,7 @@ fn single_item_operations_take_identity_instead_of_the_key() {
     assert_eq!(label(engine, "a", 1).as_deref(), Some("a@1"));
     let found = get(engine, "D", identity("a", 1)).unwrap();
     assert_eq!(found.get("pk"), Some(&s("doc#a")));
-    // An update that makes the item begins with its key, and the hook fills in the rest.
+    // An update that creates the item starts with its key, and the hook adds the rest.
     engine
         .run(update(
             "D",
@@ -169,7 +169,7 @@ fn what_the_hook_says_of_a_key_reaches_the_client() {
             "A document is identified by id and version: give both"
         );
     }
-    // What concerns the key stays the table's own business.
+    // Rules about the key remain those of the table.
     let touching = update("D", identity("a", 1), "SET sk = :a", Item::from([(":a", n(1))]));
     let refusal = fixture.engine.run(touching).unwrap_err();
     assert!(
@@ -366,7 +366,7 @@ fn a_refused_companion_refuses_the_write_and_leaves_nothing() {
         .unwrap_err();
     let codes: Vec<_> = refusal.reasons().iter().map(|reason| reason.code).collect();
     assert_eq!(codes, [CancellationCode::None, CancellationCode::ValidationError]);
-    // Which of two documents the head follows from cannot be told.
+    // It is not determined from which of two documents the head follows.
     let items = vec![transact_put("D", identity("b", 1)), transact_put("D", refused)];
     let refusal = engine.run(transaction(items)).unwrap_err();
     assert_eq!(refusal.message(), "no such head, please");
@@ -394,7 +394,7 @@ fn many_writers_never_lose_a_head_or_a_count() {
             });
         }
     });
-    // Every fourth is gone again: of the last writer's, 3,199 is.
+    // Every fourth was removed: of the last writer's, 3,199.
     assert_eq!(head(engine, "a"), Some((3198, 16 * 150)));
     assert_eq!(describe(engine, "D").item_count, 16 * 150);
     fixture.assert_sound();
@@ -478,7 +478,7 @@ fn conditions_of_a_transaction_hold_against_the_state_before_it() {
         codes,
         [CancellationCode::None, CancellationCode::ConditionalCheckFailed]
     );
-    // The hook does not cover the second item's table, so that it cannot have said what both make of the row.
+    // The hook does not cover the second item's table, so it cannot know what both write to the row.
     let items = vec![transact_put("D", many), second("attribute_not_exists(pk)")];
     let refusal = engine.run(transaction(items)).unwrap_err();
     let why = refusal
@@ -546,7 +546,7 @@ fn requests_on_their_way_meet_the_old_hook_or_the_new_one() {
         let first = engine.start(put("D", waits).into());
         let hook: Arc<dyn Hook> = Arc::clone(&new) as _;
         let installed = scope.spawn(|| engine.install(Vec::new(), Some(hook)));
-        // Time enough for the installation to be the next in the queue; if it is not, the old hook is asked.
+        // Long enough for the installation to be next in the queue; if it is not, the old hook is called.
         std::thread::sleep(Duration::from_millis(20));
         let second = engine.start(put("D", identity("a", 1)).into());
         open.send(()).unwrap();
@@ -604,7 +604,7 @@ fn documents_are_stored_replaced_removed_and_survive_a_reopening_and_a_backup() 
 fn rows_that_follow_one_from_another_are_bounded_in_depth_and_number() {
     let fixture = fixture();
     let engine = &fixture.engine;
-    // The document, then chain rows 7 to 0: eight that follow.
+    // The document, then chain rows 7 to 0: eight companions.
     engine.run(put("D", document("a", 1, [("chain", n(7))]))).unwrap();
     assert_eq!(describe(engine, "C").item_count, 8);
     let long = document("a", 2, [("chain", n(1008))]);
@@ -617,7 +617,7 @@ fn rows_that_follow_one_from_another_are_bounded_in_depth_and_number() {
         .unwrap();
     assert_eq!(describe(engine, "P").item_count, 9_999);
     let again = document("c", 1, [("many", n(10_100))]);
-    engine.run(put("D", again)).unwrap(); // Those that are there need not be written.
+    engine.run(put("D", again)).unwrap(); // Existing ones need not be written.
     engine
         .run(put("D", document("d", 1, [("many", n(20_099))])))
         .unwrap();
@@ -648,7 +648,7 @@ fn a_hook_that_moves_a_row_or_panics_refuses_only_its_own_request() {
 fn the_final_item_is_held_to_the_rules_of_items() {
     let fixture = fixture();
     let engine = &fixture.engine;
-    // Just small enough as it comes, too large with what the hook adds.
+    // Just small enough as written, too large with the additions of the hook.
     let text = "x".repeat(400 * 1024 - 20);
     let large = document("a", 1, [("t", AttributeValue::from(text))]);
     let refusal = engine.run(put("D", large)).unwrap_err();
@@ -766,7 +766,7 @@ fn expiry_reaches_the_hook_and_a_refusal_keeps_the_item_without_holding_up_other
     set_ttl(engine);
     let now = fixture.now().as_secs() as i64;
     let yes = || AttributeValue::from(true);
-    // More than one commit's worth of items that the hook keeps, then one that it lets go.
+    // More items that the hook keeps than one commit deletes, then one that it allows to be deleted.
     for version in 0..120 {
         let kept = document("kept", version, [("ttl", n(now + 10)), ("kept", yes())]);
         engine.run(put("D", kept)).unwrap();
@@ -782,7 +782,7 @@ fn expiry_reaches_the_hook_and_a_refusal_keeps_the_item_without_holding_up_other
     assert!(keeper.asked.lock().contains(&vec![("D".into(), By::TimeToLive)]));
     assert_eq!(head(engine, "kept"), Some((119, 120)));
     fixture.assert_sound();
-    // Nothing was forgotten: without the hook, those items expire, too.
+    // No entry was lost: without the hook, those items expire, too.
     engine.install(Vec::new(), None).unwrap();
     fixture.until("kept items to expire", || {
         scan_all(engine, scan("D", None)).0.len() == 1
@@ -856,7 +856,7 @@ fn a_preview_has_every_row_that_would_change_and_leaves_everything_as_it_is() {
     );
     assert!(engine.preview(scan("D", None).into()).is_err());
     assert_eq!(stored(), before);
-    // What was foretold happens.
+    // The preview is correct.
     let foretold = engine.preview(added.clone().into()).unwrap();
     engine.run(added).unwrap();
     for row in foretold {

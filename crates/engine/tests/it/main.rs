@@ -1,5 +1,5 @@
-//! The engine's promises, tried from the outside: random work against a naive oracle, paging, keys, concurrency,
-//! transactions, streams and the life of tables.
+//! Tests of the engine through its public interface: random operations compared with a naive oracle, paging,
+//! keys, concurrency, transactions, streams and the life of tables.
 //!
 //! Environment variables:
 //!

@@ -1,6 +1,6 @@
-//! Random work, each answer compared with the oracle's: item writes with conditions, batches, transactions, queries and
-//! scans over tables and indexes, index creation and deletion, time to live, streams, dropping tables, and closing and
-//! opening the database in between.
+//! Random operations, each response compared with the oracle's: item writes with conditions, batches,
+//! transactions, queries and scans over tables and indexes, index creation and deletion, time to live,
+//! streams, dropping tables, and closing and opening the database in between.
 //!
 //! See `main.rs` for the environment variables that ask for more rounds or repeat a failed one.
 
@@ -36,7 +36,7 @@ fn random_work_on_disk_is_answered_as_the_oracle_answers() {
     rounds(2, |rng| Model::new(Fixture::on_disk(options()), rng).run());
 }
 
-/// Nothing is trimmed within a round, so that a stream tells the whole history.
+/// Nothing is trimmed within a round, so that a stream has the whole history.
 fn options() -> Options {
     Options {
         stream_retention: Duration::from_secs(100 * 365 * 86_400),
@@ -133,7 +133,7 @@ impl<'r> Model<'r> {
         assert_eq!(answer, expected, "{write:?}");
     }
 
-    /// Writes of distinct items, of all tables.
+    /// Writes of distinct items in any table.
     fn distinct(&mut self, count: usize, mut draw: impl FnMut(&mut Self, usize) -> Write) -> Vec<Write> {
         let mut writes: Vec<Write> = Vec::new();
         for _ in 0..count {

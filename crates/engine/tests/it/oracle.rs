@@ -1,4 +1,4 @@
-//! The naive database: each table a sorted map of whole items, every question answered by looking at all of them.
+//! The naive database: each table is a sorted map of whole items, and every query reads all of them.
 //!
 //! Nothing is shared with the engine but the types of items: conditions, updates, projections, index membership and
 //! key order are all written here a second time, as plainly as possible.
@@ -89,7 +89,7 @@ pub(crate) struct Write {
     pub(crate) returns: ReturnValue,
 }
 
-/// A change of one item, as a stream tells it.
+/// A change of one item, as in a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Event {
     pub(crate) old: Option<Item>,
@@ -97,7 +97,7 @@ pub(crate) struct Event {
     pub(crate) expired: bool,
 }
 
-/// A secondary index is its definition; its rows are worked out when asked for.
+/// The definition of a secondary index; its rows are computed when they are read.
 pub(crate) struct Index {
     pub(crate) name: String,
     pub(crate) local: bool,
@@ -140,7 +140,7 @@ impl Oracle {
 
     /// TransactWriteItems on distinct items.
     pub(crate) fn transact(&mut self, writes: &[Write]) -> Result<(), Refusal> {
-        // Puts are looked at first; behind one that does not fit its table, no condition is checked.
+        // Puts are checked first; after one that does not fit its table, no condition is checked.
         self.all_or_nothing(writes, Table::check_put)?;
         let outcomes = self.all_or_nothing(writes, Table::outcome)?;
         for (write, (old, new)) in writes.iter().zip(outcomes) {
@@ -161,7 +161,7 @@ impl Oracle {
         if results.iter().all(Result::is_ok) {
             return Ok(results.into_iter().map(Result::unwrap).collect());
         }
-        // Only the first item that cannot be is named.
+        // Only the first item that cannot be written is named.
         let mut is_named = false;
         let mut code = |result: &Result<T, Refusal>| match result {
             Ok(_) => CancellationCode::None,
@@ -229,7 +229,7 @@ impl Table {
         self.items.get(&self.key(key))
     }
 
-    /// A put's item is looked at before its condition is.
+    /// A put's item is checked before its condition.
     fn check_put(&self, write: &Write) -> Result<(), Refusal> {
         match &write.action {
             Action::Put(item) => self.check_index_keys(item),

@@ -1,4 +1,4 @@
-//! Pages of any size, put together, are one pass.
+//! Pages of any size, joined, equal one read without paging.
 
 use trestle_api::{Query, Scan, Select};
 use trestle_item::Item;
@@ -229,7 +229,7 @@ fn a_page_ends_at_a_megabyte_and_the_next_goes_on_from_there() {
     }
 }
 
-/// A row may vanish between two pages; its key still marks the place.
+/// A row may be deleted between two pages; its key still marks the position.
 #[test]
 fn paging_goes_on_from_a_row_that_was_deleted_meanwhile() {
     let fixture = Fixture::new();
@@ -271,7 +271,7 @@ fn paging_goes_on_from_a_row_that_was_deleted_meanwhile() {
     }
 }
 
-/// An index that keeps only keys still answers with whole items, if asked to.
+/// An index that projects only keys still returns whole items, if requested.
 #[test]
 fn a_page_shows_of_its_rows_what_was_asked_for() {
     let fixture = Fixture::new();

@@ -1,4 +1,4 @@
-//! Tables whose rows are read and not written.
+//! Tables that are read-only.
 
 use std::time::Duration;
 

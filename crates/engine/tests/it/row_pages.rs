@@ -13,7 +13,7 @@ fn pk(item: &Item) -> String {
     item.get("pk").unwrap().as_s().unwrap().to_owned()
 }
 
-/// A row is exactly what the last change up to the mark has made of it, while others write.
+/// A row is exactly the result of the changes up to the mark, while others write.
 #[test]
 fn the_rows_of_a_page_are_what_the_changes_up_to_its_mark_have_made_of_them() {
     let fixture = Fixture::new();

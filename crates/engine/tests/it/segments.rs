@@ -1,4 +1,4 @@
-//! Parallel scans: the segments share all rows out, and share none twice.
+//! Parallel scans: every row is in exactly one segment.
 
 use trestle_api::Scan;
 use trestle_item::Item;
@@ -46,8 +46,8 @@ fn segments_are_disjoint_and_complete_for_any_number_of_them() {
 fn the_largest_number_of_segments_has_no_seam() {
     let fixture = filled();
     let total = 1_000_000;
-    // Every item must be in the one segment that its hash falls into: looking at all segments would take too long, so
-    // the ends are looked at, and a key of another segment is refused as a starting point.
+    // Every item must be in the segment of its hash: reading all segments would take too long, so the first
+    // and last are read, and a key of another segment is refused as a start.
     for segment in [0, 1, total - 1] {
         let part = Scan {
             segment: Some(segment),

@@ -1,4 +1,4 @@
-//! Keys made of every byte that a key encoding could trip over stay apart, in tables and in indexes.
+//! Keys made of all bytes that are critical for a key encoding stay distinct, in tables and in indexes.
 
 use trestle_api::{GetItem, Query};
 use trestle_item::{AttributeValue, Item};
@@ -82,7 +82,7 @@ fn query(index: Option<&str>, condition: &str, values: Item) -> Query {
     }
 }
 
-/// The second key attributes of the rows, in the order they came.
+/// The second key attributes of the rows, in the order of the response.
 fn seconds(fixture: &Fixture, query: Query, attribute: &str) -> Vec<AttributeValue> {
     let (items, ..) = query_all(&fixture.engine, query);
     items

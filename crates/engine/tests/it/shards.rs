@@ -140,7 +140,7 @@ fn each_items_changes_stay_in_order_from_parent_to_child() {
     fixture.assert_sound();
     let fixture = fixture.reopen();
     write_round(&fixture.engine, 6);
-    // Parents have lower numbers than their children, so the listed order is one to read in.
+    // Parents have lower numbers than their children, so the listed order can be used for reading.
     let all = shards(&fixture.engine, &arn, None);
     assert_eq!(all.len(), 3 + 2 * 6);
     let records: Vec<Record> = all
@@ -193,7 +193,8 @@ fn only_an_open_shard_can_be_split_and_only_so_often() {
         let shards = engine.run(request).unwrap().stream_description.shards;
         (shards.len(), shards.last().unwrap().shard_id.clone())
     };
-    // Halving halves the last shard's part each time: the parts run out before the shards do.
+    // Each split halves the range of the last shard: the ranges become too small before the limit of shards
+    // is reached.
     let splits = (0..300)
         .take_while(|_| engine.split_shard(&arn, &newest().1).is_ok())
         .count();

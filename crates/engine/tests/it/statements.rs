@@ -1,5 +1,5 @@
-//! PartiQL through the engine: paging, indexes, batches and transactions. What statements mean is tested where they
-//! are read.
+//! PartiQL through the engine: paging, indexes, batches and transactions. The meaning of statements is tested
+//! in the crates that parse and apply them.
 
 use trestle_api::{
     BatchExecuteStatement, BatchExecuteStatementOutput, BatchStatementErrorCode, BatchStatementRequest,

@@ -1,4 +1,4 @@
-//! What storage does for an operation, counted: these are the costs that the engine promises.
+//! The reads of storage for each operation: these are the costs that the engine promises.
 
 use trestle_api::{
     BatchGetItem, DeleteItem, GetItem, KeysAndAttributes, Operation, OperationName, Query, Scan,
@@ -9,7 +9,7 @@ use trestle_item::Item;
 
 use crate::support::{Fixture, n, put, s, table, transact_put, update};
 
-/// What one operation costs, whatever the background does meanwhile.
+/// The cost of one operation, without that of background work.
 pub(crate) fn cost<O: Operation>(engine: &Engine, operation: O) -> OperationReads {
     let before = engine.storage_reads();
     engine.run(operation).unwrap();
@@ -140,7 +140,8 @@ fn the_costs_of_operations_add_up_and_the_background_has_its_own() {
     assert_eq!(reads.total(), operations + reads.other());
 }
 
-/// Rows of so many bytes that most of them are in tables when the database is closed, the first ones in any case.
+/// Fills tables with so much data that most rows are in table files when the database is closed, the first
+/// rows always.
 fn fill_tables(engine: &Engine) {
     engine.run(table("L", "pk:S | sk:N", &[], &[])).unwrap();
     for n in 0..160 {

@@ -1,4 +1,4 @@
-//! Streams: what they tell, from where, for how long.
+//! Streams: their records, start positions and retention.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub(crate) fn read_all(engine: &Engine, arn: &str) -> Vec<Record> {
     records
 }
 
-/// The records from an iterator on, and the iterator behind them, if the shard is still open.
+/// The records from an iterator on, and the next iterator, if the shard is still open.
 fn read_from(engine: &Engine, mut iterator: String) -> (Vec<Record>, Option<String>) {
     let mut records = Vec::new();
     loop {
@@ -172,7 +172,7 @@ fn a_record_holds_the_images_that_the_view_type_promises() {
         let one = Item::from([("pk", s("a")), ("v", n(1))]);
         let two = Item::from([("pk", s("a")), ("v", n(2))]);
         engine.run(put("T", one.clone())).unwrap();
-        engine.run(put("T", one.clone())).unwrap(); // Changes nothing, so there is nothing to tell.
+        engine.run(put("T", one.clone())).unwrap(); // Changes nothing, so there is no record.
         let values = Item::from([(":v", n(2))]);
         engine.run(update("T", key("a"), "SET v = :v", values)).unwrap();
         let delete = DeleteItem {
@@ -387,7 +387,7 @@ fn the_shards_of_a_disabled_stream_end_and_a_new_stream_begins_empty() {
         Some(records[0].dynamodb.sequence_number.clone())
     );
 
-    // Virtual time stands still: the two streams must have different names all the same.
+    // Virtual time does not advance: the two streams must have different names nevertheless.
     engine.run(enable(StreamViewType::KeysOnly)).unwrap();
     engine.run(put("T", key("b"))).unwrap();
     let second = describe(engine, "T").latest_stream_arn.unwrap();

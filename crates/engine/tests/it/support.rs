@@ -1,4 +1,4 @@
-//! An engine under test, and short ways to say common requests.
+//! An engine under test, and short forms of common requests.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,10 +14,10 @@ use trestle_env::{Clock, Timestamp, VirtualClock};
 use trestle_item::{AttributeValue, Item, ScalarType};
 use trestle_store::{Direction, FjallStore, MemoryStore, Settings, Space, Store};
 
-/// Where virtual time begins: a fixed moment, so that a seed always means the same run.
+/// The start of virtual time: fixed, so that a seed always gives the same run.
 pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
 
-/// How long background work may take before the test gives up.
+/// How long background work may take before the test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An engine on a clock that only the test moves.
@@ -90,7 +90,7 @@ impl Fixture {
         self.clock.now()
     }
 
-    /// Waits until background work has made `done` true.
+    /// Waits until `done` is true.
     pub(crate) fn until(&self, what: &str, mut done: impl FnMut() -> bool) {
         let begun = Instant::now();
         while !done() {
@@ -100,7 +100,7 @@ impl Fixture {
         }
     }
 
-    /// Waits until all indexes of a table serve.
+    /// Waits until all indexes of a table can be used.
     pub(crate) fn until_active(&self, table: &str) {
         self.until("indexes to become active", || {
             let described = describe(&self.engine, table);
@@ -130,7 +130,7 @@ impl Fixture {
     }
 }
 
-/// Commits that survive the test process are enough: these tests are not about power cuts.
+/// Durability against the end of the process is enough: these tests do not simulate power loss.
 fn settings() -> Settings {
     Settings {
         durability: trestle_store::Durability::Buffered,
@@ -159,7 +159,7 @@ pub(crate) fn number(item: &Item, name: &str) -> i64 {
         .unwrap_or_else(|| panic!("no number {name} in {item:?}"))
 }
 
-/// Runs `rounds` rounds, each with a generator of its own; says the seed of the round that fails.
+/// Runs `rounds` rounds, each with its own generator; prints the seed of the round that fails.
 pub(crate) fn rounds(default: u64, mut round: impl FnMut(&mut fastrand::Rng)) {
     let from_environment = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let first = from_environment("TRESTLE_TEST_SEED").unwrap_or(0x7265_7374);
@@ -171,7 +171,7 @@ pub(crate) fn rounds(default: u64, mut round: impl FnMut(&mut fastrand::Rng)) {
     }
 }
 
-/// Says the seed when a failing round unwinds.
+/// Prints the seed when a failing round unwinds.
 struct Announce(u64);
 
 impl Drop for Announce {

@@ -1,4 +1,4 @@
-//! The life of tables: names, deletion, limits on what an item may become.
+//! The life of tables: names, deletion, limits on items.
 
 use std::time::Duration;
 
@@ -162,7 +162,7 @@ fn a_table_passes_through_its_states_by_the_clock() {
     engine.run(table("T", "pk:S", &[], &[])).unwrap();
 }
 
-/// What an update builds must be something that can be read back.
+/// The result of an update must be readable.
 #[test]
 fn an_update_cannot_nest_deeper_than_an_item_may() {
     let fixture = Fixture::new();

@@ -1,4 +1,4 @@
-//! Touches: the version of a row rises, once for each row, and nothing else changes.
+//! Touches: the version of each row rises once, and nothing else changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -207,7 +207,7 @@ fn a_row_that_does_not_have_the_expected_values_is_refused_alone() {
     assert_eq!(touch(expecting(1)), [failed(), failed()]);
     assert_eq!(touches(engine, "T"), []);
     assert_eq!(touch(expecting(2)), [Touched::Raised, failed()]);
-    // What is there already is not compared.
+    // A row with the version is not compared.
     assert_eq!(touch(expecting(1)), [Touched::AlreadyThere, failed()]);
     assert_eq!(touches(engine, "T").len(), 1);
 }
@@ -232,7 +232,7 @@ fn a_key_that_does_not_fit_and_a_version_that_is_no_number_are_refused_alone() {
     assert_eq!(get(engine, "T", key("a")).unwrap().get("label"), Some(&s("x")));
 }
 
-/// Refuses rows that are stuck, and keeps a copy of each other row's version in table `C`.
+/// A hook that refuses rows marked as stuck, and copies each other row's version to table `C`.
 struct Follows;
 
 impl Hook for Follows {
@@ -265,7 +265,7 @@ impl Hook for Follows {
             verdict.rows.push(Becomes::AsWritten);
             let copy = Item::from([(VERSION, new.get(VERSION).unwrap().clone())]);
             verdict.companions.push(Companion {
-                // A row that follows is refused when its own row is staged.
+                // A companion is refused when its own row is staged.
                 table: if new.contains_key("lost") { "missing" } else { "C" }.to_owned(),
                 key: key(new.get("pk").unwrap().as_s().unwrap()),
                 item: Some(Arc::new(copy)),
@@ -316,7 +316,7 @@ fn what_follows_is_in_the_same_commit_and_a_row_that_is_refused_leaves_the_other
     fixture.assert_sound();
 }
 
-/// Updates that read nothing and touches that raise run beside each other; each must see what the other wrote.
+/// Concurrent updates and touches; each must see what the other wrote.
 #[test]
 fn touches_beside_updates_lose_no_update_and_no_version_falls() {
     let fixture = fixture(&[]);
@@ -373,7 +373,7 @@ fn touches_beside_updates_lose_no_update_and_no_version_falls() {
     fixture.assert_sound();
 }
 
-/// Each record of a row has a later version than the one before, which is the row's state before it.
+/// Each record of a row has a later version than the previous one, whose state is its old image.
 fn assert_versions_rise(touches: &[Record]) {
     let mut newest: BTreeMap<String, i64> = BTreeMap::new();
     assert!(!touches.is_empty());

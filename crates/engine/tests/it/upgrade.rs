@@ -1,7 +1,7 @@
 //! Data of the first format version is still read, and data of a later one is refused.
 //!
-//! The fixtures in `tests/fixtures` were written once, by [`write_the_fixtures`], and stay as they are: a change that
-//! makes them unreadable needs a new format version and a way from this one to it.
+//! The fixtures in `tests/fixtures` were written once, by [`write_the_fixtures`], and are never changed: a
+//! change that makes them unreadable needs a new format version and a migration from this one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,14 +21,14 @@ use crate::support::{
     with_stream,
 };
 
-/// What the version file of the first version says.
+/// The content of the first version's version file.
 const FORMAT: &str = "trestle-store 1\n";
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
 
-/// Folders that are empty, which version control does not keep.
+/// Empty folders, which version control does not store.
 const EMPTY_FOLDERS: [&str; 7] = [
     "db/keyspaces/0/tables",
     "db/keyspaces/1/tables",

@@ -1,4 +1,4 @@
-//! Verification finds nothing where nothing is wrong, and every kind of disagreement that is planted.
+//! Verification reports nothing for sound data, and every kind of disagreement that a test creates.
 
 use std::time::Duration;
 
@@ -92,7 +92,7 @@ fn verified(fixture: &Fixture) -> (Vec<Disagreement>, Summary) {
     (found, summary)
 }
 
-/// Changes raw rows behind the engine's back and says what is found then.
+/// Changes raw rows without the engine and returns what verification finds.
 fn planted(plant: impl FnOnce(&Fixture, &mut Batch)) -> Vec<Disagreement> {
     let fixture = filled();
     fixture.assert_sound();
@@ -109,7 +109,7 @@ fn kinds(found: &[Disagreement]) -> Vec<Kind> {
     kinds
 }
 
-/// Exactly one disagreement, of this kind, that says these words.
+/// Exactly one disagreement, of this kind, with these words.
 fn only(found: &[Disagreement], kind: Kind, says: &[&str]) {
     assert_eq!(found.len(), 1, "{found:#?}");
     assert_eq!(found[0].kind, kind, "{found:#?}");
@@ -128,7 +128,7 @@ fn item_row(fixture: &Fixture, pk: &str, sk: i64) -> Row {
     fixture.rows(Space::Items).into_iter().find(wanted).unwrap()
 }
 
-/// The numbers that the meta space gives to a table's indexes, in the order of their creation.
+/// The ids of a table's indexes in the meta space, in the order of their creation.
 fn index_ids(fixture: &Fixture, table: &str) -> Vec<u32> {
     let key = format!("table/{table}");
     let rows = fixture.rows(Space::Meta);
@@ -141,7 +141,7 @@ fn index_ids(fixture: &Fixture, table: &str) -> Vec<u32> {
         .collect()
 }
 
-/// A row of the index with this number, of an item with this partition key.
+/// A row of the index with this id, of an item with this partition key.
 fn index_row(fixture: &Fixture, id: u32, pk: &str) -> Row {
     let rows = fixture.rows(Space::Index).into_iter();
     rows.filter(|(key, _)| key.starts_with(&id.to_be_bytes()))
@@ -348,7 +348,7 @@ fn a_stray_index_row_is_found() {
 #[test]
 fn an_index_row_of_an_item_that_lacks_the_key_is_found() {
     let found = planted(|fixture, batch| {
-        // Takes an item out of the index's reach, with everything else that must follow but the row.
+        // Removes an item from the index with everything derived from it except the index row.
         let id = index_ids(fixture, "shop")[2];
         let (key, value) = index_row(fixture, id, "c");
         let mut held = codec::decode(&value).unwrap();
@@ -387,7 +387,7 @@ fn an_index_row_that_does_not_belong_to_a_sparse_index_is_found() {
         let id = index_ids(fixture, "shop")[1];
         let (key, value) = index_row(fixture, id, "b");
         let (item, _) = item_row(fixture, "c", 1);
-        // Same index key, but of the item that has no color.
+        // The same index key, but of the item that has no color.
         let (b, _) = item_row(fixture, "b", number(&codec::decode(&value).unwrap()));
         let at = key.len() - (b.len() - 4);
         let key = [&key[..at], &item[4..]].concat();
@@ -528,7 +528,7 @@ fn a_missing_change_record_breaks_the_history_of_its_item() {
             .unwrap();
         batch.delete(Space::Changes, last.0);
     });
-    // The transaction's last put was the item's first record: without it nothing is known of the item.
+    // The transaction's last put was the item's first record: without it, nothing is known of the item.
     assert_eq!(found, []);
 
     let found = planted(|fixture, batch| {

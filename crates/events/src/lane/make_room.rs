@@ -1,5 +1,5 @@
-//! What waits in a lane on hold and has to be given up, wherever in the lane it is: the lane goes by shards, and the changes that
-//! take too much space are the oldest by time.
+//! Gives up changes of a lane on hold, at any position in the lane: the lane is ordered by shards, and the
+//! changes that take too much space are the oldest by time.
 
 use super::{DeliveryLane, Handed, OpenBatch, without_room};
 use crate::live::Stopped;
@@ -7,9 +7,10 @@ use crate::resolve::{Failed, Resolved};
 use crate::target::Door;
 
 impl DeliveryLane {
-    /// Gives up what the database has no room for, also behind changes that it has room for. What is for one of several
-    /// destinations is parked while that is on hold, and takes no space in the change log. A queue of the same database gets
-    /// what fits into a transaction, and gives up as much at a time.
+    /// Gives up the changes that the database has no room for, also those after changes that it has room for.
+    /// If the route has several destinations, changes are parked during a hold and take no space in the
+    /// change log. For a queue of the same database, as many are given up at a time as fit into a
+    /// transaction.
     pub(super) async fn make_room(&mut self, work: &mut OpenBatch) -> Result<(), Stopped> {
         let is_single = self.live.lanes.destinations().is_none() && matches!(self.live.door, Door::Target(_));
         let before = self.live.given_up_on_hold(self.name);
@@ -19,7 +20,7 @@ impl DeliveryLane {
         self.look_ahead();
         let is_given_up = |handed: &mut Handed| handed.change().at < before;
         let mut resolved = Resolved::default();
-        // In the order of the lane, and all at once: of an item, nothing is left behind what is parked.
+        // In the order of the lane, and all at once: no change of an item stays behind a parked one.
         for part in work.parts.iter_mut().rev() {
             let attempts = part.attempt - 1;
             let given_up = part.changes.extract_if(.., is_given_up);

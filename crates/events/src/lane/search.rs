@@ -1,4 +1,4 @@
-//! The search for the change that a target cannot take, and the question whether it is the target that fails.
+//! The search for a change that a target cannot take, and the decision whether the target itself fails.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use crate::live::Stopped;
 use crate::parked::Behind;
 use crate::resolve::{Failed, Resolved};
 
-/// Where a change is that can serve as a second probe.
+/// The position of a change that can be used as a second probe.
 #[derive(Clone, Copy)]
 enum WitnessPlace {
     /// In a part of the same batch.
@@ -37,8 +37,8 @@ impl DeliveryLane {
         self.blame(part, error, work).await
     }
 
-    /// The target failed with a part. Where it is known to work, a change is to blame. Where it is not, a change alone
-    /// and one of another item tell.
+    /// The target failed with a part. If it is known to work, a change is at fault. Otherwise, sending one
+    /// change alone and one of another item decides.
     pub(super) async fn failed(
         &mut self,
         part: Part,
@@ -61,7 +61,8 @@ impl DeliveryLane {
         Ok(())
     }
 
-    /// Tries a change of another item. If the target answers, what failed before is to blame; if not, the target is down.
+    /// Tries a change of another item. If the target answers, the change that failed before is at fault; if
+    /// not, the target is down.
     async fn ask_witness(&mut self, part: Part, error: String, work: &mut OpenBatch) -> Result<(), Stopped> {
         let Some(place) = self.find_witness(&part, work) else {
             let suspect = part.changes.first().map(|handed| handed.key);
@@ -78,7 +79,8 @@ impl DeliveryLane {
             }
             answer => {
                 let witness = Part::new(self.take_witness(place, work), attempt);
-                // The target works now; it may have come back since the part failed. If it fails once more, it is to blame.
+                // The target works now; it may have recovered since the part failed. If it fails once more,
+                // the change is at fault.
                 self.conclude(witness, answer, enlisted, work).await?;
                 work.parts.push(Part {
                     is_repeated: true,
@@ -89,9 +91,9 @@ impl DeliveryLane {
         Ok(())
     }
 
-    /// Takes what has come for the next batches out of the inbox.
+    /// Takes the available changes of the next batches out of the inbox.
     pub(super) fn look_ahead(&mut self) {
-        // What is taken out of the inbox of a destination cannot be parked while a witness is tried.
+        // Changes that are taken out of the inbox of a destination cannot be parked while a witness is tried.
         let most = match self.live.lanes.destinations() {
             Some(_) => self.live.batch_max(),
             None => usize::MAX,
@@ -103,8 +105,8 @@ impl DeliveryLane {
         }
     }
 
-    /// A change of an item that is not in the part, and the first of its item. Any of them will do; one at random, because
-    /// what lies together may have the same fault.
+    /// A change of an item that is not in the part, and the first of its item. Chosen at random, because
+    /// neighbouring changes may have the same fault.
     fn find_witness(&mut self, part: &Part, work: &OpenBatch) -> Option<WitnessPlace> {
         self.look_ahead();
         let mut seen: HashSet<u64> = part.changes.iter().map(|handed| handed.key).collect();
@@ -147,8 +149,8 @@ impl DeliveryLane {
         }
     }
 
-    /// An attempt of these changes is spent. A change alone is given back; a batch that may not be cut is tried again as
-    /// a whole.
+    /// Counts an attempt of these changes. A single change is given back; a batch that may not be split is
+    /// tried again as a whole.
     async fn blame(&self, mut part: Part, error: String, work: &mut OpenBatch) -> Result<(), Stopped> {
         let live = &self.live;
         let mut resolved = Resolved::default();

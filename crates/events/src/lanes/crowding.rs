@@ -1,5 +1,5 @@
-//! Keeps a destination that does not answer from taking the room of the others: while a route has no room, what waits
-//! for a delivery that has been under way for some time is parked.
+//! Prevents a destination that does not answer from taking the room of the others: while a route has no room,
+//! changes that wait for a slow delivery are parked.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +54,7 @@ async fn make_room(live: &Live, lanes: &DestinationLanes) -> Result<(), Stopped>
 }
 
 impl DestinationLanes {
-    /// Takes out what waits in lanes whose delivery began before `begun_before`.
+    /// Takes out the changes that wait in lanes whose delivery began before `begun_before`.
     fn take_behind_slow(&self, begun_before: Timestamp) -> Vec<(LaneName, Vec<Handed>)> {
         let mut open = self.open.lock();
         let mut taken = Vec::new();
@@ -70,14 +70,14 @@ impl DestinationLanes {
         taken
     }
 
-    /// What was taken out of a lane is parked.
+    /// Records that the changes taken out of a lane are parked.
     fn has_left(&self, lane: LaneName) {
         if let Some(lane) = self.open.lock().lanes.get_mut(&lane) {
             lane.is_leaving = false;
         }
     }
 
-    /// Whether changes were taken out of a lane and are not parked yet: later ones must not overtake them.
+    /// Whether changes were taken out of a lane and are not parked yet: later changes must not overtake them.
     pub(crate) fn is_leaving(&self, lane: LaneName) -> bool {
         self.open
             .lock()

@@ -15,7 +15,7 @@ pub(crate) struct Inbox(Arc<Waiting>);
 #[derive(Default)]
 struct Waiting {
     changes: Mutex<Changes>,
-    /// Rung when a change came, or the last one has been.
+    /// Rung when a change was added, or the inbox was closed.
     bell: Notify,
 }
 
@@ -28,9 +28,9 @@ struct Changes {
 /// Why an inbox has no change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NothingThere {
-    /// One may come.
+    /// None now; more may follow.
     Yet,
-    /// None will come any more.
+    /// No more will follow.
     Forever,
 }
 
@@ -40,7 +40,7 @@ impl Inbox {
         self.0.bell.notify_one();
     }
 
-    /// Nothing more will come.
+    /// Closes the inbox: no more changes will follow.
     pub(super) fn close(&self) {
         self.0.changes.lock().is_closed = true;
         self.0.bell.notify_one();
@@ -51,7 +51,7 @@ impl Inbox {
         std::mem::take(&mut self.0.changes.lock().line)
     }
 
-    /// The next change, if it is there.
+    /// The next change, if there is one.
     pub(crate) fn try_next(&self) -> Result<Handed, NothingThere> {
         let mut changes = self.0.changes.lock();
         let is_closed = changes.is_closed;
@@ -61,7 +61,7 @@ impl Inbox {
         })
     }
 
-    /// The next change; `None` if no more will come. An inbox has one receiver.
+    /// The next change; `None` if no more will follow. An inbox has one receiver.
     pub(crate) async fn next(&self) -> Option<Handed> {
         loop {
             match self.try_next() {

@@ -1,9 +1,10 @@
-//! A route's walk through the rows of its table, a page at a time, in step with its walk through the stream.
+//! Reads the rows of a route's table, a page at a time, coordinated with its reading of the stream.
 //!
-//! Where that can be done, a page is read together with the position of the stream at that moment, its mark. It is held until
-//! the route has been given every change up to the mark in every shard, and meanwhile no shard is read beyond it. Then the rows
-//! are handed over, and the changes behind the mark follow: for each item, a row comes behind what it contains and before what
-//! it does not. Rows of an endpoint, which are read without a mark, are held otherwise (`scanned_rows.rs`).
+//! If possible, a page is read together with the position of the stream at that moment, its mark. It is held
+//! until the route has been given every change up to the mark in every shard; meanwhile no shard is read
+//! beyond the mark. Then the rows are handed over, followed by the changes after the mark: so for each item,
+//! a row comes after the changes that it contains and before the others. Rows of an endpoint are read without
+//! a mark and are held in a different way (`scanned_rows.rs`).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,23 +27,23 @@ use crate::tracker::ShardName;
 
 /// The most rows on a page.
 const PAGE_ROWS_MAX: u32 = 1_000;
-/// Stands for the order of rows after a walk over an endpoint has begun again.
+/// Represents the order of rows after a walk over an endpoint has restarted.
 const MOVED: &str = "moved";
-/// With a rate, this many pages are read in a second, if they are large enough.
+/// With a rate, this many pages are read per second, if they are large enough.
 const PAGES_A_SECOND: u32 = 10;
 
-/// Where a route is among the rows of its table.
+/// The position of a route among the rows of its table.
 pub(crate) struct BackfillWalk {
     id: String,
-    /// The place behind the last page.
+    /// The position after the last page.
     place: RowPlace,
     rate: Option<u32>,
-    /// The next page is not read before.
+    /// The next page is not read before this time.
     due: Timestamp,
     held: Held,
 }
 
-/// What was read and cannot be handed over yet.
+/// Pages that were read and cannot be handed over yet.
 enum Held {
     /// A page with a mark.
     AtMark(Option<HeldPage>),
@@ -54,30 +55,30 @@ enum Held {
 struct HeldPage {
     rows: Vec<(u64, ReadChange)>,
     mark: SequenceNumber,
-    /// The shards in which the route is at the mark.
+    /// The shards in which the route has reached the mark.
     reached: HashSet<Arc<ShardName>>,
     end: RowPlace,
 }
 
-/// Rows that the walk comes to.
+/// A page of rows of the walk.
 pub(super) struct WalkedPage<'p> {
     pub(super) rows: Vec<Item>,
     /// The names of the table's key attributes.
     pub(super) key: &'p [String],
-    /// The key behind which the next page begins; `None` if this is the last.
+    /// The key after which the next page begins; `None` if this is the last.
     pub(super) next: Option<Item>,
 }
 
-/// How much of what was read in a shard a route is given now.
+/// The part of the changes read in a shard that a route is given now.
 pub(super) struct Portion {
-    /// So many changes.
+    /// The number of changes.
     pub(super) changes: usize,
-    /// Where it points then.
+    /// The position after them.
     pub(super) next: ShardPosition,
 }
 
 impl BackfillWalk {
-    /// The walk of a backfill that is running, from where it was.
+    /// The walk of a running backfill, from its stored position.
     pub(crate) fn of(row: &BackfillRow, rows: &RowReading) -> Option<Self> {
         row.is_running().then(|| Self {
             id: row.id.clone(),
@@ -106,7 +107,7 @@ impl BackfillWalk {
         }
     }
 
-    /// How many rows the next page may have, and behind which key it begins.
+    /// The key after which the next page begins, and its maximum number of rows.
     pub(super) fn request(&self) -> (Option<&Item>, u32) {
         let limit = self.rate.map_or(PAGE_ROWS_MAX, |rate| {
             (rate / PAGES_A_SECOND).clamp(1, PAGE_ROWS_MAX)
@@ -114,7 +115,7 @@ impl BackfillWalk {
         (self.place.after.as_ref(), limit)
     }
 
-    /// When a page is to be read; `None` while enough is held, or when there is none left.
+    /// When the next page should be read; `None` while enough is held, or after the last page.
     pub(super) fn due(&self) -> Option<Timestamp> {
         let has_room = match &self.held {
             Held::AtMark(page) => page.is_none(),
@@ -123,7 +124,7 @@ impl BackfillWalk {
         (has_room && !self.place.is_end).then_some(self.due)
     }
 
-    /// Not before this time.
+    /// Delays the next page until this time.
     pub(super) fn postpone(&mut self, until: Timestamp) {
         self.due = until;
     }
@@ -136,18 +137,18 @@ impl BackfillWalk {
         is_empty && self.place.is_end
     }
 
-    /// Whether the page is in the order in which the walk has come so far.
+    /// Whether the page has the same order of rows as the previous ones.
     pub(super) fn fits(&self, page: &RowPage) -> bool {
         self.place.layout.as_ref() == Some(&page.layout)
     }
 
-    /// The order of rows has changed: the walk begins again, and rows may be seen twice.
+    /// The order of rows has changed: the walk restarts, and rows may be delivered twice.
     pub(super) fn begin_again(&mut self, layout: &str) {
         self.place.begin_again(layout);
     }
 
-    /// The order of the rows of an endpoint has changed, as records of rows that move tell; or a key is no place any more.
-    /// That it is so is noted with the next place: the walk begins again once.
+    /// The order of the rows of an endpoint has changed, as shown by records of moving rows or by a refused
+    /// key. This is stored with the next position, so that the walk restarts only once.
     pub(super) fn begin_scan_again(&mut self, live: &Live) {
         self.begin_again(MOVED);
         if let Held::Scanned(rows) = &mut self.held {
@@ -156,7 +157,7 @@ impl BackfillWalk {
         live.forget_row_places(MOVED);
     }
 
-    /// Whether the walk has begun again because rows move.
+    /// Whether the walk has restarted because rows move.
     pub(super) fn has_begun_again(&self) -> bool {
         self.place.layout.as_deref() == Some(MOVED)
     }
@@ -192,7 +193,7 @@ impl BackfillWalk {
         }
     }
 
-    /// Goes behind a page, and numbers its rows.
+    /// Moves to the position after a page, and numbers its rows.
     fn walked(
         &mut self,
         page: WalkedPage<'_>,
@@ -227,7 +228,7 @@ impl BackfillWalk {
         rows
     }
 
-    /// Whether a shard is not to be read now: the route is at the mark.
+    /// Whether a shard must not be read now, because the route has reached the mark.
     pub(super) fn stops(&self, shard: &Arc<ShardName>) -> bool {
         match &self.held {
             Held::AtMark(Some(page)) => page.reached.contains(shard),
@@ -243,7 +244,7 @@ impl BackfillWalk {
         }
     }
 
-    /// There was nothing more in a shard that is open, in an answer that was asked for then.
+    /// No more records were found in an open shard, by a request at the time `asked`.
     pub(super) fn found_nothing(&mut self, shard: &Arc<ShardName>, asked: Timestamp) {
         match &mut self.held {
             Held::AtMark(Some(page)) => {
@@ -254,7 +255,7 @@ impl BackfillWalk {
         }
     }
 
-    /// How much of the changes that were read the route is given: none behind the mark.
+    /// How many of the changes read the route is given: none after the mark.
     pub(super) fn portion(
         &mut self,
         shard: &Arc<ShardName>,
@@ -279,7 +280,7 @@ impl BackfillWalk {
         }
     }
 
-    /// The first page that is held.
+    /// Takes out the first page that is held.
     pub(super) fn release(
         &mut self,
         stream: Option<Arc<str>>,

@@ -1,5 +1,5 @@
-//! The keys of items that changed, for a reader that reads the items themselves: a copy of a table, or a gateway that looks for
-//! changes past it.
+//! The keys of changed items, for a reader that reads the items themselves: a copy of a table, or a gateway
+//! that looks for changes made without it.
 
 use std::sync::Arc;
 
@@ -14,28 +14,29 @@ use super::walk::{LatestStart, ReadPoint, ShardPosition, ShardWalk};
 use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
 
-/// Reads which items of a table have changed. It stores nothing: its [`KeyPosition`] can be kept, and another reader goes on there.
+/// Reads which items of a table have changed. It stores nothing: the caller can store its [`KeyPosition`] and
+/// continue with another reader.
 ///
-/// A key may come again, and those of different shards come in any order. A read of an item after its key has come sees
-/// the change, or a later one, whose key comes again.
+/// A key may be returned more than once, and keys of different shards are in no particular order. A read of
+/// an item after its key was returned sees the change, or a later one, whose key is returned again.
 pub struct ChangedKeys {
     database: Arc<dyn Database>,
     table: String,
-    /// Changes before this time are left out.
+    /// Changes before this time are skipped.
     from: Timestamp,
     streams: Streams,
     walk: ShardWalk,
     pages: PageReader,
-    /// What was read and not given yet: a read that fails must not lose what was read before it.
+    /// Results that were read and not returned yet: an error must not lose them.
     taken: KeyPage,
-    /// Whether whole records are given beside their keys.
+    /// Whether whole records are returned with their keys.
     gives_records: bool,
 }
 
 /// How far a reader has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyPosition {
-    /// Streams up to this one are read.
+    /// Streams up to this one have been read.
     finished: Option<String>,
     shards: Vec<PositionInShard>,
 }
@@ -47,7 +48,7 @@ struct PositionInShard {
     at: ReadUpTo,
 }
 
-/// Up to where a shard is read.
+/// How far a shard has been read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum ReadUpTo {
@@ -56,24 +57,24 @@ enum ReadUpTo {
     End,
 }
 
-/// What has come since the page before.
+/// The results since the previous page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KeyPage {
     /// The keys of items that changed.
     pub keys: Vec<Item>,
-    /// The records of these keys, if they were asked for.
+    /// The records of these keys, if requested.
     pub records: Vec<Record>,
-    /// Nothing was left to read when it was asked for.
+    /// No unread records were found.
     pub is_all: bool,
-    /// Changes up to this time are in this page or in earlier ones, as far as the times of records tell; `None` if they tell
-    /// nothing, or if nothing was left to read.
+    /// Changes up to this time are in this page or in earlier ones, according to the times of records; `None`
+    /// if these are not known, or if no unread records were found.
     pub read_up_to: Option<Timestamp>,
-    /// Records were trimmed before they were read: items may have changed whose keys do not come.
+    /// Records were trimmed before they were read: keys of changed items may be missing.
     pub has_gap: bool,
 }
 
 impl ChangedKeys {
-    /// Begins now: what is written after this returns will come. `None` if the table has no stream that is enabled.
+    /// Begins now: writes after this returns are reported. `None` if the table has no enabled stream.
     pub async fn begin(database: Arc<dyn Database>, table: &str) -> Result<Option<Self>, Error> {
         let mut reader = Self::on(database, table, Timestamp::EPOCH);
         reader.look().await?;
@@ -91,7 +92,8 @@ impl ChangedKeys {
         Ok(Some(reader))
     }
 
-    /// Goes on at a position. Where nothing was read of a shard, it is read from its oldest record, without changes before `from`.
+    /// Continues at a position. A shard of which nothing was read is read from its oldest record, without
+    /// changes before `from`.
     #[must_use]
     pub fn resume(database: Arc<dyn Database>, table: &str, position: &KeyPosition, from: Timestamp) -> Self {
         let mut reader = Self::on(database, table, from);
@@ -126,14 +128,15 @@ impl ChangedKeys {
         }
     }
 
-    /// Gives whole records, too.
+    /// Also returns whole records.
     #[must_use]
     pub fn with_records(mut self) -> Self {
         self.gives_records = true;
         self
     }
 
-    /// How far it has come: everything before has been given, unless the last call of [`ChangedKeys::next`] failed.
+    /// The current position: everything before it has been returned, unless the last call of
+    /// [`ChangedKeys::next`] failed.
     #[must_use]
     pub fn position(&self) -> KeyPosition {
         let shards = self.walk.positions().into_iter();
@@ -153,7 +156,7 @@ impl ChangedKeys {
         }
     }
 
-    /// Reads a page of every open shard. After an error it can be called again, and nothing is lost.
+    /// Reads a page of every open shard. After an error, it can be called again without loss.
     pub async fn next(&mut self) -> Result<KeyPage, Error> {
         self.look().await?;
         let has_stream = self.walk.advance(&self.streams);
@@ -180,7 +183,7 @@ impl ChangedKeys {
             .await
     }
 
-    /// Reads a page at a point; says where the next one begins.
+    /// Reads a page at a point; returns where the next one begins.
     async fn read(&mut self, point: &ReadPoint) -> Result<(ShardPosition, ReadTime), Error> {
         let read = self.pages.read(&*self.database, &self.streams, point).await?;
         self.taken.is_all &= matches!(&read, ShardPage::Read { records, next }
@@ -222,7 +225,7 @@ impl ChangedKeys {
     }
 }
 
-/// How far in time a shard was read.
+/// The time up to which a shard was read.
 enum ReadTime {
     UpTo(Timestamp),
     Everything,

@@ -1,4 +1,4 @@
-//! A route's walk through the streams and shards of its table, with durable checkpoints.
+//! The progress of a route through the streams and shards of its table, with durable checkpoints.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::live::{Live, ReadChange};
 use crate::rows::Checkpoint;
 use crate::tracker::{ShardCheckpoint, ShardName};
 
-/// A route and where it is.
+/// A route and its position.
 pub(crate) struct RouteFollower {
     pub(crate) live: Arc<Live>,
     /// Changes before this time are not for the route.
@@ -22,14 +22,14 @@ pub(crate) struct RouteFollower {
     /// It is new and begins after the newest record.
     begins_latest: bool,
     pub(super) walk: ShardWalk,
-    /// Its way through the rows, while a backfill is running.
+    /// Its position among the rows, during a backfill.
     pub(super) backfill: Option<BackfillWalk>,
-    /// The look at the streams after which shards that are gone were looked for.
+    /// The description of the streams after which missing shards were last checked.
     looks: u64,
 }
 
-/// A shard has its turn only when everything in its parent is done, durably: after a crash, the parent might be read again
-/// and its changes delivered after later ones.
+/// A shard is read only when everything in its parent is durably done: otherwise the parent might be read
+/// again after a crash, and its changes delivered after later ones.
 impl ShardProgress for Live {
     fn is_finished(&self, shard: &ShardName, _: Option<&ShardPosition>) -> bool {
         self.has_finished(shard)
@@ -62,25 +62,25 @@ impl RouteFollower {
         }
     }
 
-    /// Whether there is something that it does not read yet: it has no room, or shards and streams wait until what comes
-    /// before them is done.
+    /// Whether it cannot read some records yet: it has no room, or shards and streams wait until earlier ones
+    /// are done.
     pub(super) fn is_held(&self, streams: &Streams) -> bool {
         !self.live.has_room() || self.walk.has_ended_shard() || self.walk.has_waiting(streams)
     }
 
-    /// Whether it can be given what is next in a shard.
+    /// Whether it can be given the next records of a shard.
     pub(super) fn may_read(&self, shard: &Arc<ShardName>) -> bool {
         self.live.has_room() && !self.backfill.as_ref().is_some_and(|walk| walk.stops(shard))
     }
 
-    /// There was nothing more in a shard that is open, in an answer that was asked for then.
+    /// No more records were found in an open shard, by a request at the time `asked`.
     pub(super) fn found_nothing(&mut self, shard: &Arc<ShardName>, asked: Timestamp) {
         if let Some(backfill) = &mut self.backfill {
             backfill.found_nothing(shard, asked);
         }
     }
 
-    /// Goes on in a shard somewhere else than where it was.
+    /// Continues in a shard at another position.
     pub(super) fn jump(&mut self, shard: &Arc<ShardName>, to: ShardPosition) {
         if let Some(rows) = self.backfill.as_mut().and_then(BackfillWalk::scanned) {
             rows.lost_place(shard);
@@ -88,7 +88,7 @@ impl RouteFollower {
         self.walk.move_to(shard, to);
     }
 
-    /// Takes what was read in a shard; while a page of rows is held, only what comes before it.
+    /// Takes the changes read in a shard; while a page of rows is held, only those before it.
     pub(super) fn take(&mut self, shard: &Arc<ShardName>, changes: &[ReadChange], next: &ShardPosition) {
         let portion = match &mut self.backfill {
             Some(backfill) => backfill.portion(shard, changes, next),
@@ -104,7 +104,7 @@ impl RouteFollower {
         self.walk.move_to(shard, portion.next);
     }
 
-    /// Lets the rows that are held without a mark know what the route is given.
+    /// Informs the rows that are held without a mark which changes the route is given.
     fn tell_rows(&mut self, shard: &Arc<ShardName>, changes: &[ReadChange]) {
         let Some(backfill) = &mut self.backfill else {
             return;
@@ -122,29 +122,29 @@ impl RouteFollower {
         }
     }
 
-    /// When it is to be given the next page of rows, if it is and has room.
+    /// When the next page of rows should be read, if there is one and the route has room.
     pub(super) fn rows_due(&self) -> Option<Timestamp> {
         let backfill = self.backfill.as_ref().filter(|_| self.live.has_room());
         backfill?.due()
     }
 
-    /// Whether the positions after the newest record have been found, where it begins with them: what is written since rows
-    /// were read must be found behind them.
+    /// Whether the positions after the newest record have been found, if the route begins there: changes
+    /// after the rows were read must be found after them.
     pub(super) fn has_found_latest(&self, pages: &PageReader) -> bool {
         let open = self.walk.open();
         let mut latest = open.iter().filter(|(_, at)| *at == ShardPosition::Latest);
         latest.all(|point| pages.has(point))
     }
 
-    /// It is not to be given a page of rows before this time.
+    /// Delays the next page of rows until this time.
     pub(super) fn postpone_rows(&mut self, until: Timestamp) {
         if let Some(backfill) = &mut self.backfill {
             backfill.postpone(until);
         }
     }
 
-    /// Whether a page of rows is held, and everything that has to come before it has been handed over. `looked` is when the
-    /// streams were last looked at.
+    /// Whether a page of rows is held, and everything that must precede it has been handed over. `looked` is
+    /// when the streams were last described.
     pub(super) fn has_rows_to_hand(&mut self, streams: &Streams, looked: Timestamp) -> bool {
         let Some(backfill) = &mut self.backfill else {
             return false;
@@ -162,7 +162,7 @@ impl RouteFollower {
         is_settled && live.has_room()
     }
 
-    /// Hands over a page of rows if its turn has come.
+    /// Hands over a page of rows if it can be handed over now.
     pub(super) fn hand_rows(&mut self, streams: &Streams, looked: Timestamp) -> bool {
         if !self.has_rows_to_hand(streams, looked) {
             return false;
@@ -178,13 +178,13 @@ impl RouteFollower {
         page.map(|page| self.live.feed_rows(page)).is_some()
     }
 
-    /// Whether the streams have to be looked at before a page of rows can be handed over.
+    /// Whether the streams must be described again before a page of rows can be handed over.
     pub(super) fn needs_look(&mut self, looked: Timestamp, now: Timestamp) -> bool {
         let rows = self.backfill.as_mut().and_then(BackfillWalk::scanned);
         rows.is_some_and(|rows| rows.needs_look(looked, now))
     }
 
-    /// Goes on to the shards and streams whose turn has come.
+    /// Moves to the shards and streams that can be read next.
     pub(super) async fn advance(&mut self, streams: &Streams) -> Result<(), Error> {
         if std::mem::take(&mut self.begins_latest)
             && let Some(start) = LatestStart::of(streams)
@@ -200,7 +200,7 @@ impl RouteFollower {
         Ok(())
     }
 
-    /// Shards that are gone before the route was through with them may have had records that it missed.
+    /// Shards that were removed before the route had finished them may have had records that it missed.
     async fn note_gone(&mut self, streams: &Streams) -> Result<(), Error> {
         for (shard, checkpoint) in self.live.unfinished() {
             if !streams.has(&shard) {
@@ -211,7 +211,7 @@ impl RouteFollower {
                     ended: true,
                     ..checkpoint
                 };
-                // It cannot be read again, so its children and its parked changes wait for nothing.
+                // It cannot be read again, so its children and its parked changes need not wait.
                 self.live
                     .checkpoints
                     .set_shards([(&shard, &ended)].into_iter())
@@ -230,8 +230,8 @@ impl RouteFollower {
         }
     }
 
-    /// Skips what was written before the route. Should it fail half way, the route begins at the oldest record: what was
-    /// written before `from` is not for it anyway.
+    /// Skips what was written before the route was created. If this fails half way, the route begins at the
+    /// oldest record: changes before `from` are not for it in any case.
     async fn begin_latest(&mut self, start: &LatestStart<'_>) -> Result<(), Error> {
         let live = &self.live;
         let checkpoint = self.checkpoint(start.finished.clone());
@@ -248,7 +248,7 @@ impl RouteFollower {
             .iter()
             .map(|shard| (Arc::clone(&shard.name), ended.clone()))
             .collect();
-        // Open shards are remembered, too: should one be gone before anything was read of it, that is a gap.
+        // Open shards are stored, too: if one is removed before anything was read of it, that is a gap.
         let begun = ShardCheckpoint::default();
         let open = start.open.iter().map(|shard| (&shard.name, &begun));
         let shards = closed.iter().map(|(shard, checkpoint)| (shard, checkpoint));

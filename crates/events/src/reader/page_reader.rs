@@ -1,4 +1,4 @@
-//! Reads pages of shards: iterators are asked for, kept between pages, and asked for again when they have expired.
+//! Reads pages of shards: gets iterators, keeps them between pages, and renews them when they have expired.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::walk::{ReadPoint, ShardPosition};
 use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
 
-/// What reading at a position came to.
+/// The result of reading at a position.
 pub(super) enum ShardPage {
     /// The records after the position, which may be none, and the position after them.
     Read {
@@ -21,7 +21,7 @@ pub(super) enum ShardPage {
     },
     /// The iterator has expired: read again from this position.
     Expired(ShardPosition),
-    /// Records after the position have been trimmed: the oldest that is left is at the trim horizon.
+    /// Records after the position have been trimmed: the oldest remaining one is at the trim horizon.
     Trimmed(Error),
     /// The stream or the shard does not exist any more.
     Gone(Error),
@@ -34,7 +34,7 @@ pub(super) struct PageReader {
 }
 
 impl PageReader {
-    /// Drops the iterators of positions that are not read any more.
+    /// Drops the iterators of positions that are no longer read.
     pub(super) fn retain(&mut self, read_points: &BTreeMap<ReadPoint, Vec<usize>>) {
         self.iterators.retain(|point, _| read_points.contains_key(point));
     }
@@ -61,7 +61,7 @@ impl PageReader {
         self.iterators.clear();
     }
 
-    /// Finds a position now, so that a later read begins there.
+    /// Gets an iterator for a position now, so that a later read begins there.
     pub(super) async fn find(
         &mut self,
         database: &dyn Database,
@@ -84,13 +84,13 @@ impl PageReader {
         Ok(iterator)
     }
 
-    /// Whether a position has been found.
+    /// Whether there is an iterator for a position.
     pub(super) fn has(&self, point: &ReadPoint) -> bool {
         self.iterators.contains_key(point)
     }
 
-    /// Reads a page. After an error, the next read of the position asks for a new iterator; but for one after the newest
-    /// record, which would skip what was written meanwhile.
+    /// Reads a page. After an error, the next read of the position gets a new iterator, except for the
+    /// position after the newest record, where a new one would skip records written meanwhile.
     pub(super) async fn read(
         &mut self,
         database: &dyn Database,
@@ -139,8 +139,8 @@ impl PageReader {
 /// What a failed read means for a reader at `position`.
 fn failed(error: Error, position: &ShardPosition) -> Result<ShardPage, Error> {
     match (error.kind(), position) {
-        // Nothing was read since the first look: what was written since then is found from the trim horizon. An endpoint that
-        // was started again may not know its iterators any more.
+        // Nothing was read since the start: records since then are found from the trim horizon. An endpoint
+        // that was restarted may not know its iterators any more.
         (ErrorKind::ExpiredIterator | ErrorKind::Validation, ShardPosition::Latest) => {
             Ok(ShardPage::Expired(ShardPosition::TrimHorizon))
         }

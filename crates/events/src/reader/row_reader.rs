@@ -12,7 +12,7 @@ use crate::row_source::{RowReading, RowSource};
 use crate::tracker::ShardName;
 
 impl Reader {
-    /// Hands over the pages of rows whose turn has come, and reads those that are due.
+    /// Hands over the pages of rows that are ready, and reads those that are due.
     pub(super) async fn read_rows(&mut self) -> Round {
         let mut round = Round::None;
         for follower in &mut self.followers {
@@ -42,7 +42,7 @@ impl Reader {
         round
     }
 
-    /// When the next page of rows is to be read, if one is.
+    /// When the next page of rows should be read, if there is one.
     pub(super) fn rows_due(&self) -> Option<Timestamp> {
         self.followers.iter().filter_map(RouteFollower::rows_due).min()
     }
@@ -53,7 +53,8 @@ impl Reader {
         followers.any(|follower| follower.has_rows_to_hand(&self.streams, self.looked))
     }
 
-    /// The routes numbered `at` have read everything in a shard that is open, as an answer says that was asked for then.
+    /// The routes numbered `at` have read everything in an open shard, according to a response to a request
+    /// at the time `asked`.
     pub(super) fn found_nothing(&mut self, shard: &Arc<ShardName>, asked: Timestamp, at: &[usize]) {
         for at in at {
             if let Some(follower) = self.followers.get_mut(*at) {
@@ -70,8 +71,8 @@ async fn read_page(source: &Source, table: &Arc<str>, follower: &mut RouteFollow
     }
 }
 
-/// Reads a page, or finds that the order of rows has changed and begins again. The page is read only when that is noted:
-/// before, the database might still read in the order before.
+/// Reads a page, or detects that the order of rows has changed and restarts. The restart is stored before a
+/// page is read, because the database might still use the old order before that.
 async fn read_at_one_moment(
     rows: &dyn RowSource,
     source: &Source,
@@ -83,7 +84,7 @@ async fn read_at_one_moment(
     };
     let (after, limit) = walk.request();
     let page = match rows.page(table, after, limit) {
-        // A key of another order may be no place in this one.
+        // A key of another order may be refused in this one.
         Err(error) if error.kind() == ErrorKind::Validation && after.is_some() => {
             let first = rows.page(table, None, 1)?;
             if walk.fits(&first) {
@@ -118,7 +119,7 @@ async fn scan(source: &Source, table: &Arc<str>, follower: &mut RouteFollower) -
         ..Scan::default()
     };
     let page = match source.database.scan(request).await {
-        // On a server where a migration moves rows, the key may be no place any more.
+        // On a server where a migration moves rows, the key may be refused.
         Err(error) if error.kind() == ErrorKind::Validation && !is_first && !walk.has_begun_again() => {
             tracing::warn!(%table, %error, "the backfill cannot continue where it was, and starts again");
             walk.begin_scan_again(&follower.live);
@@ -131,7 +132,7 @@ async fn scan(source: &Source, table: &Arc<str>, follower: &mut RouteFollower) -
         key: &key,
         next: page.last_evaluated_key,
     };
-    // Not before the answer: what is in it was written by now.
+    // Only after the response: its content was written by now.
     walk.hold_scanned(page, table, &*source.typer, source.clock.now());
     Ok(())
 }

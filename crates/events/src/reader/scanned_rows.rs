@@ -1,10 +1,10 @@
-//! Rows that were read with `Scan`, until they can be handed over in order with the changes.
+//! Rows that were read with `Scan`, held until they can be handed over in order with the changes.
 //!
-//! Rows and the position of a stream cannot be read at one moment at an endpoint. So a page is held after it was read, and the
-//! route goes on being given changes. A change of a row that is held tells more than the row. The page is handed over when no
-//! change from before it can follow any more: every shard has been read beyond the time at which the page was read, and the
-//! route is done with what was read up to there, durably. The rows that no change has told of are then newer than every
-//! change before them, and older than every change behind them, also after a crash.
+//! At an endpoint, rows and the position of a stream cannot be read at the same moment. So a page is held
+//! after it was read, and the route continues to get changes. A change of a held row replaces the row. The
+//! page is handed over when no earlier change can follow any more: every shard has been read beyond the time
+//! at which the page was read, and the route has durably finished these changes. The remaining rows are then
+//! newer than every change before them, and older than every change after them, also after a crash.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -26,17 +26,17 @@ use crate::{Change, ChangeEvent, Maintenance};
 const ROWS_MAX: usize = 50_000;
 /// The most bytes of rows that are held.
 const BYTES_MAX: usize = 32 << 20;
-/// So many answers without a record, one after another, tell that a shard has been read to its end: an endpoint may answer
-/// some parts of a shard without records though there are later ones.
+/// This many consecutive responses without a record mean that a shard has been read to its end: an endpoint
+/// may return parts of a shard without records although there are later ones.
 const EMPTY_ANSWERS: u32 = 3;
 
-/// The rows that are held for a route, and how far its shards have been read meanwhile.
+/// The rows that are held for a route, and how far its shards have been read since.
 pub(super) struct ScannedRows {
     settings: ScanSettings,
     /// The names of the table's key attributes, once they are known.
     pub(super) key: Option<Vec<String>>,
     pages: VecDeque<ScannedPage>,
-    /// By their number, those of all pages.
+    /// The rows of all pages, by their number.
     rows: BTreeMap<u64, HeldRow>,
     /// The number of each item's row.
     numbers: HashMap<Vec<u8>, u64>,
@@ -44,15 +44,15 @@ pub(super) struct ScannedRows {
     shards: HashMap<Arc<ShardName>, ShardReading>,
 }
 
-/// When a page was read, and what it waits for.
+/// When a page was read, and the conditions for handing it over.
 struct ScannedPage {
-    /// It was there then, by the clock of this process.
+    /// The time of the response, by the clock of this process.
     read: Timestamp,
-    /// The records of what was written before are not dated later.
+    /// The records of earlier writes have no later time than this.
     records_up_to: Timestamp,
-    /// The shards that have been read beyond it, each with the position then.
+    /// The shards that have been read beyond it, each with its position at that moment.
     beyond: HashMap<Arc<ShardName>, Option<SequenceNumber>>,
-    /// Changes that its rows contain since they were read.
+    /// Changes after the rows were read that they contain.
     contained: HashMap<Arc<ShardName>, SequenceNumber>,
     end: RowPlace,
 }
@@ -60,7 +60,7 @@ struct ScannedPage {
 struct HeldRow {
     read: ReadChange,
     item: Vec<u8>,
-    /// A change that was handed over tells all that the row does.
+    /// A change was handed over that includes the row.
     is_told: bool,
 }
 
@@ -69,14 +69,14 @@ struct HeldRow {
 struct ShardReading {
     /// The latest time of a record.
     records_up_to: Timestamp,
-    /// Answers without records, one after another.
+    /// Consecutive responses without records.
     empty_answers: u32,
-    /// When the last of them was asked for.
+    /// When the last of them was requested.
     asked: Timestamp,
 }
 
 impl ShardReading {
-    /// Whether everything from before a page has been read.
+    /// Whether all changes before a page have been read.
     fn is_beyond(&self, page: &ScannedPage, settings: &ScanSettings) -> bool {
         let is_at_end =
             self.empty_answers >= EMPTY_ANSWERS && self.asked >= page.read.plus(settings.stream_delay);
@@ -109,11 +109,11 @@ impl ScannedRows {
         self.rows.len() < ROWS_MAX && self.bytes < BYTES_MAX
     }
 
-    /// Holds a page that was read just now.
+    /// Holds a page that was just read.
     pub(super) fn hold(&mut self, rows: Vec<(u64, ReadChange)>, end: RowPlace, now: Timestamp) {
         for (number, read) in rows {
             let item = item_name(&read.typed.change);
-            // A walk that began again may come to a row a second time: this time it is not older.
+            // A walk that restarted may read a row a second time: the second version is not older.
             if let Some(before) = self.numbers.insert(item.clone(), number) {
                 self.drop_row(before);
             }
@@ -136,26 +136,26 @@ impl ScannedRows {
         Some(row)
     }
 
-    /// The walk begins again: no place that is held is one any more.
+    /// The walk restarts: the positions held so far are invalid.
     pub(super) fn forget_places(&mut self, layout: &str) {
         for page in &mut self.pages {
             page.end.begin_again(layout);
         }
     }
 
-    /// There was no record in an answer that was asked for then.
+    /// A response to a request at the time `asked` had no record.
     pub(super) fn found_nothing(&mut self, shard: &Arc<ShardName>, asked: Timestamp) {
         let reading = self.shards.entry(Arc::clone(shard)).or_default();
         reading.empty_answers += 1;
         reading.asked = asked;
     }
 
-    /// A shard is read from another position than where it was left.
+    /// A shard is read from a different position than before.
     pub(super) fn lost_place(&mut self, shard: &Arc<ShardName>) {
         self.shards.remove(shard);
     }
 
-    /// The route is given these changes; `is_taken` says which of them are for it.
+    /// The route is given these changes; `is_taken` returns which of them are for it.
     pub(super) fn given(
         &mut self,
         shard: &Arc<ShardName>,
@@ -174,8 +174,8 @@ impl ScannedRows {
         }
     }
 
-    /// A change of a row that is held tells all that the row does, unless it is not for the route: then the row is as it was
-    /// left by the change.
+    /// Handles a change of a held row. It replaces the row; if it is not for the route, the row is updated to
+    /// the state after the change.
     fn changed(
         &mut self,
         shard: &Arc<ShardName>,
@@ -200,7 +200,7 @@ impl ScannedRows {
             return;
         }
         if is_removal {
-            // A row that moves is removed at its former key, and is there.
+            // A moving row is removed at its former key, but still exists.
             row.is_told |= !is_move;
             return;
         }
@@ -217,7 +217,7 @@ impl ScannedRows {
         }
     }
 
-    /// Notes which of the open shards have been read beyond which page.
+    /// Records which of the open shards have been read beyond which page.
     pub(super) fn note_beyond(&mut self, open: &[ReadPoint]) {
         for page in &mut self.pages {
             for (shard, position) in open {
@@ -234,15 +234,16 @@ impl ScannedRows {
         }
     }
 
-    /// Whether the streams have to be looked at before the first page can be handed over: shards may have come.
+    /// Whether the streams must be described again before the first page can be handed over: there may be new
+    /// shards.
     pub(super) fn needs_look(&self, looked: Timestamp, now: Timestamp) -> bool {
         let due = |page: &ScannedPage| page.read.plus(self.settings.stream_delay);
         let due = self.pages.front().map(due);
         due.is_some_and(|due| looked < due && due <= now)
     }
 
-    /// Whether the first page can be handed over: all open shards have been read beyond it, as of a look at the streams then,
-    /// and what was read is done.
+    /// Whether the first page can be handed over: all open shards, as described at that time, have been read
+    /// beyond it, and the changes read are done.
     pub(super) fn is_settled(
         &self,
         open: &[ReadPoint],

@@ -74,7 +74,7 @@ fn at(shards: &[&str], sequence: u64) -> Vec<ReadPoint> {
     shards.iter().map(point).collect()
 }
 
-/// Whether the page can be handed over, if all that was read is done and the streams were looked at late enough.
+/// Whether the page can be handed over, if all changes are done and the streams were described late enough.
 fn is_settled(rows: &mut ScannedRows, open: &[ReadPoint]) -> bool {
     rows.note_beyond(open);
     rows.is_settled(open, after(15), |_, _| true)
@@ -99,7 +99,7 @@ fn handed(rows: &mut ScannedRows) -> Vec<String> {
 fn a_shard_is_beyond_a_page_with_a_record_that_is_later_by_the_clock_of_the_endpoint() {
     let mut rows = held(&["a"]);
     let open = at(&["1", "2"], 9);
-    // The endpoint showed 62 seconds more at most, and times of records may differ by five.
+    // The endpoint's clock showed at most 62 seconds more, and times of records may differ by five.
     for seconds in [0, 30, 67] {
         for name in ["1", "2"] {
             rows.given(
@@ -134,13 +134,13 @@ fn a_shard_is_beyond_a_page_when_it_has_no_records_for_long_enough() {
         rows.found_nothing(&shard("1"), after(seconds));
         assert!(!is_settled(&mut rows, &open), "{seconds}");
     }
-    // A record, and the end of the shard has to be found again.
+    // After a record, the end of the shard has to be found again.
     told(&mut rows, "x", 2, ChangeEvent::Insert, true);
     for seconds in [15, 16] {
         rows.found_nothing(&shard("1"), after(seconds));
         assert!(!is_settled(&mut rows, &open), "{seconds}");
     }
-    // It is read from somewhere else.
+    // It is read from a different position.
     rows.lost_place(&shard("1"));
     rows.found_nothing(&shard("1"), after(17));
     assert!(!is_settled(&mut rows, &open));
@@ -159,7 +159,7 @@ fn a_page_waits_for_a_look_at_the_streams_and_until_what_was_read_is_done() {
         |_| true,
     );
     rows.note_beyond(&open);
-    // The shard is read on; what counts is where it was beyond the page.
+    // The shard is read further; its position when it was first beyond the page counts.
     let later = at(&["1"], 50);
     rows.note_beyond(&later);
     let settled = |rows: &ScannedRows, looked, done: u64| {
@@ -201,7 +201,7 @@ fn pages_are_handed_over_in_order_each_with_its_own_rows() {
         rows: 4,
         ..RowPlace::default()
     };
-    // A walk that began again comes to `b` a second time.
+    // A walk that restarted reads `b` a second time.
     let more = [(3, "b"), (4, "c")].map(|(number, pk)| (number, change(pk, 5, ChangeEvent::Backfill, READ)));
     rows.hold(more.into(), end, after(10));
     let open = at(&["1"], 9);

@@ -1,4 +1,4 @@
-//! The streams of a table and their shards, as of the last look.
+//! The streams of a table and their shards, as last described.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use trestle_api::{Database, DatabaseExt, DescribeStream, Error, ErrorKind, ListS
 
 use crate::tracker::ShardName;
 
-/// One life of a table's stream.
+/// A stream of a table.
 pub(super) struct Stream {
     pub(super) label: Arc<str>,
     arn: String,
     /// Parents before their children.
     pub(super) shards: Vec<Shard>,
-    /// Nothing will be added to it.
+    /// No record will be added to it.
     pub(super) is_closed: bool,
 }
 
@@ -29,12 +29,12 @@ pub(super) struct Shard {
 pub(super) struct Streams {
     known: Vec<Stream>,
     is_stale: bool,
-    /// How often they were looked at.
+    /// How often they were described.
     looks: u64,
 }
 
 impl Streams {
-    /// What is known may be out of date.
+    /// Marks the description as possibly outdated.
     pub(super) fn look_again(&mut self) {
         self.is_stale = true;
     }
@@ -50,7 +50,7 @@ impl Streams {
         self.known.iter().find(|stream| &*stream.label == label)
     }
 
-    /// How often they were looked at: as long as it is the same, nothing has changed.
+    /// How often they were described: while the number is the same, nothing has changed.
     pub(super) fn looks(&self) -> u64 {
         self.looks
     }
@@ -74,7 +74,7 @@ impl Streams {
         self.known.last()
     }
 
-    /// Looks again if that is needed, or was asked for. After an error, what was known stays known.
+    /// Describes the streams again if necessary or requested. After an error, the previous description stays.
     pub(super) async fn refresh(
         &mut self,
         database: &dyn Database,
@@ -163,7 +163,7 @@ async fn list(database: &dyn Database, table: &str) -> Result<Vec<(String, Strin
     }
 }
 
-/// A stream with all its shards; `None` if it is gone.
+/// A stream with all its shards; `None` if it was removed.
 async fn describe(database: &dyn Database, label: Arc<str>, arn: String) -> Result<Option<Stream>, Error> {
     let mut stream = Stream {
         label,

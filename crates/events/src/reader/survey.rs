@@ -1,5 +1,5 @@
-//! Counts the records that a route has yet to read while it cannot read on, so that its lag is known. It reads what the
-//! route will read later, at its own pace, and delivers nothing.
+//! Counts the records that a route has yet to read while it cannot continue, so that its lag is known. It
+//! reads the same records as the route will later, at its own pace, and delivers nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,39 +15,40 @@ use super::walk::{ReadPoint, ShardWalk, read_points};
 use super::{Command, Source};
 use crate::live::{Live, Unread};
 
-/// Between two pages of a shard. Real time, because it is about the work of this machine and of the database.
+/// The pause between two pages of a shard. Real time, because it limits the work of this machine and of the
+/// database.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Between two looks when everything has been counted.
+/// The pause when everything has been counted.
 const REST: Duration = Duration::from_millis(250);
-/// A count that is older is made anew: the stream has dropped records that it counted.
+/// An older count is repeated: the stream has trimmed records that it counted.
 const COUNT_AGE_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// A route that is not at the end of its stream.
 pub(crate) struct Behind {
     pub(super) live: Arc<Live>,
-    /// The records that have been read for it.
+    /// The number of records that have been read for it.
     pub(super) read: u64,
-    /// It cannot read on for now.
+    /// It cannot continue at the moment.
     pub(super) is_held: bool,
     /// How far it has read.
     pub(super) walk: ShardWalk,
-    /// The iterators of its positions, as far as they are known.
+    /// The known iterators of its positions.
     pub(super) pages: PageReader,
 }
 
-/// Counts for all routes of a table; those at the same position share what is read there.
+/// Counts for all routes of a table; routes at the same position share the page that is read there.
 pub(crate) struct LagSurvey {
     source: Source,
     table: Arc<str>,
     reader: WeakUnboundedSender<Command>,
-    /// Rung when a route cannot read on, and when the reader is gone.
+    /// Rung when a route cannot continue, and when the reader ends.
     bell: Arc<Notify>,
     streams: Streams,
     counts: Vec<Count>,
     pages: PageReader,
 }
 
-/// What has been counted for a route.
+/// The count for a route.
 struct Count {
     live: Arc<Live>,
     walk: ShardWalk,
@@ -75,7 +76,7 @@ impl LagSurvey {
         }
     }
 
-    /// Counts until the reader is gone.
+    /// Counts until the reader ends.
     pub(crate) async fn run(mut self) {
         loop {
             if self.counts.is_empty() {
@@ -90,7 +91,8 @@ impl LagSurvey {
             if let Err(error) = self.turn().await {
                 // The reader reports it too, if a route needs these records.
                 tracing::debug!(table = %self.table, %error, "the unread records of the stream cannot be counted");
-                // Records may have been trimmed or be gone: count again, from where the routes are then.
+                // Records may have been trimmed or removed: count again, from the current positions of the
+                // routes.
                 self.pages.clear();
                 self.counts.clear();
                 self.bell.notify_one();
@@ -104,7 +106,7 @@ impl LagSurvey {
         answered.await.ok()
     }
 
-    /// Goes on counting for those that are still behind, and begins for those that cannot read on.
+    /// Continues to count for routes that are still behind, and starts for those that cannot continue.
     fn begin(&mut self, behind: Vec<Behind>) {
         let now = self.source.clock.now();
         let mut counts = Vec::new();
@@ -120,7 +122,7 @@ impl LagSurvey {
             };
             match count.filter(is_usable) {
                 Some(count) => counts.push(count),
-                // It is being read as fast as it can be; a count would be late.
+                // It reads as fast as it can; a count would be outdated.
                 None if !route.is_held => route.live.set_unread(None),
                 None => {
                     self.pages.join(route.pages);
@@ -136,7 +138,7 @@ impl LagSurvey {
         self.counts = counts;
     }
 
-    /// Reads a page at every position where a count read_points.
+    /// Reads a page at every position of a count.
     async fn turn(&mut self) -> Result<(), Error> {
         let is_needed = |count: &Count| count.walk.has_ended_shard() || count.walk.is_at_end();
         let is_needed = self.counts.iter().any(is_needed);

@@ -1,4 +1,4 @@
-//! Shows what a route would take: it stores nothing, and no route or retention waits for it.
+//! Shows what a route would take, without storing anything; no route or retention waits for it.
 
 use std::sync::Arc;
 
@@ -14,10 +14,11 @@ use crate::record;
 use crate::tracker::ShardName;
 use crate::{Delivery, Route, StartingPosition, Typer};
 
-/// Reads what a route would take, from its starting position on. It stores no checkpoint: dropping it leaves nothing behind.
+/// Reads what a route would take, from its starting position on. It stores no checkpoint: nothing remains
+/// after it is dropped.
 ///
-/// Changes of one item come in order: a shard is read when its parent has been read to the end, and a stream when the one
-/// before it has.
+/// Changes of one item are in order: a shard is read when its parent has been read to the end, and a stream
+/// when the previous one has.
 pub struct Tail {
     database: Arc<dyn Database>,
     typer: Arc<dyn Typer>,
@@ -27,21 +28,21 @@ pub struct Tail {
     template: Option<Arc<Template>>,
     /// Changes before this time are not shown.
     from: Timestamp,
-    /// When it was made.
+    /// When it was created.
     begun: Timestamp,
-    /// It has not looked yet, and begins after the newest record.
+    /// It has not read anything yet, and begins after the newest record.
     begins_latest: bool,
     streams: Streams,
     walk: ShardWalk,
     pages: PageReader,
     has_stream: bool,
-    /// What was read and not given yet: a read that fails must not lose what was read before it.
+    /// Results that were read and not returned yet: an error must not lose them.
     taken: Vec<Delivery>,
 }
 
 impl Tail {
-    /// Shows what the route would take; or says what is wrong with the route. `now` is the time of the database, as far
-    /// as it is known.
+    /// A tail of the changes that the route would take, or what is wrong with the route. `now` is the time of
+    /// the database, as far as it is known.
     pub fn new(
         database: Arc<dyn Database>,
         typer: Arc<dyn Typer>,
@@ -67,7 +68,7 @@ impl Tail {
                 }
             },
             begun: now,
-            // Rows are no changes: a tail shows what is behind them.
+            // Rows are not changes: a tail shows the changes after them.
             begins_latest: matches!(
                 route.starting_position,
                 StartingPosition::Latest | StartingPosition::AllRows
@@ -80,14 +81,14 @@ impl Tail {
         })
     }
 
-    /// Whether the table had a stream to read when it was looked at last.
+    /// Whether the table had a stream to read when it was last described.
     #[must_use]
     pub fn has_stream(&self) -> bool {
         self.has_stream
     }
 
-    /// What has come since the last call; nothing if there is nothing for now. The first call finds the beginning:
-    /// what is written after it is shown. After an error it can be called again, and nothing is lost.
+    /// The changes since the last call; empty if there are none now. The first call finds the start: later
+    /// writes are shown. After an error, it can be called again without loss.
     pub async fn next(&mut self) -> Result<Vec<Delivery>, Error> {
         self.advance().await?;
         for point in self.walk.open() {
@@ -96,7 +97,7 @@ impl Tail {
         Ok(std::mem::take(&mut self.taken))
     }
 
-    /// Reads a page, keeps what is for the route, and goes on after it.
+    /// Reads a page, keeps the changes for the route, and moves on.
     async fn read(&mut self, point: &ReadPoint) -> Result<(), Error> {
         let shard = &point.0;
         let next = match self.pages.read(&*self.database, &self.streams, point).await? {
@@ -106,7 +107,7 @@ impl Tail {
             }
             ShardPage::Expired(position) => {
                 if point.1 == ShardPosition::Latest {
-                    // It is read from the trim horizon, where there are also changes from before this began.
+                    // It is read from the trim horizon, where there are also changes from before the start.
                     self.from = self.from.max(self.begun);
                 }
                 position
@@ -132,7 +133,7 @@ impl Tail {
         }
     }
 
-    /// Goes on to the shards and streams whose turn has come.
+    /// Moves to the shards and streams that can be read next.
     async fn advance(&mut self) -> Result<(), Error> {
         let is_needed = !self.has_stream || self.walk.has_ended_shard() || self.walk.is_at_end();
         self.streams

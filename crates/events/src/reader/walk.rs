@@ -1,7 +1,8 @@
-//! The walk through the streams and shards of a table: a stream before the next, parents before their children.
+//! The order of reading the streams and shards of a table: a stream before the next, parents before their
+//! children.
 //!
-//! It reads no database: [`Streams`] says which shards there are, [`ShardProgress`] which of them are finished. The delivering
-//! reader, the survey of lag and the tail all walk with it.
+//! It does not read the database: [`Streams`] has the shards, and [`ShardProgress`] knows which of them are
+//! finished. The delivering reader, the survey of lag and the tail all use it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,12 +11,12 @@ use super::streams::{Shard, Stream, Streams};
 use crate::sequence::SequenceNumber;
 use crate::tracker::ShardName;
 
-/// Where a reader read_points in a shard.
+/// The position of a reader in a shard.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ShardPosition {
-    /// At the oldest record that is left.
+    /// At the oldest remaining record.
     TrimHorizon,
-    /// After the newest record at the time of the first look.
+    /// After the newest record at the time of the first read.
     Latest,
     /// After this record.
     After(SequenceNumber),
@@ -26,12 +27,12 @@ pub(crate) enum ShardPosition {
 /// A shard and the position in it.
 pub(super) type ReadPoint = (Arc<ShardName>, ShardPosition);
 
-/// What a walk must know of its reader.
+/// What a walk needs to know from its reader.
 pub(super) trait ShardProgress {
     /// Whether everything in a shard is done, so that its children may be read.
     fn is_finished(&self, shard: &ShardName, position: Option<&ShardPosition>) -> bool;
 
-    /// Where to begin with a shard whose turn has come.
+    /// Where to begin to read a shard.
     fn begin(&self, shard: &Arc<ShardName>) -> ShardPosition;
 }
 
@@ -60,7 +61,7 @@ pub(crate) struct ShardWalk {
     has_ended_shard: bool,
 }
 
-/// What a step came to.
+/// The result of a step.
 pub(super) enum WalkStep<'s> {
     /// There is no stream to read.
     NoStream,
@@ -70,7 +71,7 @@ pub(super) enum WalkStep<'s> {
     Finished(&'s Stream),
 }
 
-/// Where a reader begins that wants only what is written from now on.
+/// The start for a reader that wants only changes from now on.
 pub(super) struct LatestStart<'s> {
     /// Streams up to this one are skipped.
     pub(super) finished: Option<Arc<str>>,
@@ -120,7 +121,7 @@ impl ShardWalk {
         }
     }
 
-    /// The same walk for another reader, which looks at the shards itself.
+    /// The same walk for another reader, which advances separately.
     pub(super) fn fork(&self) -> Self {
         Self {
             has_ended_shard: true,
@@ -150,7 +151,8 @@ impl ShardWalk {
             .all(|position| *position == ShardPosition::End)
     }
 
-    /// Whether there is more than the open shards: children whose parents are not finished, or a later stream.
+    /// Whether there are more than the open shards: children whose parents are not finished, or a later
+    /// stream.
     pub(super) fn has_waiting(&self, streams: &Streams) -> bool {
         let stream = self.stream.as_deref().and_then(|label| streams.get(label));
         let is_waiting = |shard: &Shard| !self.positions.contains_key(&shard.name);
@@ -179,12 +181,12 @@ impl ShardWalk {
         self.positions.insert(Arc::clone(shard), position);
     }
 
-    /// Reads no more of a shard, which is gone.
+    /// Stops reading a shard that was removed.
     pub(super) fn forget(&mut self, shard: &Arc<ShardName>) {
         self.positions.remove(shard);
     }
 
-    /// Opens the shards whose turn has come in the first stream that is not finished.
+    /// Opens the shards that can be read next in the first unfinished stream.
     pub(super) fn step<'s>(&mut self, streams: &'s Streams, progress: &impl ShardProgress) -> WalkStep<'s> {
         let Some(stream) = streams.after(self.finished.as_deref()) else {
             self.stream = None;
@@ -203,7 +205,7 @@ impl ShardWalk {
     fn enter(&mut self, stream: &Stream, progress: &impl ShardProgress) {
         self.has_ended_shard = false;
         self.stream = Some(Arc::clone(&stream.label));
-        // A stream whose records have all been trimmed is gone, finished or not.
+        // A stream whose records have all been trimmed does not exist any more, finished or not.
         self.positions.retain(|shard, _| shard.stream == stream.label);
         for shard in &stream.shards {
             let is_finished =
@@ -216,7 +218,7 @@ impl ShardWalk {
         }
     }
 
-    /// Goes past a finished stream.
+    /// Moves past a finished stream.
     pub(super) fn leave(&mut self, stream: &Stream) {
         self.finished = Some(Arc::clone(&stream.label));
     }
@@ -236,7 +238,8 @@ impl ShardWalk {
         positions
     }
 
-    /// Takes steps until there is something to read, for a reader without checkpoints; says whether there is a stream.
+    /// Takes steps until there is something to read, for a reader without checkpoints; returns whether there
+    /// is a stream.
     pub(super) fn advance(&mut self, streams: &Streams) -> bool {
         loop {
             match self.step(streams, &WithoutCheckpoints) {
@@ -248,8 +251,8 @@ impl ShardWalk {
     }
 }
 
-/// The positions in open shards of several walks, with the numbers of the walks that point there: walks at the same
-/// position share the page that is read.
+/// The positions in open shards of several walks, with the numbers of the walks that are there: walks at the
+/// same position share the page that is read.
 pub(super) fn read_points<'w>(walks: impl Iterator<Item = &'w ShardWalk>) -> BTreeMap<ReadPoint, Vec<usize>> {
     let mut read_points: BTreeMap<ReadPoint, Vec<usize>> = BTreeMap::new();
     for (number, walk) in walks.enumerate() {

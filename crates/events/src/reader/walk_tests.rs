@@ -1,4 +1,4 @@
-//! Random trees of shards that grow, end and are trimmed while they are walked.
+//! Random trees of shards that grow, end and are trimmed while they are read.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -13,7 +13,7 @@ struct Table {
     made: u64,
 }
 
-/// What a reader with checkpoints has finished: later than it has read, as deliveries are.
+/// The shards that a reader with checkpoints has finished: later than it has read them, like deliveries.
 #[derive(Default)]
 struct Checkpoints {
     finished: RefCell<HashSet<Arc<ShardName>>>,
@@ -47,7 +47,7 @@ impl Table {
         self.made += 1;
         let name = Arc::new(ShardName {
             stream: Arc::clone(stream),
-            // Names say nothing of the order, as with DynamoDB.
+            // Names do not show the order, as with DynamoDB.
             shard: format!("shard-{:04}", self.made * 7919 % 10_000).into(),
         });
         self.sizes.insert(Arc::clone(&name), fastrand::u64(0..6));
@@ -118,7 +118,7 @@ impl Table {
     }
 }
 
-/// The order in which a walk came to shards and to their ends.
+/// The order in which a walk reached shards and their ends.
 #[derive(Default)]
 struct Seen {
     begun: HashSet<Arc<ShardName>>,

@@ -1,4 +1,5 @@
-//! An attempt at parked changes: those of a destination together, and one by one where it does not take them so.
+//! An attempt at parked changes: those of a destination together, and one by one if the target does not take
+//! them together.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -38,15 +39,16 @@ pub(super) struct TriedChange {
     pub(super) fate: Fate,
 }
 
-/// What becomes of a parked change.
+/// The outcome for a parked change.
 pub(super) enum Fate {
-    /// It was taken; with writes, as soon as they are committed.
+    /// It was taken; with writes, once they are committed.
     Taken(Option<Enlistment>),
-    /// It is to be tried again when it is due.
+    /// It will be tried again when it is due.
     Again,
-    /// The target does not answer: it stays due, and nothing is spent. With a doubt, it may be to blame itself.
+    /// The target does not answer: the change stays due, and no attempt is counted. With a doubt, the change
+    /// may be at fault.
     Held(Option<u64>),
-    /// It was not tried after all, and stays due.
+    /// It was not tried, and stays due.
     Untried,
     /// It becomes a dead letter.
     Dead,
@@ -60,7 +62,7 @@ pub(super) async fn once_more(live: &Live, due: Due) -> Tried {
         open: VecDeque::new(),
         tried: Vec::new(),
     };
-    // A route that is being stopped leaves the changes where they are.
+    // If the route is being stopped, the changes stay as they are.
     if trial.load(due.changes).await.is_ok() {
         if trial.open.len() > 1 {
             trial.together().await;
@@ -76,7 +78,7 @@ pub(super) async fn once_more(live: &Live, due: Due) -> Tried {
 struct Trial<'l> {
     live: &'l Live,
     lane: LaneName,
-    /// Changes that are not tried yet, oldest first.
+    /// Changes that have not been tried yet, oldest first.
     open: VecDeque<(KeyName, Kept)>,
     tried: Vec<TriedChange>,
 }
@@ -98,7 +100,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Tries the changes together. Those of which a refusal or a failure of all of them says nothing stay open.
+    /// Tries the changes together. Changes about which the result of the batch says nothing stay open.
     async fn together(&mut self) {
         let live = self.live;
         let is_fit = |(_, kept): &(KeyName, Kept)| !live.is_too_old(kept.change.at);
@@ -149,7 +151,7 @@ impl Trial<'_> {
         self.open.iter().map(id).collect()
     }
 
-    /// All were taken but for those that were refused, and for those that are to come again.
+    /// All were taken except those that were refused and those that must be sent again.
     fn taken_in_part(&mut self, mut taken: TakenInPart) {
         for (key, mut kept) in std::mem::take(&mut self.open) {
             let id = self.live.delivery_id(&kept.change);
@@ -165,7 +167,8 @@ impl Trial<'_> {
         }
     }
 
-    /// Tries each change alone, until the target does not answer or the route is stopped. Those of an item wait for each other.
+    /// Tries each change alone, until the target does not answer or the route is stopped. Changes of an item
+    /// wait for each other.
     async fn one_by_one(&mut self) {
         let mut failed: HashSet<KeyName> = HashSet::new();
         let mut is_over = false;
@@ -222,7 +225,7 @@ async fn fate(live: &Live, lane: LaneName, key: KeyName, kept: &mut Kept) -> Fat
     drop(under_way);
     let held = held(live, lane, key, kept, &outcome, before);
     let is_away = matches!(held, Some(None));
-    // Whatever may be the change's fault holds up its item, and another change of the destination is tried.
+    // If the change may be at fault, its item waits, and another change of the destination is tried.
     if !matches!(outcome, Outcome::Done) && !is_away && kept.is_behind_destination {
         live.parked.lock().single_out(key);
     }
@@ -254,7 +257,7 @@ fn spend_attempt(live: &Live, kept: &mut Kept, error: String) -> Fate {
     }
 }
 
-/// What was known of a lane before an attempt.
+/// The state of a lane before an attempt.
 #[derive(Clone, Copy)]
 struct Before {
     /// How often the target had answered.
@@ -262,9 +265,9 @@ struct Before {
     is_on_hold: bool,
 }
 
-/// Whether the target is to blame for an outcome, so that its lane is on hold; and the doubt about the change. A change that was to
-/// blame before is so again, unless its lane is on hold. Another one is, once the target has answered to other changes
-/// since it failed.
+/// Whether the target is at fault for an outcome, so that its lane is on hold, and the doubt about the
+/// change. A change that was at fault before is at fault again, unless its lane is on hold. Another change is
+/// at fault once the target has answered to other changes since it failed.
 fn held(
     live: &Live,
     lane: LaneName,
@@ -290,7 +293,7 @@ fn held(
                 live.target_cleared(lane);
             }
             if is_proven && live.health.hold(lane).is_none() {
-                // The target came back while this was tried: what it answered before says nothing.
+                // The target recovered during the attempt: its earlier answers are irrelevant.
                 let has_returned = before.is_on_hold && !live.lanes.are_items();
                 return has_returned.then_some(None);
             }

@@ -1,4 +1,4 @@
-//! Backfills: begun, cancelled.
+//! Starting and cancelling backfills.
 
 use std::sync::Arc;
 
@@ -14,8 +14,9 @@ use crate::rows::{BackfillRow, CheckpointRows};
 use crate::{BackfillState, BackfillStatus};
 
 impl Router {
-    /// Gives every row that a route takes to its target, once, in order with the changes. When this returns, the backfill is
-    /// stored: it goes on after a crash. `rate` is the most rows in a second.
+    /// Delivers every row that a route takes to its target, once, in order with the changes. When this
+    /// returns, the backfill is stored, and continues after a crash. `rate` is the maximum number of rows per
+    /// second.
     pub async fn backfill(&self, route: &str, rate: Option<u32>) -> Result<BackfillStatus, Error> {
         let inner = &self.inner;
         let state = inner.state.lock().await;
@@ -33,12 +34,12 @@ impl Router {
             return Err(refused(TAKES_NO_ROWS));
         }
         let total = count_rows(&*inner.setup.database, &live.route.table).await?;
-        // A clock that was set back must not leave a gap open that it fills.
+        // If the clock was set back, the gaps that this backfill fills must still be closed by it.
         let began = inner.setup.clock.now().max(live.gaps.last_noticed());
         let row = BackfillRow::new(total, rate, began);
         live.begin_backfill(row.clone()).map_err(|why| refused(&why))?;
         if let Err(error) = live.checkpoints.begin_backfill(&row).await {
-            // It may be stored all the same; then it begins at the next start.
+            // It may be stored nevertheless; then it starts at the next start of the router.
             live.cancel_backfill(inner.setup.clock.now());
             return Err(error);
         }
@@ -47,7 +48,7 @@ impl Router {
         Ok(row.status())
     }
 
-    /// Ends a backfill. Rows that are under way arrive; what was refused and parked is tried again.
+    /// Cancels a backfill. Rows under way are delivered; parked rows are tried again.
     pub async fn cancel_backfill(&self, route: &str) -> Result<BackfillStatus, Error> {
         let state = self.inner.state.lock().await;
         let now = self.inner.setup.clock.now();
@@ -105,7 +106,7 @@ impl Router {
         })
     }
 
-    /// Tells the reader of a route's table how the route goes through the rows.
+    /// Starts or ends the reading of rows for a route in the reader of its table.
     async fn walk_rows(&self, state: &State, live: &Arc<Live>, walk: Option<BackfillWalk>) {
         let Some(reader) = state.readers.get(&live.route.table) else {
             return;
@@ -118,7 +119,7 @@ impl Router {
     }
 }
 
-/// How many rows a table has, about; none without the table.
+/// The approximate number of rows of a table; zero if there is no table.
 pub(super) async fn count_rows(database: &dyn Database, table: &str) -> Result<u64, Error> {
     let table_name = table.to_owned();
     match database.describe_table(DescribeTable { table_name }).await {

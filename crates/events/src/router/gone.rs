@@ -1,4 +1,4 @@
-//! Dead letters of routes that are gone: shown until they are moved or dropped.
+//! Dead letters of removed routes: shown until they are moved or dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,16 +17,16 @@ pub struct GoneRoute {
     pub dead: u64,
 }
 
-/// How many dead letters there are of each route that is gone.
+/// The number of dead letters of each removed route.
 #[derive(Debug, Default)]
 pub(super) struct GoneLetters {
     counts: Mutex<BTreeMap<String, u64>>,
-    /// Held while letters are counted, and from before one is moved or dropped until it is counted no more.
+    /// Held while letters are counted, and while one is moved or dropped and its count is updated.
     pub(super) changing: tokio::sync::Mutex<()>,
 }
 
 impl GoneLetters {
-    /// A dead letter of this route is one no more.
+    /// Records that a dead letter of this route was removed.
     pub(super) fn lost(&self, route: &str) {
         let mut counts = self.counts.lock();
         if let Some(count) = counts.get_mut(route) {
@@ -37,7 +37,7 @@ impl GoneLetters {
 }
 
 impl Router {
-    /// The routes that are gone and have dead letters, in the order of their names.
+    /// The removed routes that have dead letters, in the order of their names.
     #[must_use]
     pub fn gone_routes(&self) -> Vec<GoneRoute> {
         let counts = self.inner.gone.counts.lock();
@@ -48,7 +48,7 @@ impl Router {
         counts.iter().map(gone).collect()
     }
 
-    /// The same as the rows tell, also while another process has the routes at work.
+    /// The same according to the stored rows, also while another process runs the routes.
     pub async fn stored_gone_routes(&self) -> Result<Vec<GoneRoute>, Error> {
         let rows = &self.inner.rows;
         let remembered = rows.routes().await?.into_iter();
@@ -64,7 +64,7 @@ impl Router {
         Ok(gone)
     }
 
-    /// Counts the dead letters of routes that are gone, after routes have come or gone.
+    /// Counts the dead letters of removed routes, after routes were added or removed.
     pub(super) async fn count_gone(&self) -> Result<(), Error> {
         let _changing = self.inner.gone.changing.lock().await;
         let gone = self.stored_gone_routes().await?.into_iter();

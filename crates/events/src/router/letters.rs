@@ -1,4 +1,4 @@
-//! What a router does with dead letters, also with those of routes that are gone.
+//! Operations on dead letters, including those of removed routes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::live::Live;
 use crate::rows::Kept;
 use crate::{DeadLetter, DeadLetters, Replayed, Selection};
 
-/// After so many failures one after the other, a target is not tried again in the same replay.
+/// After this many consecutive failures, a target is not tried again in the same replay.
 const SILENT_MAX: u32 = 3;
 
 impl Router {
@@ -35,8 +35,9 @@ impl Router {
         dead_letter::one(&self.inner.rows, id).await
     }
 
-    /// Tries dead letters again, each once, oldest first. Those that are taken are dead letters no more. Of all dead letters,
-    /// those are left alone whose route is not at work; and the rest of a route whose target does not answer.
+    /// Tries dead letters again, each once, oldest first. Those that are taken are removed. When all dead
+    /// letters are selected, those of routes that are not running are skipped, and the rest of a route whose
+    /// target does not answer.
     pub async fn replay(&self, selection: Selection) -> Result<Replayed, Error> {
         let mut pages = DeadLetterPages::new(&self.inner.rows, selection.clone());
         let mut replayed = Replayed::default();
@@ -67,7 +68,7 @@ impl Router {
         silent: &mut u32,
     ) -> Result<(), Error> {
         let work = Arc::clone(live);
-        // On the router's own threads, as all deliveries are.
+        // On the router's own threads, like all deliveries.
         let replay = self
             .inner
             .setup
@@ -94,7 +95,7 @@ impl Router {
         Ok(())
     }
 
-    /// Gives dead letters to another route, so that it can replay them; says how many.
+    /// Moves dead letters to another route, so that it can replay them; returns how many.
     pub async fn move_dead_letters(&self, selection: Selection, to: &str) -> Result<u64, Error> {
         self.check_known(to).await?;
         let mut pages = DeadLetterPages::new(&self.inner.rows, selection.clone());
@@ -118,7 +119,7 @@ impl Router {
         }
     }
 
-    /// Removes dead letters for good; says how many.
+    /// Removes dead letters permanently; returns how many.
     pub async fn drop_dead_letters(&self, selection: Selection) -> Result<u64, Error> {
         let mut pages = DeadLetterPages::new(&self.inner.rows, selection.clone());
         let mut dropped = 0;
@@ -137,7 +138,7 @@ impl Router {
         }
     }
 
-    /// Refuses the name of a route that is neither here nor among those that are remembered.
+    /// Refuses the name of a route that neither exists nor has stored dead letters.
     async fn check_known(&self, route: &str) -> Result<(), Error> {
         let remembered = self.inner.rows.routes().await?.into_iter();
         let mut known: BTreeSet<String> = remembered.map(|stored| stored.name).collect();
@@ -163,7 +164,7 @@ impl Router {
         }
     }
 
-    /// A dead letter of a route is one no more.
+    /// Records that a dead letter of a route was removed.
     fn lost_dead(&self, route: &str) {
         match self.inner.view.read().get(route) {
             Some((_, work)) => {
@@ -173,7 +174,7 @@ impl Router {
         }
     }
 
-    /// A route has one more dead letter.
+    /// Records that a route has one more dead letter.
     fn got_dead(&self, route: &str) {
         if let Some((_, work)) = self.inner.view.read().get(route) {
             work.dead().fetch_add(1, Ordering::Relaxed);

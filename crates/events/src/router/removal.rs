@@ -1,4 +1,4 @@
-//! A route that is gone: everything that it has not delivered becomes dead letters, which can be moved to another route.
+//! Removing a route: all its undelivered changes become dead letters, which can be moved to another route.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,14 +12,14 @@ use crate::rows::{CheckpointRows, Kept, RouteRow};
 use crate::target::{Deliver, Door, Target};
 use crate::{Batch, Outcome, Route, StartingPosition};
 
-/// Changes that are given up together.
+/// How many changes are given up together.
 const BATCH: usize = 1_000;
-/// How often to look whether all changes are given up.
+/// How often to check whether all changes are given up.
 const LOOK: Duration = Duration::from_millis(5);
-/// Without any progress for this long, the route stays.
+/// Without any progress for this long, the removal fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Takes nothing.
+/// A target that takes nothing.
 struct Gone;
 
 impl Target for Gone {
@@ -36,7 +36,8 @@ impl Target for Gone {
 }
 
 impl Router {
-    /// Removes a route that is not at work any more. Until all of it is done, its rows are there: it can be done again.
+    /// Removes a route that is not running any more. Its rows are deleted last, so that the removal can be
+    /// repeated.
     pub(super) async fn remove(&self, state: &mut State, stored: RouteRow) -> Result<(), ApplyError> {
         let rows = &self.inner.rows;
         let RouteRow { name, table, .. } = &stored;
@@ -50,7 +51,7 @@ impl Router {
         Ok(rows.remove_route(name).await?)
     }
 
-    /// What was parked becomes dead letters, because no route will try it again.
+    /// Parked changes become dead letters, because no route will try them again.
     async fn bury_parked(&self, name: &str) -> Result<(), Error> {
         let rows = &self.inner.rows;
         loop {
@@ -70,7 +71,7 @@ impl Router {
         }
     }
 
-    /// What the route has not read becomes dead letters, up to the end of the stream.
+    /// Unread changes become dead letters, up to the end of the stream.
     async fn bury_waiting(&self, state: &mut State, stored: &RouteRow) -> Result<(), ApplyError> {
         let Some(takes) = &stored.takes else {
             tracing::warn!(

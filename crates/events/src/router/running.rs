@@ -1,4 +1,4 @@
-//! The beginning and the end of a route's work.
+//! Starting and stopping a route.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use crate::sequence::SequenceNumber;
 use crate::target::Door;
 use crate::{LastError, Route, RouteState, RouteStatus, StartingPosition, checkpoints, lanes, retry};
 
-/// How long a delivery that is under way may take when its route is stopped; then it is given up, and made again later.
+/// How long a delivery may take after its route is stopped; then it is aborted, and repeated later.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A route and what works for it.
+/// A running route and its tasks.
 pub(super) struct Running {
     pub(super) route: Route,
     pub(super) work: Work,
@@ -36,17 +36,17 @@ pub(super) struct Running {
     tasks: Vec<JoinHandle<()>>,
 }
 
-/// What there is of a route.
+/// The state of a route in memory.
 #[derive(Clone)]
 pub(super) enum Work {
-    /// It is at work.
+    /// It is running.
     On(Arc<Live>),
     /// It is switched off, or held back.
     Off(Arc<Off>),
 }
 
 impl Work {
-    /// What it may have missed.
+    /// The records that it may have missed.
     pub(super) fn gaps(&self) -> &Gaps {
         match self {
             Self::On(live) => &live.gaps,
@@ -63,7 +63,7 @@ impl Work {
     }
 }
 
-/// What a route has left that does not deliver.
+/// The state of a route that does not deliver.
 pub(super) struct Off {
     /// Why it is held back, if it is not disabled.
     held_back: Option<LastError>,
@@ -74,7 +74,7 @@ pub(super) struct Off {
 }
 
 impl Off {
-    /// What has to be done before it delivers.
+    /// What must be done before it delivers.
     pub(super) fn way_on(&self) -> String {
         match &self.held_back {
             Some(why) => format!("it is held back: {}", why.message),
@@ -99,7 +99,7 @@ impl Off {
 }
 
 impl Running {
-    /// A route that does not deliver. One that is only held back keeps what it has not delivered.
+    /// A route that does not deliver. One that is only held back keeps its undelivered changes.
     pub(super) async fn off(rows: &Arc<RouterTable>, route: Route, now: Timestamp) -> Result<Self, Error> {
         if !route.enabled {
             rows.switch_off_route(&route.name).await?;
@@ -128,7 +128,7 @@ impl Running {
         self.route.name.clone()
     }
 
-    /// Ends the route's work; when this returns, its target gets nothing more and its checkpoints are stored.
+    /// Stops the route; when this returns, its target gets nothing more and its checkpoints are stored.
     pub(super) async fn stop(self, readers: &HashMap<String, ReaderHandle>) {
         let Work::On(live) = self.work else { return };
         if let Some(reader) = readers.get(&self.route.table) {
@@ -148,12 +148,12 @@ impl Running {
                 let _ = task.await;
             }
         }
-        // Once more, for what the lanes did last.
+        // Once more, for the last work of the lanes.
         checkpoints::store(&live).await;
     }
 }
 
-/// Brings a route back to where it was, or to its beginning, and starts its tasks.
+/// Restores a route's position, or begins a new route, and starts its tasks.
 pub(super) async fn start(
     setup: &Setup,
     rows: &Arc<RouterTable>,
@@ -193,7 +193,7 @@ pub(super) async fn start(
         parked_max: setup.parked_max,
     };
     let live = Arc::new(Live::new(parts).map_err(wrong)?);
-    // The end of a backfill may have been stored and the gaps not.
+    // The end of a backfill may have been stored without closing its gaps.
     live.close_filled_gaps().await?;
     live.counters
         .dead
@@ -202,7 +202,7 @@ pub(super) async fn start(
         setup.runtime.spawn(lanes::run(Arc::clone(&live), opened)),
         setup.runtime.spawn(retry::run(Arc::clone(&live))),
     ];
-    // Where checkpoints are part of a transaction, the lane stores them.
+    // If checkpoints are part of a transaction, the lane stores them.
     if matches!(live.door, Door::Target(_)) {
         tasks.push(setup.runtime.spawn(checkpoints::run(Arc::clone(&live))));
     }
@@ -216,14 +216,14 @@ pub(super) async fn start(
     Ok((running, follower))
 }
 
-/// Where a new route begins, durably; and whether that is after the newest record.
+/// Determines where a new route begins, durably; returns whether that is after the newest record.
 async fn begin(
     setup: &Setup,
     checkpoints: &CheckpointRows,
     route: &Route,
 ) -> Result<(Checkpoint, bool), Error> {
     let now = setup.clock.now();
-    // An endpoint is asked first, so that something is known of its clock.
+    // An endpoint is asked first, so that its clock is known approximately.
     let total = count_rows(&*setup.database, &route.table).await?;
     let latest = (setup.rows.records_from(now), true);
     let (from, is_latest) = match route.starting_position {
@@ -231,7 +231,7 @@ async fn begin(
         StartingPosition::TrimHorizon => (Timestamp::EPOCH, false),
         StartingPosition::At(time) => (time, false),
         StartingPosition::AllRows => {
-            // Before the checkpoint: a route with one has begun.
+            // Before the checkpoint: a route with a checkpoint has begun.
             let backfill = BackfillRow::new(total, None, now);
             checkpoints.begin_backfill(&backfill).await?;
             latest

@@ -1,4 +1,4 @@
-//! Routes as their rows tell, also while another process has them at work.
+//! The stored state of routes, also while another process runs them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::Router;
 use crate::rows::{BackfillRow, CheckpointRows};
 use crate::{BackfillStatus, Gap, RouteState, RouteStatus};
 
-/// What is stored of a route.
+/// The stored state of a route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StoredRoute {
     /// The route's name.
@@ -20,14 +20,14 @@ pub struct StoredRoute {
     pub parked: u64,
     /// Changes that were given up.
     pub dead: u64,
-    /// What it may have missed.
+    /// The records that it may have missed.
     pub gaps: Vec<Gap>,
     /// Its last backfill, if there was one.
     pub backfill: Option<BackfillStatus>,
 }
 
 impl StoredRoute {
-    /// How a route is doing that another gateway runs, as far as its rows tell.
+    /// The status of a route that another gateway runs, according to its rows.
     #[must_use]
     pub fn at_another_gateway(self) -> RouteStatus {
         RouteStatus {
@@ -41,7 +41,7 @@ impl StoredRoute {
 }
 
 impl Router {
-    /// What is stored of each route, in the order of their names, whether it is at work or not.
+    /// The stored state of each route, in the order of their names, running or not.
     pub async fn stored_routes(&self) -> Result<Vec<StoredRoute>, Error> {
         let rows = &self.inner.rows;
         let mut stored = Vec::new();

@@ -8,7 +8,7 @@ use trestle_item::{AttributeValue, Item};
 use super::TABLE;
 use crate::sequence::SequenceNumber;
 
-/// The error for a row that is not as the router wrote it.
+/// The error for a row with unexpected content.
 pub(super) fn damaged(row: &Item, attribute: &str) -> Error {
     let key = |name: &str| row.get(name).and_then(AttributeValue::as_s).unwrap_or("?");
     Error::internal(format!(

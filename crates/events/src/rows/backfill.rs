@@ -1,4 +1,4 @@
-//! How far a backfill has come, durably.
+//! The stored progress of a backfill.
 
 use std::sync::Arc;
 
@@ -12,35 +12,35 @@ use super::{TABLE, Write, key};
 use crate::backfill::{BackfillState, RowMark, StreamPosition};
 use crate::tracker::ShardName;
 
-/// The attribute that says of a row that it comes behind everything that was handed over before it.
+/// The attribute that says that a row is ordered after everything that was handed over before it.
 const SETTLED: &str = "settled";
 
-/// A backfill of a route, as it is stored.
+/// A stored backfill of a route.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BackfillRow {
-    /// Tells it from other backfills.
+    /// Its id, different from that of every other backfill.
     pub(crate) id: String,
     pub(crate) state: BackfillState,
     /// Rows up to here are done.
     pub(crate) place: RowPlace,
     /// How many rows the table had when it began.
     pub(crate) total: u64,
-    /// The most rows in a second.
+    /// The maximum number of rows per second.
     pub(crate) rate: Option<u32>,
     pub(crate) began: Timestamp,
     pub(crate) ended: Option<Timestamp>,
 }
 
-/// A place among the rows of a table.
+/// A position among the rows of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RowPlace {
-    /// How many rows have been walked up to here.
+    /// How many rows have been read up to here.
     pub(crate) rows: u64,
     /// The key of the last of them; `None` at the beginning and at the end.
     pub(crate) after: Option<Item>,
-    /// The order of rows in which the key is a place; `None` at the beginning.
+    /// The order of rows in which the key is a position; `None` at the beginning.
     pub(crate) layout: Option<String>,
-    /// Nothing comes behind it.
+    /// There are no more rows.
     pub(crate) is_end: bool,
 }
 
@@ -55,7 +55,7 @@ impl CheckpointRows {
         row.as_ref().map(read).transpose()
     }
 
-    /// Stores a backfill that begins.
+    /// Stores a new backfill.
     pub(crate) async fn begin_backfill(&self, backfill: &BackfillRow) -> Result<(), Error> {
         let mut row = self.backfill_key();
         row.insert("id", backfill.id.as_str());
@@ -69,12 +69,12 @@ impl CheckpointRows {
         self.rows().write(&[Write::Put(row)]).await
     }
 
-    /// Everything up to a place is done.
+    /// Stores that everything up to a position is done.
     pub(crate) async fn move_backfill(&self, to: &RowPlace, now: Timestamp) -> Result<(), Error> {
         self.update_backfill(Change::place(to, now)).await
     }
 
-    /// The same in a transaction, which fails if so many rows are not what was done before.
+    /// The same in a transaction, which fails if the stored number of rows is not `from`.
     pub(crate) fn move_backfill_from(&self, from: u64, to: &RowPlace, now: Timestamp) -> TransactWriteItem {
         let mut change = Change::place(to, now);
         change.values.insert(":from", from);
@@ -92,7 +92,7 @@ impl CheckpointRows {
         }
     }
 
-    /// The backfill is cancelled.
+    /// Stores that the backfill is cancelled.
     pub(crate) async fn cancel_backfill(&self, now: Timestamp) -> Result<(), Error> {
         let mut change = Change::default();
         change.set("state", BackfillState::Cancelled.name().into());
@@ -100,20 +100,20 @@ impl CheckpointRows {
         self.update_backfill(change).await
     }
 
-    /// Notes that the order of rows is another one. When this returns, the database reads in that order: the note is committed
-    /// after what it is about.
+    /// Stores that the order of rows has changed. When this returns, the database reads in that order: the
+    /// write is committed after the change of the layout.
     pub(crate) async fn note_layout(&self, layout: &str) -> Result<(), Error> {
         let mut change = Change::default();
         change.set("seen_layout", layout.into());
         self.update_backfill(change).await
     }
 
-    /// The route has no backfill any more.
+    /// Deletes the route's backfill.
     pub(crate) async fn drop_backfill(&self) -> Result<(), Error> {
         self.rows().write(&[self.forget_backfill()]).await
     }
 
-    /// Forgets the backfill.
+    /// The write that deletes the backfill.
     pub(super) fn forget_backfill(&self) -> Write {
         Write::Delete(self.backfill_key())
     }
@@ -172,7 +172,7 @@ impl Change {
     }
 }
 
-/// The mark of a row that is kept, among the attributes of what keeps it.
+/// The stored form of the mark of a row that is parked or a dead letter.
 impl RowMark {
     pub(super) fn write(&self, kept: &mut Item) {
         let position = match self {

@@ -1,4 +1,5 @@
-//! How far a route has come, durably: the streams it has finished, and a checkpoint in each shard of the one it reads.
+//! The stored progress of a route: the streams it has finished, and a checkpoint in each shard of the one it
+//! reads.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::{RouterTable, TABLE, Write, key};
 use crate::Gap;
 use crate::tracker::{ShardCheckpoint, ShardName};
 
-/// How far a route has come in the streams of a table.
+/// The progress of a route in the streams of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Checkpoint {
     /// Changes before this time are not for the route.
@@ -78,7 +79,7 @@ impl CheckpointRows {
         self.rows.write(&[Write::Put(row)]).await
     }
 
-    /// The checkpoints in all shards that the route has been in.
+    /// The checkpoints in all shards that the route has read.
     pub(crate) async fn shards(&self) -> Result<Vec<(Arc<ShardName>, ShardCheckpoint)>, Error> {
         let rows = self.shard_rows().await?;
         rows.iter()
@@ -94,7 +95,7 @@ impl CheckpointRows {
         self.rows.all(&self.partition, &self.shard_prefix()).await
     }
 
-    /// The shard that a row is about.
+    /// The shard of a row.
     fn shard_of(&self, row: &Item) -> Result<Arc<ShardName>, Error> {
         let name = text(row, "sk")?.strip_prefix(&self.shard_prefix());
         let (stream, shard) = name
@@ -106,7 +107,7 @@ impl CheckpointRows {
         }))
     }
 
-    /// The checkpoint in one shard, as it is stored.
+    /// The stored checkpoint in one shard.
     pub(crate) async fn shard(&self, shard: &ShardName) -> Result<Option<ShardCheckpoint>, Error> {
         let row = self.rows.get(self.shard_key(shard)).await?;
         row.as_ref().map(shard_checkpoint).transpose()
@@ -163,7 +164,7 @@ impl CheckpointRows {
         }
     }
 
-    /// Forgets the shards of streams up to and including `finished`.
+    /// Deletes the shards of streams up to and including `finished`.
     pub(crate) async fn forget_shards(&self, finished: &str) -> Result<(), Error> {
         let mut writes = Vec::new();
         for row in self.shard_rows().await? {
@@ -216,13 +217,14 @@ impl CheckpointRows {
         self.rows.write(&[Write::Put(row)]).await
     }
 
-    /// Forgets gaps.
+    /// Deletes gaps.
     pub(crate) async fn forget_gaps(&self, gaps: &[Gap]) -> Result<(), Error> {
         let writes: Vec<Write> = gaps.iter().map(|gap| Write::Delete(self.gap_key(gap))).collect();
         self.rows.write(&writes).await
     }
 
-    /// Forgets that the route ever was here. It needs no value of the rows: a damaged checkpoint can be forgotten.
+    /// Deletes all rows of the route. It does not read their values, so that a damaged checkpoint can be
+    /// deleted.
     pub(crate) async fn forget(&self) -> Result<(), Error> {
         let mut writes = vec![Write::Delete(self.state_key()), self.forget_backfill()];
         let (shards, gaps) = (self.shard_rows().await?, self.gap_rows().await?);

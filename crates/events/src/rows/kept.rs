@@ -1,4 +1,4 @@
-//! A change that is kept: parked until its next attempt, or as a dead letter. The whole record, whatever its size.
+//! A stored change: parked until its next attempt, or a dead letter. The whole record is stored, of any size.
 
 use std::sync::Arc;
 
@@ -16,10 +16,11 @@ use crate::tracker::ShardName;
 
 /// A record up to this size is kept in the row itself; a row may have 400 KB.
 const RECORD_BYTES_MAX: usize = 300_000;
-/// Where all dead letters lie.
+/// The partition of all dead letters.
 const DEAD: &str = "dead";
 
-/// Names a kept change within its route: its stream and its sequence number. Sorts as the changes happened.
+/// Identifies a kept change within its route: its stream and its sequence number. Sorts in the order of the
+/// changes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct KeptId(pub(crate) String);
 
@@ -28,14 +29,15 @@ impl KeptId {
         Self(format!("{}#{}", shard.stream, sequence.padded()))
     }
 
-    /// The id of a row: behind all changes up to the position at which it was read, and before later ones.
+    /// The id of a row, ordered after all changes up to the position at which it was read, and before later
+    /// ones.
     pub(crate) fn of_row(position: &StreamPosition, row: &Change) -> Self {
         let (stream, sequence) = (&position.stream, position.sequence.padded());
         Self(format!("{stream}#{sequence}#{}", row.event_id))
     }
 
-    /// The id of a row behind the last kept change of its item, or before all changes. A row that is the last itself was read
-    /// again, and keeps its id.
+    /// The id of a row, ordered after the last kept change of its item, or before all changes. If the last
+    /// one is the same row, it was read again, and keeps its id.
     pub(crate) fn of_row_behind(last: Option<Self>, row: &Change) -> Self {
         let own = format!("#{}", row.event_id);
         match last {
@@ -52,12 +54,12 @@ impl KeptId {
 pub(crate) struct Kept {
     pub(crate) id: KeptId,
     pub(crate) shard: Arc<ShardName>,
-    /// Of a row, which changes it comes behind.
+    /// For a row, after which changes it is ordered.
     pub(crate) mark: Option<RowMark>,
     pub(crate) change: Arc<Change>,
-    /// How often it was tried.
+    /// How many attempts were made.
     pub(crate) attempts: u32,
-    /// What the last attempt came to.
+    /// The error of the last attempt.
     pub(crate) error: String,
     /// The first failed attempt.
     pub(crate) first: Timestamp,
@@ -65,11 +67,11 @@ pub(crate) struct Kept {
     pub(crate) last: Timestamp,
     /// The next attempt, if there is one.
     pub(crate) due: Timestamp,
-    /// Whether it waits behind all earlier parked changes of its destination, not only behind those of its item.
+    /// Whether it waits for all earlier parked changes of its destination, not only for those of its item.
     pub(crate) is_behind_destination: bool,
 }
 
-/// Where the parts of a large record lie.
+/// The partition of the parts of a large record.
 fn part_partition(route: &str, id: &KeptId) -> String {
     format!("part#{route}#{}", id.0)
 }
@@ -143,13 +145,14 @@ impl Kept {
     }
 }
 
-/// The rows of a kept change. The parts are to be written first: a row that is there has all of them.
+/// The rows of a kept change. The parts must be written first, so that the main row never exists without
+/// them.
 pub(crate) struct KeptRows {
     pub(crate) parts: Vec<Write>,
     pub(crate) row: Write,
 }
 
-/// Whether a record can be an attribute of its row: it is not too large, and not nested too deeply for one level more.
+/// Whether a record can be stored as an attribute of its row: it is neither too large nor too deeply nested.
 fn fits(record: &Item) -> bool {
     let nests = |value: &AttributeValue| value.nests_within(NESTING_MAX - 2);
     size::of_item(record) <= RECORD_BYTES_MAX && record.values().all(nests)
@@ -182,7 +185,7 @@ impl RouterTable {
         })
     }
 
-    /// The record of a row that says in how many parts it is stored.
+    /// The record of a row that is stored in parts.
     async fn parts(&self, route: &str, id: &KeptId, row: &Item) -> Result<Item, Error> {
         let count = number(row, "parts")?;
         let parts = self.all(&part_partition(route, id), "").await?;
@@ -216,7 +219,7 @@ impl RouterTable {
         }
     }
 
-    /// A page of the parked changes of a route, oldest first, and where it ended, if there are more.
+    /// A page of the parked changes of a route, oldest first, and the last id, if there are more.
     pub(crate) async fn parked_page(
         &self,
         route: &str,
@@ -239,8 +242,8 @@ impl RouterTable {
         }
     }
 
-    /// A page of dead letters, of one route or of all, each with its route; and the last one's full id, if there are
-    /// more.
+    /// A page of dead letters, of one route or of all, each with its route; and the last one's full id, if
+    /// there are more.
     pub(crate) async fn dead_page(
         &self,
         route: Option<&str>,
@@ -272,7 +275,7 @@ impl RouterTable {
             let Some(row) = rows.first() else {
                 return Ok(names);
             };
-            // A name has no `#`.
+            // A route's name contains no `#`.
             let name = text(row, "sk")?.split_once('#').map(|(name, _)| name.to_owned());
             let name = name.ok_or_else(|| damaged(row, "sk"))?;
             after = Some(key(DEAD, format!("{name}#{}", char::MAX)));

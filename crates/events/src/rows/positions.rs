@@ -1,5 +1,5 @@
-//! The stored positions of all routes, for the database that must keep what they have not delivered. It is asked without a
-//! router: right after a start, none is at work yet.
+//! The stored positions of all routes, for the database that must keep their undelivered changes. They are
+//! read without a router, because right after a start none is running yet.
 
 use trestle_api::{Error, ErrorKind, Query, QueryOutput};
 use trestle_env::Timestamp;
@@ -8,7 +8,7 @@ use trestle_item::{AttributeValue, Item};
 use super::attributes::{flag, optional_text, sequence, text, time};
 use super::{ROUTES, page_query};
 
-/// How far a route that is on has come, as it is stored.
+/// The stored progress of a route that is on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoutePosition {
     /// The route.
@@ -19,11 +19,11 @@ pub struct RoutePosition {
     pub from: Timestamp,
     /// Streams up to the one with this label are finished.
     pub finished: Option<String>,
-    /// The shards that the route has been in.
+    /// The shards that the route has read.
     pub shards: Vec<ShardPassed>,
 }
 
-/// How far a route has come in a shard.
+/// The progress of a route in a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShardPassed {
     /// The stream's label.
@@ -36,10 +36,11 @@ pub struct ShardPassed {
     pub ended: bool,
 }
 
-/// Reads the positions of all routes that are on. `read` answers queries of the database with the router's rows.
+/// Reads the positions of all routes that are on. `read` answers queries of the database with the router's
+/// rows.
 ///
-/// A route whose checkpoints are damaged has passed nothing: what it needs is not known. If not even its table is known, that is
-/// an error.
+/// A route whose checkpoints are damaged counts as not having passed anything. If not even its table can be
+/// read, that is an error.
 pub fn route_positions(
     read: &dyn Fn(Query) -> Result<QueryOutput, Error>,
 ) -> Result<Vec<RoutePosition>, Error> {
@@ -52,8 +53,8 @@ pub fn route_positions(
     Ok(positions)
 }
 
-/// Whether the row of a route says that it is on. Rows of earlier versions say nothing, and a route that cannot be told to be
-/// off is on.
+/// Whether the row of a route says that it is on. Rows of earlier versions do not say it; such a route counts
+/// as on.
 fn is_on(row: &Item) -> bool {
     row.get("enabled").and_then(AttributeValue::as_bool) != Some(false)
 }

@@ -1,5 +1,5 @@
-//! The row of a route: whether it is on, and what it takes, so that a route that is gone from its file can still be told what it
-//! has not delivered.
+//! The row of a route: whether it is on, and which changes it takes, so that the undelivered changes of a
+//! route that was removed from its file can still be determined.
 
 use serde_json::{Value, json};
 use trestle_api::Error;
@@ -9,13 +9,13 @@ use super::attributes::{damaged, flag, optional_text, text};
 use super::{ROUTES, RouterTable, Write, key};
 use crate::{ChangeEvent, Destination, Maintenance, Route};
 
-/// A route as its row says it.
+/// The stored row of a route.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RouteRow {
     pub(crate) name: String,
     pub(crate) table: String,
     pub(crate) enabled: bool,
-    /// What it takes; rows of earlier versions do not say it.
+    /// The changes that it takes; rows of earlier versions do not have them.
     pub(crate) takes: Option<Route>,
 }
 
@@ -26,7 +26,7 @@ impl RouterTable {
         rows.iter().map(read).collect()
     }
 
-    /// Remembers that a route has rows here, and that it is on.
+    /// Stores that a route has rows here, and that it is on.
     pub(crate) async fn add_route(&self, route: &Route) -> Result<(), Error> {
         let mut row = key(ROUTES, route.name.as_str());
         row.insert("table", route.table.as_str());
@@ -35,7 +35,7 @@ impl RouterTable {
         self.write(&[Write::Put(row)]).await
     }
 
-    /// Remembers that a route is off, if it has rows here: what it has not passed is not kept for it any more.
+    /// Stores that a route is off, if it has rows here: its undelivered changes are no longer kept.
     pub(crate) async fn switch_off_route(&self, name: &str) -> Result<(), Error> {
         let Some(mut row) = self.get(key(ROUTES, name)).await? else {
             return Ok(());
@@ -44,7 +44,7 @@ impl RouterTable {
         self.write(&[Write::Put(row)]).await
     }
 
-    /// Forgets that a route had rows here.
+    /// Stores that a route has no more rows here.
     pub(crate) async fn remove_route(&self, name: &str) -> Result<(), Error> {
         self.write(&[Write::Delete(key(ROUTES, name))]).await
     }
@@ -64,7 +64,7 @@ fn read(row: &Item) -> Result<RouteRow, Error> {
     })
 }
 
-/// What a route takes, as JSON.
+/// The changes that a route takes, as JSON.
 fn takes(route: &Route) -> Value {
     let events = route.events.iter().map(|event| event.name());
     json!({
@@ -76,7 +76,7 @@ fn takes(route: &Route) -> Value {
     })
 }
 
-/// A route that takes what this JSON says, with no target.
+/// A route without a target that takes the changes described by this JSON.
 fn taken(name: &str, table: &str, takes: &str) -> Option<Route> {
     let takes: Value = serde_json::from_str(takes).ok()?;
     let texts = |name: &str| -> Option<Vec<String>> {

@@ -1,4 +1,4 @@
-//! The versions of a table's model, for changes that were written in earlier ones.
+//! The versions of a table's model, for changes that were written under earlier ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use trestle_model::{Entity, LayoutChange, Model};
 #[derive(Default)]
 pub(super) struct Versions {
     all: Vec<Version>,
-    /// The first is not in effect yet: it is asked last, and the others have the names of the second.
+    /// The first is not in effect yet: it is asked last, and the names are those of the second.
     is_first_upcoming: bool,
 }
 
 pub(super) struct Version {
     model: Arc<Model>,
-    /// Every entity, with its name in the newest version; so that typing a change allocates nothing.
+    /// Every entity, with its name in the newest version, so that typing a change allocates nothing.
     names: HashMap<String, Arc<str>>,
-    /// What moved in this table when the next version came; `None` if nothing did.
+    /// The layout change of this table from this version to the next, if there was one.
     moved: Option<LayoutChange>,
 }
 
@@ -68,11 +68,11 @@ impl Versions {
         version.names.get(entity.name()).cloned()
     }
 
-    /// The entity of an item, in the first version that knows it.
+    /// The entity of an item, in the first version that recognises it.
     pub(super) fn recognised(&self, table: &str, item: &Item) -> Option<(&Version, &Entity)> {
         let (upcoming, known) = self.all.split_at(usize::from(self.is_first_upcoming));
         known.iter().chain(upcoming).find_map(|version| {
-            // A row that the model would refuse is no entity; that is nothing to stop at here.
+            // A row that the model would refuse has no entity; that is no error here.
             let entity = version.model.recognise(table, item).ok()??;
             Some((version, entity))
         })
@@ -101,8 +101,8 @@ impl Versions {
     }
 }
 
-/// What moved in a table between two versions. Where it can only be told from the other end, the newer version is one
-/// that was gone back to.
+/// The layout change of a table between two versions. If it can only be computed in the other direction, the
+/// newer version is the result of a rollback.
 fn moved(table: &str, former: &Arc<Model>, present: &Arc<Model>) -> Option<LayoutChange> {
     if former.name() != present.name() {
         return None;

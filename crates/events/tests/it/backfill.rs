@@ -273,7 +273,7 @@ fn a_rate_is_kept() {
     let begun = world.clock.now();
     life.until_after("the backfill", Duration::from_millis(10), || {
         let (count, time) = (target.count(), world.clock.now().since(begun));
-        // A page of ten rows may be ahead.
+        // A page of ten rows may have been read ahead.
         assert!(
             count <= (time.as_millis() / 10) as usize + 10,
             "{count} in {time:?}"
@@ -373,7 +373,7 @@ fn after_a_crash_it_goes_on_with_the_page_it_was_at() {
     let count = seen.len();
     seen.dedup();
     assert_eq!(seen, rows);
-    // At most what was ahead at each crash comes again.
+    // At most the rows that were read ahead at each crash are delivered again.
     assert!(count < 5_500 + 5 * 4_000, "{count}");
     assert_eq!(backfill(&life).rows, 5_500);
 }
@@ -429,7 +429,7 @@ fn a_refused_row_holds_up_only_its_item_and_stays_before_later_changes() {
     assert_eq!(target.versions()["bad"], [1, 2]);
 }
 
-/// Writers, crashes and a moody target meanwhile.
+/// With concurrent writers, crashes and an unreliable target.
 #[test]
 fn under_writers_and_crashes_nothing_older_comes_after_something_newer() {
     for seed in 1..=6 {
@@ -442,8 +442,8 @@ fn under_writers_and_crashes_nothing_older_comes_after_something_newer() {
     }
 }
 
-/// A life in which a route finds that its stream trimmed what was written since the last one. The even of ten items are
-/// written again.
+/// A run of the router in which a route finds that its stream has trimmed the writes since the last run. The
+/// even ones of ten items are written again.
 fn after_a_gap(world: &World, target: &Arc<Recorder>, missed: i64) -> Life {
     for item in 0..10 {
         world.put(&format!("item-{item}"), missed);
@@ -485,7 +485,7 @@ fn a_backfill_closes_the_gaps_that_were_noticed_before_it_began() {
     assert_eq!(life.status("r").gaps, [], "it is closed durably");
     life.stop();
 
-    // A gap that is noticed later is none of that backfill's.
+    // A gap that is noticed later is not filled by that backfill.
     let life = after_a_gap(&world, &target, 4);
     life.stop();
     let life = world.life(&[("r", target)]);
@@ -518,7 +518,7 @@ fn a_clock_that_was_set_back_neither_closes_a_gap_too_soon_nor_leaves_it_open() 
     life.until("the backfill", || is_done(&life));
     life.stop();
 
-    // By its clock, the gap is noticed before that backfill began, which has not filled it.
+    // By its clock, the gap is noticed before the backfill that has not filled it began.
     for n in 2..=3 {
         world.put("item-0", n);
     }
@@ -536,7 +536,7 @@ fn a_clock_that_was_set_back_neither_closes_a_gap_too_soon_nor_leaves_it_open() 
     assert!(is_done(&life));
     assert_eq!(life.status("r").gaps.len(), 1, "no backfill has filled it");
 
-    // By its clock, this one begins before the gap was noticed, which it fills.
+    // By its clock, this one begins before the gap that it fills was noticed.
     begin(&life, None);
     life.until("the gap to be closed", || life.status("r").gaps.is_empty());
     life.stop();

@@ -1,4 +1,4 @@
-//! Exactly once into a door that shares the router's transaction, whatever breaks in between.
+//! Exactly-once delivery through a door that shares the router's transaction, with failures at any point.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use trestle_item::{AttributeValue, Item, Number};
 
 use crate::support::{World, pk, route, version};
 
-/// Messages as rows of a table, each under a number of its own: what arrives twice is there twice.
+/// Messages as rows of a table, each with its own number: a message that is delivered twice is there twice.
 struct Mailbox {
     refuses: Mutex<fastrand::Rng>,
 }
@@ -57,7 +57,7 @@ impl Enlist for Mailbox {
     }
 }
 
-/// Fails before or after the requested write, at random: the caller cannot know whether it happened.
+/// Fails before or after the requested write, at random, so that the caller cannot know whether it was done.
 pub(crate) struct Shaky {
     engine: Engine,
     random: Mutex<fastrand::Rng>,
@@ -65,7 +65,7 @@ pub(crate) struct Shaky {
 }
 
 impl Shaky {
-    /// Fails in one of so many writes.
+    /// Fails in one of this many writes.
     pub(crate) fn new(engine: Engine, seed: u64, one_in: u8) -> Self {
         Self {
             engine,

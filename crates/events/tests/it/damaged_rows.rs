@@ -1,4 +1,4 @@
-//! Rows of the router that are not as it wrote them: it says which, and delivers nothing from them.
+//! Damaged rows of the router: it reports which, and delivers nothing from them.
 
 use trestle_api::{PutItem, Query};
 use trestle_events::Selection;
@@ -27,7 +27,7 @@ fn put(world: &World, row: &Item) {
     world.engine.run(request).unwrap();
 }
 
-/// Every way to lose one of these attributes: it is gone, or of another type.
+/// Every way to damage one of these attributes: it is missing, or of another type.
 fn damages(row: &Item, attributes: &[&str]) -> Vec<(String, Item)> {
     let mut damages = Vec::new();
     for name in attributes.iter().filter(|name| row.contains_key(name)) {
@@ -55,7 +55,7 @@ fn apply(life: &Life) -> Result<(), String> {
     life.block_on(applied).map_err(|error| error.to_string())
 }
 
-/// A route with a checkpoint and a parked change, and one beside it.
+/// A route with a checkpoint and a parked change, and another route.
 fn begun() -> World {
     let world = World::new();
     let (target, other) = (Recorder::with(refuse_bad), Recorder::new());

@@ -162,7 +162,7 @@ fn dead_letters_of_routes_that_are_gone_are_counted_until_they_are_moved_or_drop
     assert_eq!(gone(&life), two);
     life.stop();
 
-    // After a restart, too; and a route that comes back is not gone.
+    // After a restart, too; and a route that is added again is not listed as removed.
     let life = world.life(&targets);
     life.apply([hasty("b"), hasty("c")]);
     assert_eq!(gone(&life), two);

@@ -1,4 +1,4 @@
-//! What a target gets, and in which portions.
+//! What a target gets, and in which batches.
 
 use std::time::Duration;
 
@@ -181,7 +181,7 @@ fn a_batch_waits_for_its_window_or_until_it_is_full() {
     life.until("the others to wait", || life.status("batches").waiting == 2);
     world.clock.advance(Duration::from_secs(9));
     assert_eq!(target.batches(), [5], "the window is not over");
-    // The window begins when the lane takes up the first of them, which may be now.
+    // The window begins when the lane takes the first of them, which may be now.
     life.until_after("the rest", Duration::from_secs(1), || target.count() == 7);
     assert_eq!(target.batches(), [5, 2]);
 }

@@ -1,4 +1,4 @@
-//! Targets that refuse, fail in part, are away, or panic.
+//! Targets that refuse, fail in part, cannot be reached, or panic.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn a_refused_batch_is_cut_until_the_bad_change_is_alone_and_everything_else_arri
     life.until("the good ones", || target.count() == 80);
     life.until("the bad ones to be parked", || life.status("r").parked == 2);
     assert_eq!(life.status("r").last_error.unwrap().message, "bad");
-    // Once it is taken, so is what waited behind it, in order.
+    // Once it is taken, so are the changes that waited for it, in order.
     target.behave(|_| Outcome::Done);
     life.until_after("the bad ones", STEP, || target.count() == 82);
     assert_eq!(target.versions()["bad"], [1, 2]);
@@ -137,14 +137,14 @@ fn a_target_that_is_away_gets_the_same_batch_again_and_costs_no_other_route_anyt
     let there = Recorder::new();
     let life = world.life(&[("away", away.clone()), ("there", there.clone())]);
     life.apply([route("away"), route("there")]);
-    // More than may be read ahead for a route that stands still.
+    // More than may be read ahead for a route that does not advance.
     let (per_minute, minutes) = (100, 60);
     for minute in 0..minutes {
         for n in 0..per_minute {
             world.put(&format!("item-{n}"), minute + 1);
         }
         let so_far = ((minute + 1) * per_minute) as usize;
-        // The clock stands still: the other route is not in the way.
+        // The clock does not advance: the other route is not delayed.
         life.until("the other route", || there.count() == so_far);
         world.clock.advance(Duration::from_secs(60));
     }
@@ -152,7 +152,7 @@ fn a_target_that_is_away_gets_the_same_batch_again_and_costs_no_other_route_anyt
     let status = life.status("away");
     assert!(status.waiting >= 2000 && status.waiting < 4000, "{status:?}");
     assert!(status.lag_ms >= 59 * 60 * 1000, "{status:?}");
-    // What the target took last may not be noted yet.
+    // The last delivery may not be recorded yet.
     life.until("no lag of the other route", || life.status("there").lag_ms == 0);
     life.until("the route to wait", || {
         life.status("away").state == RouteState::OnHold
@@ -200,7 +200,7 @@ fn a_change_that_is_too_old_becomes_a_dead_letter() {
     }]);
     life.until("the new one", || target.count() == 1);
     life.until("the old one to be given up", || life.status("r").dead == 1);
-    // A parked one gets too old while it waits.
+    // A parked change becomes too old while it waits.
     world.put("bad", 1);
     life.until("the bad one to be parked", || life.status("r").parked == 1);
     life.until_after("the bad one to be given up", Duration::from_secs(5), || {
@@ -290,7 +290,7 @@ fn a_route_with_as_many_parked_changes_as_it_may_have_stands_still_until_some_ar
         let status = life.status("r");
         (status.parked, status.waiting, status.dead, status.delivered)
     };
-    // What is behind waits, too.
+    // Later changes wait, too.
     life.until("the bound", || standing() == (10, 21, 0, 0));
     // Attempts that are refused make no room.
     let attempts = target.batches().len();

@@ -1,4 +1,4 @@
-//! Route files: what they say, and everything that is wrong with them at once.
+//! Route files: their settings, and all their errors at once.
 
 use std::sync::Arc;
 use std::time::Duration;

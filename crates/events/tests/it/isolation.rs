@@ -1,4 +1,4 @@
-//! A destination that is slow, hangs or cannot be reached holds up only its own changes.
+//! A destination that is slow, hangs or cannot be reached delays only its own changes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -81,7 +81,7 @@ impl Target for Receivers {
     }
 }
 
-/// The destination that an item names.
+/// The destination in an item.
 fn to(change: &Change) -> &str {
     let item = change.new.as_ref().or(change.old.as_ref()).unwrap();
     item.get("to").and_then(AttributeValue::as_s).unwrap()
@@ -216,7 +216,7 @@ fn endless_changes_for_a_destination_that_hangs_do_not_take_the_room_of_the_othe
     assert_eq!(life.status("r").dead, 0);
 }
 
-/// A target of which the destination `away` cannot be reached.
+/// A target whose destination `away` cannot be reached.
 fn away(batch: &Batch) -> Outcome {
     match to(&batch.deliveries[0].change) {
         "away" => Outcome::Unavailable("connection refused".into()),
@@ -249,7 +249,7 @@ fn a_destination_that_cannot_be_reached_is_parked_and_the_checkpoint_passes_it()
     life.until("the others", || {
         target.versions().get("c").map(Vec::len) == Some(5)
     });
-    // Many more attempts than a change has: being unreachable costs none.
+    // Many more attempts than a change has: those at an unreachable target are not counted.
     let attempts = target.batches().len();
     life.until_after("some probes", Duration::from_millis(500), || {
         target.batches().len() > attempts + 10
@@ -307,7 +307,7 @@ fn a_destination_that_comes_back_gets_what_waits_for_it_in_batches() {
         target.versions().len() == 19 && life.status("r").parked <= 25
     });
     let batches = target.batches().split_off(before);
-    // Those of the refused item, and the probe, are alone.
+    // Those of the refused item and the probe are alone.
     let count = batches.iter().filter(|changes| **changes > 1).count();
     assert!((9..=15).contains(&count), "{batches:?}");
     target.behave(|_| Outcome::Done);
@@ -401,7 +401,8 @@ fn a_refused_change_holds_up_its_item_and_not_the_rest_of_its_destination() {
     assert_eq!(target.versions()["bad"], [1, 2, 3]);
 }
 
-/// Fails with batches in which an item's key begins with `bad`, and cannot be reached for the destination `away`.
+/// Fails for batches in which an item's key begins with `bad`, and cannot be reached for the destination
+/// `away`.
 fn fail_with_bad(batch: &Batch) -> Outcome {
     let is_bad = |delivery: &Delivery| pk(&delivery.change).starts_with("bad");
     match batch.deliveries.iter().any(is_bad) {
@@ -544,7 +545,7 @@ fn under_random_failures_and_crashes_each_item_is_in_order_whatever_its_destinat
     }
 }
 
-/// From the moment each change was written to its delivery.
+/// From the write of each change to its delivery.
 fn p99(hanging: &[&str]) -> Duration {
     let world = World::new();
     let receivers = Receivers::with_hanging(hanging);
@@ -579,7 +580,7 @@ fn the_p99_of_99_destinations_with_and_without_one_that_hangs() {
     p99(&[]); // Warm.
     let (mut without, mut with) = (Vec::new(), Vec::new());
     for run in 0..9 {
-        // Which comes first alternates: what the one leaves behind costs the other.
+        // The order alternates: the first run influences the second.
         if run % 2 == 0 {
             without.push(p99(&[]));
             with.push(p99(&["d7"]));

@@ -9,7 +9,7 @@ use trestle_events::{Outcome, Route, RouteState};
 
 use crate::support::{Life, Recorder, World, route};
 
-/// Never gives up.
+/// A route that never gives up.
 fn patient(name: &str) -> Route {
     Route {
         maximum_retry_attempts: 10_000,

@@ -1,4 +1,4 @@
-//! Two layouts of the rows of `T`, as a migration has them: things lie at `old#ID` and belong at `new#ID`.
+//! Two layouts of the rows of `T`, as in a migration: things are at `old#ID` before and at `new#ID` after it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use trestle_model::Model;
 
 use crate::support::World;
 
-/// A model whose entity `name` lies at `PREFIX#ID`; with others, so that only the key tells.
+/// A model whose entity `name` is at `PREFIX#ID`; with others, so that it is recognised only by its key.
 pub(crate) fn model(name: &str, prefix: &str, more: &str) -> Arc<Model> {
     let text = format!(
         r#"
@@ -34,7 +34,7 @@ pub(crate) fn model(name: &str, prefix: &str, more: &str) -> Arc<Model> {
     Arc::new(loaded.model.unwrap_or_else(|| panic!("{:#?}", loaded.problems)))
 }
 
-/// Models know the rows of `T`; there, the table's name would be too short.
+/// Renames the table for models, because `T` would be too short there.
 pub(crate) struct OfT(ModelTyper);
 
 impl OfT {
@@ -75,7 +75,7 @@ impl World {
     }
 }
 
-/// The layout of `new#ID`, for rows that may still lie at `old#ID`.
+/// The layout of `new#ID`, for rows that may still be at `old#ID`.
 struct Anew;
 
 fn placed(key: &Item, from: &str, to: &str) -> Option<Item> {

@@ -1,4 +1,4 @@
-//! Routes that come, change and go while the router works, and after it was started again.
+//! Routes that are added, changed and removed while the router runs, and after a restart.
 
 use std::time::Duration;
 
@@ -154,7 +154,7 @@ fn what_a_removed_route_has_not_delivered_becomes_dead_letters() {
         "{dead:?}"
     );
     assert_eq!(life.router.status().len(), 1);
-    // It is forgotten: one of the same name begins anew.
+    // It is removed: one with the same name starts anew.
     world.put("later", 1);
     life.until("everything for the other route", || {
         new.count() == 601 && life.status("new").waiting == 0
@@ -181,7 +181,7 @@ fn what_a_route_has_not_delivered_that_is_gone_from_the_file_at_the_next_start_b
     life.apply([]);
     let names: Vec<String> = letters(&life).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["item-2"]);
-    // One that was switched off holds nothing, and so leaves nothing.
+    // A disabled route keeps nothing, and so leaves nothing.
     let off = Route {
         enabled: false,
         ..route("off")

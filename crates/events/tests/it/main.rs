@@ -1,4 +1,4 @@
-//! The router's promises, tried on an embedded database and a clock that only the tests move.
+//! Tests of the router on an embedded database and a clock that only the tests advance.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,5 +1,5 @@
-//! Rows that a migration moves: no business of a route, unless it asks; and what happens to an item stays in order across
-//! its move.
+//! Rows that a migration moves are not delivered, unless a route asks for them; and the changes of an item
+//! stay in order across its move.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn with_moves(name: &str) -> Route {
     }
 }
 
-/// One thing lies still, one is written and so moved, one is swept.
+/// One thing stays, one is written and thereby moved, one is moved by the sweep.
 fn migrate(world: &World) {
     world.put("old#a", 1);
     world.put("old#b", 1);
@@ -98,11 +98,11 @@ fn a_route_that_does_not_take_moves_has_passed_them_all_the_same() {
     }
     world.lay_out_anew();
     world.sweep();
-    // It comes behind the moves, so with it they have been passed.
+    // It follows the moves, so when it arrives, they have been passed.
     world.put("new#0", 2);
     life.until("all that was written", || target.count() == 21);
     life.stop();
-    // From its place on it would take moves now; but there are none any more.
+    // From its position on it would take moves now; but there are none any more.
     let life = world.life(&[("r", target.clone())]);
     life.apply([with_moves("r")]);
     world.put("new#1", 2);
@@ -269,7 +269,7 @@ fn a_change_after_the_move_waits_behind_a_parked_one_from_before_also_after_a_re
     }
 }
 
-/// The versions that were taken of each thing, whatever its key was then.
+/// The versions that were taken of each thing, under whatever key.
 fn by_item(target: &Recorder) -> HashMap<String, Vec<i64>> {
     let mut items: HashMap<String, Vec<i64>> = HashMap::new();
     for change in target.taken() {

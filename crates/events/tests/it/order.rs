@@ -1,4 +1,4 @@
-//! At least once and in order per item, whatever the target does.
+//! At-least-once delivery in order per item, whatever the target does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,8 +8,9 @@ use trestle_events::{Backoff, Batch, Outcome, Route};
 
 use crate::support::{Recorder, World, assert_in_order, route};
 
-/// Takes some batches, refuses some, takes some in part, is away at times. What is taken in part fails from some change
-/// of an item on: a target that skips a change of an item and takes a later one breaks the order itself.
+/// Takes some batches, refuses some, takes some in part, and is sometimes unavailable. A partial failure
+/// includes all later changes of an item: a target that skips a change of an item and takes a later one
+/// breaks the order itself.
 pub(crate) fn moody(seed: u64) -> impl Fn(&Batch) -> Outcome {
     let random = Mutex::new(fastrand::Rng::with_seed(seed));
     move |batch| {
@@ -71,7 +72,7 @@ fn under_random_failures_every_change_arrives_and_each_item_is_in_order() {
             status.parked == 0 && status.waiting == 0
         });
         for (item, versions) in target.versions() {
-            // Without a crash nothing comes twice.
+            // Without a crash nothing is delivered twice.
             assert_eq!(
                 versions,
                 (1..=rounds).collect::<Vec<i64>>(),

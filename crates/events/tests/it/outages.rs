@@ -1,4 +1,5 @@
-//! Targets that are down, throttle, hang or fail with one change: what waits, what is blamed, and what is shown.
+//! Targets that are down, throttle, hang or fail with one change: what waits, what is found at fault, and
+//! what is shown.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ fn fail_bad(batch: &Batch) -> Outcome {
     }
 }
 
-/// Few attempts, as in the guide.
+/// A route with few attempts, as in the guide.
 fn impatient() -> Route {
     Route {
         maximum_retry_attempts: 2,
@@ -51,12 +52,13 @@ fn on_hold(life: &Life) {
     });
 }
 
-/// Lets time pass in steps, each long enough for a probe.
+/// Advances time in steps, each long enough for a probe.
 fn pass(world: &World, life: &Life, time: Duration) {
     let end = world.clock_now().plus(time);
     while world.clock_now() < end {
         world.clock.advance(PAUSE);
-        // The last one is due by now: a later one is planned when a probe has failed since, be it one that began before.
+        // The last probe is due by now: a later one is planned after a probe has failed since, even one that
+        // began before.
         life.until("the next probe to be planned", || {
             let next = life.status("r").on_hold.map(|hold| hold.next_probe_ms);
             next.is_some_and(|next| next > world.clock_now().as_millis())
@@ -85,7 +87,7 @@ fn an_hour_away(changes: usize, away: fn(&Batch) -> Outcome) {
     let asked = target.batches().len() - asked;
     assert!(asked < 1000, "{asked} requests in an hour");
 
-    // It is back. Within one pause it is noticed; nothing waits for a clock after that.
+    // It works again. This is noticed within one pause; after that nothing waits for the clock.
     target.behave(|_| Outcome::Done);
     world.clock.advance(PAUSE);
     life.until("everything", || target.count() == changes + 30);
@@ -103,7 +105,7 @@ fn an_hour_of_server_errors_makes_no_dead_letter() {
     an_hour_away(5_000, failing);
 }
 
-/// One poison change among others, at a place.
+/// One poison change among others, at a given position.
 fn one_poison(place: usize, of: usize, settings: Route) {
     let world = World::new();
     let target = Recorder::with(fail_bad);
@@ -118,7 +120,7 @@ fn one_poison(place: usize, of: usize, settings: Route) {
     }
     let attempts = settings.maximum_retry_attempts + 1;
     life.apply([settings]);
-    // The clock stands still: its neighbours wait for nothing.
+    // The clock does not advance: its neighbours wait for nothing.
     life.until("the others", || target.count() == of - 1);
     life.until("the poison to be parked", || life.status("r").parked == 1);
     life.until_after("the dead letter", STEP, || life.status("r").dead == 1);
@@ -181,7 +183,7 @@ fn a_change_that_is_alone_holds_the_route_until_one_of_another_item_tells_who_is
     on_hold(&life);
     pass(&world, &life, Duration::from_secs(600));
     assert_eq!(life.status("r").dead, 0);
-    // The clock stands still: the other change is tried at once.
+    // The clock does not advance: the other change is tried at once.
     world.put("good", 1);
     life.until("the good one", || target.count() == 1);
     life.until("the route to go on", || life.status("r").on_hold.is_none());
@@ -189,7 +191,7 @@ fn a_change_that_is_alone_holds_the_route_until_one_of_another_item_tells_who_is
     life.until_after("the first to be given up", Duration::from_secs(1), || {
         life.status("r").dead == 1
     });
-    // The second has its turn, and nothing tells whether it is to blame, until something does.
+    // The second is next, and it cannot be decided whether it is at fault until another change is tried.
     on_hold(&life);
     pass(&world, &life, Duration::from_secs(600));
     assert_eq!((life.status("r").dead, life.status("r").parked), (1, 1));
@@ -336,7 +338,7 @@ fn what_was_throttled_in_part_comes_again_and_spends_no_attempt() {
     assert_eq!(target.versions()["item-0"], [1, 2]);
 }
 
-/// How a target is at the moment.
+/// The current behaviour of a target.
 const UP: usize = 0;
 const FAILS: usize = 1;
 
@@ -379,7 +381,7 @@ fn across_random_outages_and_kills_only_poison_is_given_up_and_each_item_is_in_o
         }
         phase.store(UP, Ordering::SeqCst);
         let mut last = 0;
-        // Poison is found as long as something else is written.
+        // Poison is found as long as other changes are written.
         life.until_after("the poison to be given up", Duration::from_secs(1), || {
             last += 1;
             for item in 0..3 {
@@ -460,7 +462,7 @@ fn the_status_says_since_when_why_and_when_the_next_probe_is() {
     assert_eq!(life.status("r").on_hold, None);
 }
 
-/// Is away when it is asked for the first time, and never answers again.
+/// Cannot be reached at the first attempt, and never answers after that.
 struct AwayThenHung(AtomicUsize);
 
 impl Target for AwayThenHung {
@@ -560,7 +562,7 @@ fn without_bisecting_a_batch_fails_as_a_whole_once_another_shows_that_the_target
     assert_eq!(life.status("r").dead, 0);
     world.put("c", 1);
     life.until("the other batch", || target.count() == 1);
-    // Each attempt that counts needs a witness of its own.
+    // Each attempt that is counted needs a witness of its own.
     life.until_after("three dead letters", Duration::from_secs(1), || {
         world.put("d", 1);
         life.status("r").dead == 3

@@ -24,7 +24,7 @@ fn create(life: &Life, queues: &Queues, name: &str) {
     life.block_on(queues.create(name, &attributes, &tags)).unwrap();
 }
 
-/// Everything in a queue; it stays there, unseen for an hour.
+/// Everything in a queue; the messages stay there, invisible for an hour.
 fn receive_all(life: &Life, queues: &Queues, name: &str) -> Vec<Message> {
     let mut all = Vec::new();
     loop {
@@ -166,7 +166,7 @@ fn across_crashes_and_lost_answers_each_change_is_in_the_queue_exactly_once() {
             }
         }
         life.until_after("everything", Duration::from_millis(100), || {
-            // A view of its own, so that it sees what is stored.
+            // A separate handle, so that it sees what is stored.
             let counts = life.block_on(queues(&world).counts("mail")).unwrap();
             counts.visible >= changes as usize
         });

@@ -1,4 +1,4 @@
-//! What routes do when the database keeps more for them than it may.
+//! What routes do when the database keeps more for them than allowed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,10 +9,10 @@ use trestle_events::{HeldSpace, Outcome};
 
 use crate::support::{Recorder, World, route};
 
-/// The most bytes that are kept.
+/// The maximum number of bytes that are kept.
 const BOUND: u64 = 800;
 
-/// What a database keeps, as a test says it.
+/// The kept bytes of a database, as set by a test.
 #[derive(Default)]
 pub(crate) struct Room {
     bytes: AtomicU64,
@@ -20,7 +20,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// There is no room for any change, be it old or new.
+    /// There is no room for any change, old or new.
     pub(crate) fn gives_up_everything(&self) {
         self.given_up_before.store(u64::MAX, Ordering::Relaxed);
     }
@@ -92,7 +92,7 @@ fn nothing_more_is_given_up_once_the_target_is_back() {
         world.put(&format!("item-{n}"), 1);
     }
     life.until("the hold", || life.status("r").on_hold.is_some());
-    // It takes the next probe, and meanwhile the database has said that there is no room.
+    // It takes the next probe, and in between the database has reported that there is no room.
     target.behave(move |_| {
         room.gives_up_everything();
         Outcome::Done

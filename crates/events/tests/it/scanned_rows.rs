@@ -1,5 +1,5 @@
-//! Backfills from an endpoint, where rows and the position of the stream are not read at one moment, and records can be read
-//! only a while after the write.
+//! Backfills from an endpoint, where rows and the position of the stream are not read at the same moment, and
+//! records become readable only some time after the write.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,31 +20,31 @@ use crate::backfill::{all_rows, backfill, begin, is_done, keys, latest, many};
 use crate::storm;
 use crate::support::{Life, Recorder, World, route, version};
 
-/// A record can be read after at most so much time.
+/// A record becomes readable within this time.
 const DELAY_MAX: Duration = Duration::from_millis(900);
 /// Rows in an answer to `Scan`, at most.
 const PAGE_ROWS: u32 = 40;
 
-/// The database as an endpoint shows it: small pages of rows, records that can be read after a while, each after another
-/// time, and dated by another clock in whole seconds or minutes.
+/// The database as an endpoint shows it: small pages of rows, records that become readable after varying
+/// times, with times of another clock in whole seconds or minutes.
 struct Distant {
     engine: Engine,
     clock: Arc<VirtualClock>,
     /// The shard that each iterator reads.
     iterators: Mutex<HashMap<String, (String, String)>>,
     skew_seconds: i64,
-    /// Its records are dated in whole units of so many seconds.
+    /// The times of its records are multiples of this many seconds.
     unit_seconds: u64,
     scans: AtomicU64,
     /// Records cannot be read at all.
     is_away: AtomicBool,
-    /// The next key that a walk goes on behind is none in the table's order any more.
+    /// It refuses the key with which a walk continues, as after a change of the table's order.
     refuses_keys: AtomicBool,
     /// How often records were asked for.
     reads: AtomicU64,
 }
 
-/// The clock of the endpoint, as an answer tells it.
+/// The clock of the endpoint, as shown by a response.
 struct Skewed(i64);
 
 fn shifted(at: Timestamp, seconds: i64) -> Timestamp {
@@ -87,7 +87,7 @@ impl Distant {
         Ok(Response::GetShardIterator(answer))
     }
 
-    /// Whether a record can be read by now.
+    /// Whether a record is readable by now.
     fn is_there(&self, record: &Record) -> bool {
         let written = record
             .dynamodb
@@ -98,7 +98,7 @@ impl Distant {
         written + delay <= self.clock.now().as_millis()
     }
 
-    /// The records up to the first that cannot be read yet.
+    /// The records up to the first that is not readable yet.
     async fn records(&self, request: GetRecords) -> Result<Response, Error> {
         self.reads.fetch_add(1, Ordering::Relaxed);
         if self.is_away.load(Ordering::Relaxed) {
@@ -212,7 +212,7 @@ fn under_writers_and_crashes_nothing_older_comes_after_something_newer() {
     }
 }
 
-/// An endpoint whose routers read it so, and a router.
+/// An endpoint with routers that read it as such, and a router.
 fn small(targets: &[(&str, Arc<Recorder>)]) -> (World, Arc<Distant>, Life) {
     let world = remote(Options::default(), 0);
     let database = Distant::new(&world, 0);
@@ -293,7 +293,7 @@ fn an_empty_table_and_a_table_without_a_stream_are_backfilled() {
     assert_eq!(target.versions()["b"], [1, 2]);
 }
 
-/// Writes while the rows are held, and what the target of a route has got of each item when all is done.
+/// Writes while the rows are held; returns what the target of a route has got of each item at the end.
 fn told_meanwhile(route: Route, write: impl Fn(&World)) -> HashMap<String, Vec<i64>> {
     let target = Recorder::new();
     let (world, database, life) = small(&[("r", Arc::clone(&target))]);
@@ -306,7 +306,7 @@ fn told_meanwhile(route: Route, write: impl Fn(&World)) -> HashMap<String, Vec<i
     life.until("the rows to be read", || {
         database.scans.load(Ordering::Relaxed) > 0
     });
-    // Time for the answer to arrive; the clock stands still, and the rows are held.
+    // Time for the response to arrive; the clock does not advance, and the rows are held.
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(target.count(), 0);
     write(&world);
@@ -369,7 +369,7 @@ fn a_refused_row_holds_up_only_its_item_and_stays_before_later_changes() {
     assert_eq!(life.status("r").parked, 1);
     world.put("bad", 2);
     life.until_after("both to be parked", STEP, || life.status("r").parked == 2);
-    // A second backfill brings the row once more, behind them.
+    // A second backfill delivers the row once more, after them.
     begin(&life, None);
     life.until_after("the second backfill", STEP, || is_done(&life));
     assert_eq!(life.status("r").parked, 3);
@@ -460,7 +460,7 @@ fn what_is_written_while_a_new_route_cannot_read_is_not_skipped() {
     assert_eq!(target.versions()["a"], [1, 2]);
 }
 
-/// A backfill of 300 rows that has come through a third, with the endpoint on which its order changes then.
+/// A third of a backfill of 300 rows, with the endpoint on which the order of rows then changes.
 fn a_third(target: &Arc<Recorder>) -> (World, Arc<Distant>, Life) {
     let (world, database, life) = small(&[("r", Arc::clone(target))]);
     for row in many(300) {
@@ -474,7 +474,8 @@ fn a_third(target: &Arc<Recorder>) -> (World, Arc<Distant>, Life) {
     (world, database, life)
 }
 
-/// The rows were walked again from the beginning: none is missed, and none came more often than so many times.
+/// The rows were read again from the beginning: none is missed, and none was delivered more often than
+/// `most`.
 fn assert_walked_again(target: &Recorder, life: &Life, most: usize) {
     let walked = backfill(life).rows;
     assert!((401..=300 * most as u64).contains(&walked), "{walked}");
@@ -491,7 +492,7 @@ fn when_rows_begin_to_move_the_walk_begins_again_also_after_a_crash() {
     let (world, database, life) = a_third(&target);
     world.put("moved-1", 1);
     let walked = backfill(&life).rows;
-    // What is held and on its way is done, and its place is stored, before the walk comes so far again.
+    // The held rows are delivered, and their position is stored, before the walk comes so far again.
     life.until_after("the next rows", STEP, || backfill(&life).rows > walked + 20);
     life.kill();
     let life = world.life_on(database, &[("r", Arc::clone(&target))]);

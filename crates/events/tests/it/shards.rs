@@ -60,7 +60,7 @@ fn a_backlog_in_shards_that_were_split_is_read_parents_first() {
         stream_shards: 1,
         ..Options::default()
     });
-    // More than a page of each shard, so that a reader that takes pages of them in turn would overtake.
+    // More than a page of each shard, so that a reader that alternates between them would overtake.
     let (items, rounds) = (10, 300);
     for round in 1..=rounds {
         if round == 130 || round == 260 {
@@ -89,8 +89,8 @@ fn lane(item: &str) -> u64 {
     key::hash(&codec::encode(&Item::from([("pk", item)]))) % 4
 }
 
-/// What is written after `divide` waits until everything from before it is done, durably: after a crash, what is read
-/// again from before must not come behind it.
+/// Writes after `divide` wait until everything before it is durably done: after a crash, changes that are
+/// read again must not follow later ones.
 fn what_comes_later_waits(divide: impl Fn(&World)) {
     let world = World::with(Options {
         stream_shards: 1,
@@ -121,7 +121,7 @@ fn what_comes_later_waits(divide: impl Fn(&World)) {
     divide(&world);
     world.put("a", 2);
     life.until("the other route", || other.count() == 3);
-    // Time for the second to come too early.
+    // Time in which the second would arrive too early.
     std::thread::sleep(Duration::from_millis(50));
     life.kill();
 
@@ -164,7 +164,7 @@ fn a_stream_that_is_switched_off_and_on_again_is_read_to_its_end_and_the_new_one
     world.put("a", 1);
     world.put("b", 1);
     world.stream(false);
-    // No reader sees this one: there is no stream.
+    // No reader sees this one, because there is no stream.
     world.put("a", 2);
     world.stream(true);
     world.put("a", 3);
@@ -174,7 +174,7 @@ fn a_stream_that_is_switched_off_and_on_again_is_read_to_its_end_and_the_new_one
     life.until_after("everything", Duration::from_millis(100), || target.count() == 4);
     assert_eq!(target.versions()["a"], [1, 3]);
     assert_eq!(target.versions()["b"], [1, 3]);
-    // It knows where it is after a restart, too.
+    // It continues at its position after a restart, too.
     life.until("the route to be idle", || {
         life.status("r").state == RouteState::Running
     });
@@ -229,7 +229,7 @@ fn what_was_trimmed_while_a_route_was_off_is_said_and_the_rest_arrives() {
     for (item, versions) in target.versions() {
         assert_eq!(versions, [1, 3], "{item}");
     }
-    // It is known which, durably, and what to do.
+    // The gap is stored, and the message says what to do.
     let gap = life.status("r").gaps.pop().unwrap();
     assert!(gap.after < gap.before, "{gap:?}");
     let error = life.status("r").last_error.unwrap().message;
@@ -246,7 +246,7 @@ fn what_was_trimmed_while_a_route_was_off_is_said_and_the_rest_arrives() {
     let gaps = vec![gap];
     assert_eq!(life.status("r").gaps, gaps);
     life.apply([route("r")]);
-    // If its checkpoint was not stored before the kill, it meets the gap again.
+    // If its checkpoint was not stored before the kill, it finds the gap again.
     life.until("the same gap", || {
         let status = life.status("r");
         status.gaps == gaps && status.state == RouteState::Running
@@ -291,7 +291,7 @@ fn a_quiet_stream_that_is_read_all_the_time_has_no_gap() {
     life.until("the first", || target.count() == 1);
     for hour in 1..=60 {
         world.clock.advance(Duration::from_secs(3600));
-        // Time for a look: one in 24 hours is enough.
+        // Time for one check: one in 24 hours is enough.
         std::thread::sleep(Duration::from_millis(2));
         if hour == 60 {
             world.put("a", 2);

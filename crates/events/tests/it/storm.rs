@@ -1,4 +1,4 @@
-//! A backfill under writers, crashes and a moody target: what every source of rows has to stand.
+//! A backfill with concurrent writers, crashes and an unreliable target: a test for every source of rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use crate::backfill::{all_rows, is_done};
 use crate::order::moody;
 use crate::support::{Recorder, World, pk, version};
 
-/// What the target saw of each item: one list for each life of the router, of which none may go back.
+/// The versions of each item that the target saw: one list for each run of the router, none of which may go
+/// back.
 fn assert_never_back(lives: &[HashMap<String, Vec<i64>>], newest: &HashMap<String, i64>, what: &str) {
     for (number, life) in lives.iter().enumerate() {
         for (item, versions) in life {
@@ -37,9 +38,10 @@ fn nothing_is_left(status: &RouteStatus) -> bool {
     status.parked == 0 && status.waiting == 0 && status.backfill.as_ref().is_none_or(is_done)
 }
 
-/// Writers put ever newer versions of their items while a backfill goes by, the router is killed again and again, the target
-/// refuses and is away, shards split, and items change their destinations. The target sees the newest version of every item
-/// last, and within each life of the router never an older one after a newer one.
+/// Writers put newer and newer versions of their items during a backfill, the router is killed repeatedly,
+/// the target refuses changes and is unavailable at times, shards split, and items change their destinations.
+/// The target must see the newest version of every item last, and within each run of the router never an
+/// older one after a newer one.
 pub(crate) fn storm(seed: u64, world: &Arc<World>, database: Arc<dyn Database>) {
     let mut random = fastrand::Rng::with_seed(seed);
     let (writers, items) = (4, 400);
@@ -131,7 +133,7 @@ pub(crate) fn storm(seed: u64, world: &Arc<World>, database: Arc<dyn Database>) 
         newest.extend(writer.join().unwrap());
     }
     life.until_after("nothing to be left", Duration::from_millis(50), || {
-        // Looking at every version takes time in which the clock stands still.
+        // Checking every version takes time in which the clock does not advance.
         if !nothing_is_left(&life.status("r")) {
             return false;
         }

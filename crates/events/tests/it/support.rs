@@ -1,4 +1,4 @@
-//! A database with a stream, a router over it, and a target that remembers what it got.
+//! A database with a stream, a router over it, and a target that records what it got.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use trestle_events::{
 use trestle_item::{AttributeValue, Item, Number, ScalarType};
 use trestle_store::MemoryStore;
 
-/// How long anything may take before the test gives up.
+/// How long anything may take before the test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
@@ -28,11 +28,11 @@ pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
 pub(crate) struct World {
     pub(crate) clock: Arc<VirtualClock>,
     pub(crate) engine: Engine,
-    /// Says to routers what an item is: what stands before the `#` of its key, unless a test says otherwise.
+    /// Determines entities for routers: the part before the `#` of the key, unless a test sets another typer.
     pub(crate) typer: Arc<dyn Typer>,
     /// How routers read rows, unless they read them with the position of the stream.
     pub(crate) scan: Option<ScanSettings>,
-    /// What routers are told about the space that changes take.
+    /// The information for routers about the space that changes take.
     pub(crate) held: Option<Arc<dyn HeldSpace>>,
     /// The most parked changes of a route.
     pub(crate) parked_max: usize,
@@ -190,7 +190,7 @@ impl World {
             },
             poll: match &self.scan {
                 None => Duration::from_secs(1),
-                // Without a bell, a look is all that tells.
+                // Without a bell, changes are found only by polling.
                 Some(_) => Duration::from_millis(100),
             },
             runtime: runtime.handle().clone(),
@@ -222,7 +222,7 @@ impl RowSource for EngineRows {
     }
 }
 
-/// The entity is what stands before the `#` of the key.
+/// The entity is the part of the key before the `#`.
 struct ByPrefix;
 
 impl Typer for ByPrefix {
@@ -231,7 +231,7 @@ impl Typer for ByPrefix {
     }
 }
 
-/// A router, as long as its process would live.
+/// A router, for the lifetime of its process.
 pub(crate) struct Life {
     clock: Arc<VirtualClock>,
     engine: Engine,
@@ -262,7 +262,7 @@ impl Life {
         self.until_after(what, Duration::ZERO, done);
     }
 
-    /// Waits, moving the clock on by `step` again and again.
+    /// Waits, advancing the clock by `step` repeatedly.
     pub(crate) fn until_after(&self, what: &str, step: Duration, mut done: impl FnMut() -> bool) {
         let begun = Instant::now();
         while !done() {
@@ -278,13 +278,13 @@ impl Life {
         }
     }
 
-    /// Ends as a killed process does: whatever is under way is left there.
+    /// Ends like a killed process: work under way is not finished.
     pub(crate) fn kill(mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(Duration::from_secs(5));
         }
-        // Unlike that of a killed process, this database lives on: what it was asked last must not come to pass behind
-        // the next router's back. Writes are made in order.
+        // Unlike that of a killed process, this database continues: its last requests must not be executed
+        // after the next router has started. Writes are executed in order.
         let fence = PutItem {
             table_name: "fence".into(),
             item: Item::from([("pk", "fence")]),
@@ -316,7 +316,7 @@ pub(crate) fn route(name: &str) -> Route {
 
 type Behaviour = Box<dyn Fn(&Batch) -> Outcome + Send + Sync>;
 
-/// A target that remembers what it took.
+/// A target that records what it took.
 pub(crate) struct Recorder {
     behaviour: Mutex<Behaviour>,
     taken: Mutex<Vec<Arc<Change>>>,
@@ -330,7 +330,7 @@ impl Recorder {
         Self::with(|_| Outcome::Done)
     }
 
-    /// Does what it is told for each batch; with `Done` and `Partly` it takes the changes.
+    /// Behaves as given for each batch; with `Done` and `Partly` it records the changes.
     pub(crate) fn with(behaviour: impl Fn(&Batch) -> Outcome + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self {
             behaviour: Mutex::new(Box::new(behaviour)),
@@ -420,8 +420,8 @@ pub(crate) fn refuse_bad(batch: &Batch) -> Outcome {
     }
 }
 
-/// Without repetitions, the versions of an item are these, in order; and a repetition starts over somewhere before and
-/// goes on from there, as a redelivery does.
+/// Without repetitions, the versions of an item are these, in order; a repetition starts at an earlier
+/// version and continues in order, like a redelivery.
 pub(crate) fn assert_in_order(item: &str, versions: &[i64], last: i64) {
     let mut highest = 0;
     let mut previous = 0;

@@ -1,4 +1,4 @@
-//! Looking at what a route would take, without being one.
+//! A tail shows what a route would take, without a route.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Looking {
         self.runtime.block_on(self.tail.next()).unwrap()
     }
 
-    /// Item and version of everything there is by now; a shard or stream that ended takes another look.
+    /// Item and version of all changes by now; after the end of a shard or stream, another read is needed.
     fn seen(&mut self) -> String {
         let mut seen = Vec::new();
         for _ in 0..20 {

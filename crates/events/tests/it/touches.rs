@@ -1,4 +1,4 @@
-//! Rows that a reindex touches: no business of a route, unless it asks.
+//! Rows that a reindex touches are not delivered, unless a route asks for them.
 
 use serde_json::json;
 use trestle_api::{TouchRows, Touched, UpdateItem};
@@ -24,13 +24,13 @@ fn to_version(pk: &str, version: u64) -> TouchRows {
     }
 }
 
-/// As a reindex of an embedded database does it.
+/// A touch by a reindex of an embedded database.
 fn touch(world: &World, pk: &str, version: u64) {
     let touched = world.engine.touch(to_version(pk, version));
     assert_eq!(touched.unwrap().wait().unwrap(), [Touched::Raised]);
 }
 
-/// As a reindex of an endpoint does it, and as any client can.
+/// A touch by a reindex of an endpoint, or an update by any client.
 fn update(world: &World, pk: &str, update: &str, values: Item) {
     let update = UpdateItem {
         table_name: "T".to_owned(),
@@ -64,7 +64,7 @@ fn a_row_that_is_recorded_again_is_delivered_as_a_touch() {
     let [(_, business), (_, touches)] = &targets;
     life.until("all records", || touches.count() == 4 && business.count() == 2);
     let told: Vec<String> = touches.taken().iter().map(|change| told(change)).collect();
-    // Rows of other keys have no order among them.
+    // Rows with different keys have no order.
     assert_eq!(told.iter().filter(|told| *told == "modify a touch").count(), 2);
 }
 

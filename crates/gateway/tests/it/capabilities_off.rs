@@ -1,4 +1,4 @@
-//! Endpoints that lack one capability each: the probe finds it out, and models work all the same.
+//! Endpoints that lack one capability each: the probe detects it, and models work nevertheless.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::same_as_embedded::compare_with;
 use crate::support::{EVERYTHING, clock, endpoint};
 use crate::without_transactions::single;
 
-/// What an endpoint lacks.
+/// The missing capability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Off {
     Transactions,
@@ -40,7 +40,7 @@ impl Off {
         Off::TimeToLive,
     ];
 
-    /// What the probe says is not there.
+    /// The capabilities that the probe reports as missing.
     fn named(self) -> &'static [&'static str] {
         match self {
             Off::Transactions => &["transactions", "transaction tokens"],
@@ -54,7 +54,7 @@ impl Off {
         }
     }
 
-    /// The request as the endpoint understands it, or its refusal.
+    /// The request in the form that the endpoint supports, or its refusal.
     fn understood(self, mut request: Request) -> Result<Request, Error> {
         let unknown = || Err(Error::new(ErrorKind::UnknownOperation, String::new()));
         match (self, &mut request) {
@@ -108,7 +108,7 @@ impl Off {
     }
 }
 
-/// An endpoint without something.
+/// An endpoint without a capability.
 struct Lacking {
     off: Off,
     database: Arc<dyn Database>,
@@ -144,7 +144,7 @@ fn the_probe_finds_out_each_capability_that_an_endpoint_lacks() {
     }
 }
 
-/// A model with rows that expire is refused where none do, so that capability is left out.
+/// A model with rows that expire is refused at an endpoint without expiry, so that capability is left out.
 #[test]
 fn models_work_at_an_endpoint_that_lacks_a_capability() {
     for off in Off::ALL.into_iter().filter(|off| *off != Off::TimeToLive) {

@@ -1,4 +1,4 @@
-//! What one of several gateways does for all of them.
+//! Tasks that one of several gateways does for all of them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -78,7 +78,7 @@ fn one_gateway_has_the_duty_until_it_gives_it_up_or_leaves() {
     let (duty, other) = (first.duty(), second.duty());
     assert_eq!(epoch_of(&duty), Some(1));
     assert_eq!((epoch_of(&other), epoch_of(&duty)), (None, Some(1)));
-    // Asked for and given.
+    // Requested and given.
     other.ask_for().wait().unwrap();
     let DutyHolder::This { wanted_by, .. } = duty.look().wait().unwrap() else {
         panic!("it was taken before it was given");
@@ -86,10 +86,10 @@ fn one_gateway_has_the_duty_until_it_gives_it_up_or_leaves() {
     assert_eq!(epoch_of(&other), None);
     duty.give_up(1, wanted_by.as_deref()).wait().unwrap();
     assert_eq!((epoch_of(&duty), epoch_of(&other)), (None, Some(2)));
-    // One that gives up an epoch that is over changes nothing.
+    // Giving up an outdated epoch changes nothing.
     duty.give_up(1, None).wait().unwrap();
     assert_eq!(epoch_of(&other), Some(2));
-    // One that ends says so, and is followed at once.
+    // One that ends gives it up, and is replaced at once.
     drop((other, second));
     let ended = Instant::now();
     while epoch_of(&duty).is_none() {
@@ -115,7 +115,7 @@ fn a_gateway_that_is_not_the_holder_any_more_writes_nothing() {
     duty.give_up(epoch, Some(&holder_of(&duty))).wait().unwrap();
     let theirs = other.fence(epoch_of(&other).unwrap(), OWN, THERE);
     write(&theirs, &[("a", "second")]).unwrap();
-    // The first was stopped for a while, and goes on with what it was about to write.
+    // The first was suspended for a while, and continues with its next write.
     let refused = write(&fence, &[("a", "late"), ("b", "late")]).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::TransactionCanceled);
     assert!(fence.is_lost() && !theirs.is_lost());
@@ -127,7 +127,7 @@ fn a_gateway_that_is_not_the_holder_any_more_writes_nothing() {
     assert!(write(&open_side, &[("a", "by hand")]).is_err());
 }
 
-/// The gateway that asks the holder.
+/// The gateway that requests the duty.
 fn holder_of(duty: &Duty) -> String {
     match duty.look().wait().unwrap() {
         DutyHolder::This {

@@ -1,4 +1,4 @@
-//! The same at an endpoint that others made and that has no transactions: `./test endpoints` starts dynalite.
+//! The same tests at an independent endpoint without transactions: `./test endpoints` starts dynalite.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Reads of tables without a model are sent on as they came.
+//! Reads of tables without a model are passed on unchanged.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::support::{endpoint, gateway};
 
 const ANSWER: &str = r#"{"Item":{"from":{"S":"the endpoint"}}}"#;
 
-/// An endpoint that is sent bytes.
+/// An endpoint that receives bytes.
 struct Forwarding(Arc<dyn Database>);
 
 impl Database for Forwarding {

@@ -1,4 +1,4 @@
-//! Histories at an endpoint: rows that a change only looks at are no part of its transaction.
+//! Histories at an endpoint: rows that a change only reads are not part of its transaction.
 
 use std::sync::Arc;
 

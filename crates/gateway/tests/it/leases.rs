@@ -1,5 +1,5 @@
-//! Gateways that end without saying so, or cannot reach the endpoint: the others go on after the lease, and no write is made under a
-//! version that is over.
+//! Gateways that end without leaving, or cannot reach the endpoint: the others continue after the lease, and
+//! no write is executed under an outdated version.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,18 +19,19 @@ use crate::several_gateways::put;
 use crate::support::{apply_next_version, assert_exact, endpoint, gateway, rows};
 use crate::without_transactions::what_killed_gateways_left_is_finished_or_let_go_by_the_others;
 
-/// As `fleet.rs` has it.
+/// As in `fleet.rs`.
 const LEASE: Duration = Duration::from_secs(15);
 /// How much longer than the lease a change may take on a busy machine.
 const MARGIN: Duration = Duration::from_secs(6);
 
-/// The way of one gateway to the endpoint. While it is cut, requests about gateways and models wait, and rows pass.
+/// The connection of one gateway to the endpoint. While it is cut, requests about gateways and models wait,
+/// and requests for rows pass.
 struct CutLine {
     database: Arc<dyn Database>,
     is_cut: AtomicBool,
 }
 
-/// Lets requests pass again when it goes, also when a check has failed.
+/// Restores the connection when it is dropped, also after a failed check.
 struct Restores<'a>(&'a CutLine);
 
 impl Drop for Restores<'_> {
@@ -66,7 +67,7 @@ fn try_put(gateway: &Gateway, id: &str) -> Result<(), Error> {
     gateway.put_item(put).wait().map(drop)
 }
 
-/// Writes a row of a gateway's own table as a gateway does that was killed afterwards.
+/// Writes a row of a gateway's own table like a gateway that was killed afterwards.
 fn leave_behind(remote: &dyn Database, table: &str, key: (&str, &str), attributes: &[(&str, &str)]) {
     let set: Vec<String> = (0..attributes.len()).map(|n| format!("#n{n} = :v{n}")).collect();
     let names = attributes.iter().enumerate();
@@ -84,7 +85,7 @@ fn leave_behind(remote: &dyn Database, table: &str, key: (&str, &str), attribute
     remote.update_item(update).wait().unwrap();
 }
 
-/// Each of these waits for a lease most of the time: together they take as long as one.
+/// Each of these waits for a lease most of the time: in parallel they take as long as one.
 #[test]
 fn gateways_that_end_or_are_away_hold_up_the_others_for_their_lease() {
     let claims: [fn(); 5] = [
@@ -114,7 +115,7 @@ fn a_write_waits_for_a_gateway_that_is_late_to_renew_its_row() {
     let _restores = Restores(&line);
     line.is_cut.store(true, Ordering::Release);
     thread::scope(|scope| {
-        // Longer than a look at the endpoint may be old.
+        // Longer than the maximum age of a check of the endpoint.
         thread::sleep(Duration::from_millis(4_500));
         let written = scope.spawn(|| try_put(&late, "1"));
         thread::sleep(Duration::from_millis(500));
@@ -163,7 +164,7 @@ fn what_a_killed_gateway_announced_or_held_is_taken_back_after_its_lease() {
     thread::scope(|scope| {
         // A gateway that is opened meanwhile waits, too.
         let opened = scope.spawn(|| Gateway::open(database()).unwrap());
-        // Writes wait until the change that was announced is known to be over.
+        // Writes wait until it is known that the announced change has ended.
         thread::sleep(Duration::from_secs(1));
         put(&first, &order("1"));
         assert!(began.elapsed() < LEASE + MARGIN, "{:?}", began.elapsed());
@@ -211,7 +212,7 @@ fn a_gateway_that_was_away_for_longer_than_its_lease_writes_nothing_under_the_ve
         assert!(written > 0 && refused > 0, "{written} written, {refused} refused");
         let took = applied.join().unwrap();
         assert!(took >= LEASE && took < LEASE + MARGIN, "{took:?}");
-        // The version is over, and the gateway does not know.
+        // The version is outdated, and the gateway does not know it.
         try_put(&away, "late").unwrap_err();
         line.is_cut.store(false, Ordering::Release);
         let began = Instant::now();

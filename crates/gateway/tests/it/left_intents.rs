@@ -1,4 +1,4 @@
-//! Intents that a killed gateway left, at an endpoint without transactions: one gateway finishes each.
+//! Intents of a killed gateway, at an endpoint without transactions: one other gateway finishes each.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,13 +21,13 @@ type Quicker = Box<dyn FnOnce() + Send>;
 
 /// What happens when a gateway removes a row.
 enum AtRemoval {
-    /// The gateway is killed right before.
+    /// The gateway is killed immediately before.
     Dies,
-    /// Another one does something right before.
+    /// Another one does something immediately before.
     IsOvertaken(Mutex<Option<Quicker>>),
 }
 
-/// The way of a gateway to the endpoint.
+/// The connection of a gateway to the endpoint.
 struct Way {
     database: Arc<dyn Database>,
     at_removal: AtRemoval,
@@ -77,7 +77,7 @@ fn remove_seat(gateway: &Gateway) {
     gateway.delete_item(delete).wait().unwrap_err();
 }
 
-/// The gateway whose intent was left is over at once, as if its lease had passed.
+/// The gateway that left the intent has expired at once, as if its lease had passed.
 fn end_lease_of_the_killed(remote: &dyn Database) {
     let intents = rows(remote, "_trestle.intents");
     assert_eq!(intents.len(), 1, "{intents:?}");
@@ -98,7 +98,7 @@ fn a_row_that_comes_back_while_its_removal_is_finished_for_a_killed_gateway_stay
     put(&first, &json!({"kind": "seat", "seat": "9"}));
     let dying = way(&remote, AtRemoval::Dies);
     let killed = Gateway::open(Arc::clone(&dying) as Arc<dyn Database>).unwrap();
-    // No other gateway than the slow one finishes the intent by itself.
+    // Only the slow gateway finishes the intent unless another one finds its locks.
     drop(first);
     let slow_way = way(&remote, AtRemoval::IsOvertaken(Mutex::default()));
     let slow = Gateway::open(Arc::clone(&slow_way) as Arc<dyn Database>).unwrap();
@@ -109,7 +109,7 @@ fn a_row_that_comes_back_while_its_removal_is_finished_for_a_killed_gateway_stay
         *quicker.lock() = Some(Box::new(move || {
             let putting = thread::spawn(move || {
                 let quick = Gateway::open(remote).unwrap();
-                // Other than it was, so that the row must be written, and then the same again.
+                // Different from before, so that the row must be written, and then the same again.
                 let put = |row| PutItem {
                     table_name: "rows".to_owned(),
                     item: item(&row),

@@ -1,4 +1,4 @@
-//! Models over an endpoint that knows nothing of them.
+//! Models over an endpoint that does not know them.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,5 @@
-//! Rows move to other keys at an endpoint, through gateways: they answer as a database that has had the new keys from the beginning.
+//! Rows move to other keys at an endpoint, through gateways: they answer like a database that had the new
+//! keys from the beginning.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub(crate) const BY_CUSTOMER: &str = include_str!("../../../torture/tests/it/mig
 pub(crate) const TABLE: &str = "depots";
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A database that has one layout from the beginning.
+/// A database with one layout from the beginning.
 fn twin(model: &str) -> Embedded {
     let options = Options {
         background: Background::Tables,
@@ -42,7 +43,7 @@ fn twin(model: &str) -> Embedded {
     twin
 }
 
-/// Two gateways before an endpoint, under the layout by depot.
+/// Two gateways of an endpoint, under the layout by depot.
 pub(crate) fn two_gateways(remote: &Arc<dyn Database>) -> Vec<Gateway> {
     two_gateways_with(BY_DEPOT, remote)
 }
@@ -67,7 +68,7 @@ pub(crate) fn row(kind: &str, texts: &[(&str, &str)], numbers: &[(&str, u64)]) -
     row
 }
 
-/// What identifies a random row, and the rest of it.
+/// The identifying attributes of a random row, and the others.
 fn random_row(random: &mut fastrand::Rng) -> (Item, Item) {
     let n = [("n", random.u64(..1000))];
     let depot = random.choice(["d1", "d2"]).unwrap();
@@ -132,7 +133,7 @@ pub(crate) fn values(values: &[(&str, &str)]) -> Option<Map> {
     Some(values.collect())
 }
 
-/// A random write or read of single rows; the rows are named by what identifies them.
+/// A random write or read of single rows, named by their identifying attributes.
 fn random_request(random: &mut fastrand::Rng) -> Request {
     let (identity, rest) = random_row(random);
     let table_name = TABLE.to_owned();
@@ -328,7 +329,7 @@ fn all_rows(databases: &[&dyn Database], index: Option<&str>, segments: u32, lim
     rows
 }
 
-/// The same with what no order is promised for in one.
+/// The response with parts that have no promised order sorted.
 fn in_order(mut response: Response) -> Response {
     if let Response::BatchGetItem(answer) = &mut response {
         for rows in answer.responses.values_mut() {
@@ -341,7 +342,7 @@ fn in_order(mut response: Response) -> Response {
 /// What makes a random request.
 pub(crate) type MakeRequest = fn(&mut fastrand::Rng) -> Request;
 
-/// What an endpoint can do, as far as a migration notices it.
+/// The capabilities of an endpoint that matter for a migration.
 pub(crate) struct Abilities {
     pub(crate) transactions: bool,
     pub(crate) streams: bool,
@@ -373,7 +374,7 @@ impl Abilities {
     }
 }
 
-/// A request that endpoints without transactions know, too.
+/// A request that endpoints without transactions support.
 pub(crate) fn without_transaction(random: &mut fastrand::Rng) -> Request {
     loop {
         let request = random_request(random);
@@ -411,7 +412,7 @@ fn same_lists(gateways: &[Gateway], twin: &Embedded, random: &mut fastrand::Rng)
     let (found, expected) = (all_pages(&databases, &query), all_pages(&[twin], &query));
     match query.index_name {
         None => assert_eq!(found, expected, "{query:?}"),
-        // In the order of the index; rows with equal keys are in no order that is promised.
+        // In the order of the index; rows with equal keys have no promised order.
         Some(_) => {
             let sizes = |pages: &[Vec<Item>]| pages.iter().map(Vec::len).collect::<Vec<_>>();
             let all = |pages: Vec<Vec<Item>>| {
@@ -431,7 +432,7 @@ fn same_lists(gateways: &[Gateway], twin: &Embedded, random: &mut fastrand::Rng)
     }
 }
 
-/// Shows rows of which only one side has some.
+/// On a difference, shows the rows that only one side has.
 fn assert_same(found: &[Item], expected: &[Item]) {
     let missing: Vec<_> = expected.iter().filter(|row| !found.contains(row)).collect();
     let beyond: Vec<_> = found.iter().filter(|row| !expected.contains(row)).collect();
@@ -463,7 +464,7 @@ pub(crate) fn until(gateway: &Gateway, is_so: impl Fn(&MigrationStatus) -> bool)
     }
 }
 
-/// How many rows of the endpoint lie where the layout by depot puts them and the one by customer does not.
+/// How many rows of the endpoint are in places of the layout by depot that the one by customer does not use.
 pub(crate) fn lying_by_depot(remote: &dyn Database) -> usize {
     let is_former = |row: &&Item| {
         let pk = row.get("pk").and_then(AttributeValue::as_s).unwrap();
@@ -511,7 +512,7 @@ pub(crate) fn migrate_beside_twin(seed: u64, remote: Arc<dyn Database>, abilitie
     );
     gateways[0].models().resume_migration(None, None).unwrap();
     same_answers(&gateways, &twin, &mut random, 150, make);
-    // Before a slow endpoint, all rows have moved by now.
+    // At a slow endpoint, all rows have moved by now.
     let hurried = gateways[1].models().resume_migration(None, Some(Rate::UNLIMITED));
     assert!(
         matches!(hurried, Ok(_) | Err(BindError::NotNow { .. })),
@@ -600,7 +601,7 @@ fn a_scan_that_was_begun_before_is_refused_while_rows_move() {
     assert!(refused.message().contains("Begin the scan again"), "{refused}");
 }
 
-/// Writes through another gateway while every row is looked at.
+/// Writes through another gateway during a pass over all rows.
 struct Meanwhile<'g> {
     gateway: &'g Gateway,
     answers: Vec<Result<(), String>>,
@@ -617,7 +618,7 @@ impl Watcher for Meanwhile<'_> {
     }
 }
 
-/// A number that the padding of the layout by customer has no place for.
+/// A number that is too large for the padding of the layout by customer.
 const WIDE: u64 = 1_000_000;
 
 fn put_parcel(gateway: &Gateway, number: u64) -> Result<(), String> {
@@ -661,7 +662,7 @@ fn while_one_gateway_looks_at_every_row_no_other_writes_what_could_not_move() {
         "{wide:?}"
     );
     assert_eq!(*other, Ok(()));
-    // It did not begin: the guard is over at all gateways.
+    // It did not begin: the guard has ended at all gateways.
     let began = Instant::now();
     while let Err(error) = put_parcel(&gateways[1], WIDE) {
         assert!(began.elapsed() < PATIENCE, "{error}");

@@ -1,4 +1,5 @@
-//! Audits, repairs and fills while clients write through several gateways: they see the rows of one moment.
+//! Audits, repairs and fills while clients write through several gateways: they see a consistent state of the
+//! rows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,7 +18,7 @@ use crate::requests::{item, request};
 use crate::several_gateways::{is_fault, put};
 use crate::support::{apply_next_version, assert_exact, endpoint, in_turn, rows, three_gateways};
 
-/// Ends writers when it goes, also when a check has failed.
+/// Stops writers when it is dropped, also after a failed check.
 struct Stops<'a>(&'a AtomicBool);
 
 impl Drop for Stops<'_> {
@@ -26,7 +27,8 @@ impl Drop for Stops<'_> {
     }
 }
 
-/// Writers of random rows and of orders of shop `s`, until `work` is done. How many orders they wrote.
+/// Runs writers of random rows and of orders of shop `s` until `work` is done. Returns how many orders they
+/// wrote.
 fn while_writers_go_on(gateways: &[Gateway], writers: usize, work: impl FnOnce()) -> u64 {
     let (stop, orders) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
@@ -40,7 +42,8 @@ fn while_writers_go_on(gateways: &[Gateway], writers: usize, work: impl FnOnce()
                     }
                     assert!(!is_fault(&gateway.execute(request(&mut random)).wait()));
                     let id = format!("{writer}-{number}");
-                    // All of them count in one row: some are overtaken too often, as clients may be.
+                    // All of them change the count in one row: some conflict too often, which clients must
+                    // accept.
                     let order = PutItem {
                         table_name: "rows".to_owned(),
                         item: item(&json!({"kind": "order", "id": id, "shop": "s", "price": 2})),
@@ -68,7 +71,7 @@ fn repair(gateway: &Gateway, dry_run: bool) -> RepairReport {
     in_turn(|| gateway.models().repair(&options, &mut Unwatched))
 }
 
-/// Counts in a shop past all gateways, if it is there.
+/// Changes the count of a shop without a gateway, if the shop exists.
 fn miscount(remote: &dyn Database, shop: &str, by: i64) {
     let update = UpdateItem {
         table_name: "rows".to_owned(),
@@ -88,7 +91,7 @@ fn miscount(remote: &dyn Database, shop: &str, by: i64) {
     }
 }
 
-/// The orders of a shop, and what its row says.
+/// The orders of a shop, and the count in its row.
 fn counted(remote: &dyn Database, shop: &str) -> (u64, Option<Number>) {
     let rows = rows(remote, "rows");
     let text = |row: &Item, name: &str| row.get(name).and_then(AttributeValue::as_s).map(str::to_owned);
@@ -120,7 +123,7 @@ fn counts_are_mended_exactly_while_sixteen_writers_go_on() {
     mend_counts(&three_gateways(&remote), &*remote);
 }
 
-/// Counts are made wrong and mended, by one gateway after the other, while clients write.
+/// Counts are made wrong and repaired, by one gateway after the other, while clients write.
 pub(crate) fn mend_counts(gateways: &[Gateway], remote: &dyn Database) {
     let mut mended = 0;
     while_writers_go_on(gateways, 16, || {
@@ -138,7 +141,7 @@ pub(crate) fn mend_counts(gateways: &[Gateway], remote: &dyn Database) {
     assert!(mended >= 6, "{mended} sums were mended");
     assert_exact(&gateways[0], "afterwards");
     let (orders, count) = counted(remote, "s");
-    // A client may have removed the shop at last; its orders are counted apart then.
+    // A client may have removed the shop last; the count of its orders is then an orphan count.
     assert!(
         count.is_none_or(|count| count == Number::from(orders)),
         "{orders} {count:?}"
@@ -186,7 +189,8 @@ fn rows_that_are_put_removed_and_changed_while_they_are_added_up_are_those_of_th
         let order = json!({"kind": "order", "id": format!("m{number}"), "shop": "m", "price": number});
         put(&gateways[0], &order);
     }
-    // Each request of this writer leaves the sum as it is, but no two reads of rows agree: prices are swapped in transactions.
+    // Each request of this writer leaves the sum unchanged, but separate reads of rows are inconsistent:
+    // prices are swapped in transactions.
     while_writers_go_on(&gateways, 2, || {
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -208,7 +212,7 @@ fn rows_that_are_put_removed_and_changed_while_they_are_added_up_are_those_of_th
     assert_exact(&gateways[0], "afterwards");
 }
 
-/// One order pays more and another less, as one.
+/// Raises the price of one order and lowers another, in one transaction.
 fn swap(gateway: &Gateway, one: u8, other: u8, by: i64) {
     let part = |order: u8, by: i64| trestle_api::TransactWriteItem {
         update: Some(Box::new(trestle_api::Update {

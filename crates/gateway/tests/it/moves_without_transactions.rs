@@ -1,4 +1,5 @@
-//! Rows move to other keys at an endpoint without transactions: no reader misses a row or finds it twice, also where gateways are killed.
+//! Rows move to other keys at an endpoint without transactions: no reader misses a row or finds it twice,
+//! even when gateways are killed.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -35,7 +36,7 @@ fn a_migration_is_rolled_back() {
     roll_back_beside_twin(without_transactions::remote(), without_transaction);
 }
 
-/// What a client knows of a row that it alone writes: what was acknowledged last, and what was not answered.
+/// What a client knows of a row that only it writes: the last acknowledged state, and the unacknowledged one.
 #[derive(Default)]
 struct KnownParcel {
     acknowledged: Option<u64>,
@@ -74,7 +75,7 @@ fn write_until_killed(gateway: &Gateway, depot: &str, known: &mut [KnownParcel],
                 parcel.unanswered.push(n);
                 return;
             }
-            // It meets the intent of a gateway that was killed.
+            // It finds the intent of a gateway that was killed.
             Err(error) => assert_eq!(error.kind(), ErrorKind::TransactionConflict, "{error}"),
         }
     }
@@ -102,7 +103,7 @@ fn a_killed_gateway_leaves_no_row_in_two_places() {
             parcel.acknowledged = Some(1);
         }
     }
-    // The gateways that are killed are there before rows move, and may be killed while they sweep.
+    // The gateways to be killed are opened before rows move, and may be killed while they sweep.
     let dying: Vec<_> = (0..depots.len() as i64)
         .map(|number| without_transactions::dying_gateway(&remote, 60 + 35 * number))
         .collect();
@@ -148,7 +149,7 @@ fn a_killed_gateway_leaves_no_row_in_two_places() {
     assert_exact(&gateways[0], "in the end");
 }
 
-/// Looks at the endpoint before and after each write of a row.
+/// Reads the endpoint before and after each write of a row.
 struct Watched {
     database: Arc<dyn Database>,
     look: OnceLock<Box<dyn Fn() + Send + Sync>>,
@@ -234,7 +235,7 @@ fn a_reader_finds_a_row_once_at_every_step_of_its_move() {
         })
         .collect();
     let (first, last) = (Some(number(1)), Some(number(2)));
-    // Before the put under the new key, and from then on.
+    // Before the put under the new key, and after it.
     assert_eq!(seen, [first, last.clone(), last.clone(), last]);
 }
 

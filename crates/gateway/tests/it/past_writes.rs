@@ -1,4 +1,5 @@
-//! Rows that change without a gateway, by clients past it or because they expire, are followed by what follows from them.
+//! Derived rows are repaired after rows change without a gateway, by clients that write to the endpoint
+//! directly or because they expire.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,7 +53,7 @@ fn stage(options: PastWritesOptions) -> Stage {
         watch,
     };
     stage.eventually("the watch begins", || stage.watch.status().on_duty);
-    // Its first look finds where the stream ends; a row shows that it has.
+    // Its first read finds the end of the stream; a row shows that it has.
     if follows {
         stage.put(&json!({"kind": "seat", "seat": "0"}), None);
         stage.eventually("the stream is read", || {
@@ -113,13 +114,13 @@ impl Stage {
         report.is_ok_and(|report| report.is_clean())
     }
 
-    /// A client changes rows at the endpoint.
+    /// Changes rows at the endpoint directly.
     fn write_past(&self, random: &mut fastrand::Rng, number: usize) {
         let all = rows(&*self.remote, TABLE);
         let row = &all[random.usize(..all.len())];
         let text = |name: &str| row.get(name).and_then(AttributeValue::as_s).unwrap_or_default();
         let key = Item::from([("pk", text("pk")), ("sk", text("sk"))]);
-        // A sum over such rows shows no fault near a row: only a sweep finds it.
+        // A count over such rows cannot be checked near a row: only a sweep finds the fault.
         let is_counted = ["order", "shop"].contains(&text("pk"));
         if is_counted {
             return;
@@ -154,7 +155,7 @@ impl Stage {
         self.remote.update_item(update).wait().unwrap();
     }
 
-    /// Rows through the gateway, half of which expire in an hour.
+    /// Writes rows through the gateway, half of which expire in an hour.
     fn fill(&self, random: &mut fastrand::Rng) {
         let in_an_hour = self.clock.now().as_secs() + 3600;
         for _ in 0..60 {
@@ -190,7 +191,7 @@ fn rows_that_expire_at_the_endpoint_are_followed_by_what_follows_from_them() {
         stage.fill(&mut random);
         stage.let_expire();
         stage.eventually("everything derived is exact", || stage.is_exact());
-        // Rows can be exact before the last record was read.
+        // Rows can be correct before the last record was read.
         stage.eventually("expired rows are counted", || stage.watch.status().expired > 0);
     }
 }
@@ -262,7 +263,7 @@ fn a_watch_costs_no_writes_where_all_is_written_through_gateways() {
     assert_exact(&stage.gateway, "afterwards");
 }
 
-/// An endpoint that counts what a gateway reads of the rows, and may refuse scans.
+/// An endpoint that counts reads of rows by a gateway, and may refuse scans.
 #[derive(Default)]
 struct Counting {
     database: Option<Arc<dyn Database>>,
@@ -286,7 +287,7 @@ impl Database for Counting {
     }
 }
 
-/// A gateway whose requests are counted, beside the one of a stage.
+/// A gateway whose requests are counted, in addition to the one of a stage.
 fn counted(stage: &Stage) -> (Arc<Counting>, Gateway) {
     let counting = Arc::new(Counting {
         database: Some(Arc::clone(&stage.remote) as Arc<dyn Database>),

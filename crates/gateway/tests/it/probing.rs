@@ -1,4 +1,4 @@
-//! What an endpoint can do is found out, and nothing is left of the search.
+//! The capabilities of an endpoint are detected, and the probe leaves nothing behind.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The same at an endpoint that others made: `./test endpoints` starts one and says where it is.
+//! The same tests at an independent endpoint: `./test endpoints` starts one and passes its address.
 
 use std::sync::Arc;
 

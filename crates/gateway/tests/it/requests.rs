@@ -1,4 +1,4 @@
-//! Random requests on the model with every effect: few names, so that rows meet.
+//! Random requests on the model with every effect, with few names, so that rows collide.
 
 use serde_json::{Value, json};
 use trestle_api::{

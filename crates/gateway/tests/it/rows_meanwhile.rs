@@ -1,4 +1,5 @@
-//! Rows that come between the look of one gateway at a group of rows and its write, through another gateway.
+//! Rows that are added between the read of a group of rows by one gateway and its write, through another
+//! gateway.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use crate::support::{assert_exact, clock, endpoint, gateway, gateway_with, rows}
 
 type Quicker = Box<dyn FnOnce() + Send>;
 
-/// The way of a gateway that another one overtakes once: right before its next transaction arrives.
+/// The connection of a gateway that another one overtakes once, immediately before its next transaction
+/// arrives.
 struct Overtaken {
     database: Arc<dyn Database>,
     quicker: Mutex<Option<Quicker>>,
@@ -31,7 +33,7 @@ impl Database for Overtaken {
     }
 }
 
-/// A gateway that is slow, with a way to be overtaken, and a quick one.
+/// A slow gateway, with a way to overtake it, and a fast one.
 fn two_gateways(model: Option<&str>) -> (Gateway, Arc<Overtaken>, Gateway) {
     let clock: Arc<dyn Clock> = clock();
     let remote: Arc<dyn Database> = endpoint(Arc::clone(&clock));

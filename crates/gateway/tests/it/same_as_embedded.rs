@@ -1,4 +1,4 @@
-//! A gateway answers as a database that has the models in itself, and leaves the same rows.
+//! A gateway answers like an embedded database with the models, and leaves the same rows.
 
 use std::sync::Arc;
 
@@ -20,12 +20,12 @@ fn random_requests_have_the_same_answers_and_leave_the_same_rows() {
     }
 }
 
-/// Random requests to a gateway before an endpoint, and to a database that has the models in itself.
+/// Random requests to a gateway and to an embedded database with the models.
 pub(crate) fn compare(seed: u64, clock: Arc<dyn Clock>, remote: Arc<dyn Database>) {
     compare_with(EVERYTHING, seed, clock, remote, request);
 }
 
-/// The same with a model and requests of choice.
+/// The same with the given model and requests.
 pub(crate) fn compare_with(
     model: &str,
     seed: u64,
@@ -76,7 +76,8 @@ pub(crate) fn compare_with(
     assert_exact(&gateway, "afterwards");
 }
 
-/// The rows that a write of one item is said to change, which a gateway and a database say alike. A refusal changes none.
+/// The rows that a write of one item would change, for which gateway and database must agree. None, if the
+/// write is refused.
 fn foretold(embedded: &Embedded, gateway: &Gateway, request: &Request) -> Vec<PreviewedRow> {
     if !matches!(
         request,

@@ -1,4 +1,4 @@
-//! Several gateways before one endpoint, writers at each: everything that is derived stays exact.
+//! Several gateways of one endpoint, with writers at each: all derived rows stay exact.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ fn what_is_derived_is_exact_after_writers_at_three_gateways() {
     }
 }
 
-/// Writers at all gateways in turn, each with so many random requests.
+/// Writers distributed over all gateways, each with this many random requests.
 pub(crate) fn write_at_all(gateways: &[Gateway], writers: u64, requests: usize) {
     thread::scope(|scope| {
         for (seed, gateway) in (0..writers).zip(gateways.iter().cycle()) {
@@ -42,7 +42,7 @@ pub(crate) fn write_at_all(gateways: &[Gateway], writers: u64, requests: usize) 
     });
 }
 
-/// An answer that no client should see.
+/// A response that no client should get.
 pub(crate) fn is_fault(answer: &Result<trestle_api::Response, Error>) -> bool {
     match answer {
         Ok(_) => false,
@@ -141,7 +141,7 @@ fn a_new_version_is_in_force_at_every_gateway_when_it_is_applied() {
     let remote = endpoint(Arc::new(SystemClock::new()));
     let open = || Gateway::open(Arc::clone(&remote) as Arc<dyn Database>).unwrap();
     let (second, third) = (open(), open());
-    // The second and the third knew no model when they were opened.
+    // The second and the third had no model when they were opened.
     let first = gateway(
         Arc::clone(&remote) as Arc<dyn Database>,
         Arc::new(SystemClock::new()),

@@ -1,4 +1,5 @@
-//! PartiQL statements that write modelled tables answer and leave rows as in a database that has the models in itself.
+//! PartiQL statements that write modelled tables answer and leave rows like an embedded database with the
+//! models.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ fn random_statements_have_the_same_answers_and_leave_the_same_rows() {
     for seed in 0..12 {
         let clock = clock();
         let remote = endpoint(Arc::clone(&clock) as Arc<dyn Clock>);
-        // Other requests in between: statements alone leave most rows alone.
+        // With other requests in between, because statements alone leave most rows unchanged.
         compare_with(EVERYTHING, seed, clock, remote, |random| match random.u8(..4) {
             0 => request(random),
             _ => statements(random),
@@ -116,7 +117,7 @@ fn statement(random: &mut fastrand::Rng, returns: bool) -> Statement {
                 Some(given),
             )
         }
-        // None of these can be carried out.
+        // None of these can be executed.
         _ => {
             let texts = [
                 "INSERT INTO \"rows\" VALUE",
@@ -155,7 +156,7 @@ fn change(random: &mut fastrand::Rng, key: &Value) -> (String, Vec<AttributeValu
     }
 }
 
-/// A clause that finds the row: by its key or by what identifies it, and perhaps with a condition.
+/// A clause that selects the row: by its key or by its identifying attributes, and perhaps with a condition.
 fn condition(random: &mut fastrand::Rng, row: &Value, key: &Value) -> (String, Vec<AttributeValue>) {
     let identity = match random.bool() {
         true => key.clone(),

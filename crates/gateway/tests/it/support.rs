@@ -1,4 +1,4 @@
-//! An endpoint in memory, and gateways before it.
+//! An endpoint in memory, and gateways of it.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ use trestle_store::MemoryStore;
 /// A model with every effect.
 pub(crate) const EVERYTHING: &str = include_str!("../../../embedded/tests/it/models/everything.toml");
 
-/// A clock that stands still.
+/// A clock that does not advance.
 pub(crate) fn clock() -> Arc<VirtualClock> {
     Arc::new(VirtualClock::starting_at(Timestamp::from_secs(1_800_000_000)))
 }
 
-/// An endpoint that knows no model.
+/// An endpoint without models.
 pub(crate) fn endpoint(clock: Arc<dyn Clock>) -> Arc<Engine> {
     Arc::new(Engine::load(Arc::new(MemoryStore::new()), clock, Options::default()).unwrap())
 }
 
-/// A gateway before it, with the model applied.
+/// A gateway of it, with the model applied.
 pub(crate) fn gateway(endpoint: Arc<dyn Database>, clock: Arc<dyn Clock>) -> Gateway {
     gateway_with(EVERYTHING, endpoint, clock)
 }
 
-/// The same with a model of choice.
+/// The same with the given model.
 pub(crate) fn gateway_with(model: &str, endpoint: Arc<dyn Database>, clock: Arc<dyn Clock>) -> Gateway {
     let gateway = Gateway::with_clock(endpoint, clock).unwrap();
     let applied = gateway
@@ -40,7 +40,7 @@ pub(crate) fn gateway_with(model: &str, endpoint: Arc<dyn Database>, clock: Arc<
     gateway
 }
 
-/// Asserts that everything that is derived agrees with its rows.
+/// Asserts that all derived facts agree with their rows.
 pub(crate) fn assert_exact(gateway: &Gateway, when: &str) {
     let options = RepairOptions {
         dry_run: true,
@@ -75,7 +75,8 @@ pub(crate) fn rows(database: &dyn Database, table: &str) -> Vec<Item> {
     rows
 }
 
-/// Applies a version with a sum that the first one does not have: rows from before are filled in, new ones are counted at once.
+/// Applies a version with a sum that the first one does not have: existing rows are filled in, new ones are
+/// counted at once.
 pub(crate) fn apply_next_version(gateway: &Gateway) {
     let text = format!(
         "{EVERYTHING}\n[entity.order.counter.spent]\nentity = \"shop\"\nattribute = \"spent\"\nby = \"price\"\n"
@@ -92,7 +93,7 @@ pub(crate) fn apply_next_version(gateway: &Gateway) {
     assert_eq!(applied.outcome, Outcome::Applied, "{applied}");
 }
 
-/// Three gateways before an endpoint, with the model applied.
+/// Three gateways of an endpoint, with the model applied.
 pub(crate) fn three_gateways(remote: &Arc<Engine>) -> Vec<Gateway> {
     let database = || Arc::clone(remote) as Arc<dyn Database>;
     let first = gateway(database(), Arc::new(SystemClock::new()));
@@ -100,7 +101,7 @@ pub(crate) fn three_gateways(remote: &Arc<Engine>) -> Vec<Gateway> {
     std::iter::once(first).chain(others).collect()
 }
 
-/// Does what only one gateway does at a time, as the error says: again, when another one is done.
+/// Runs work that only one gateway can do at a time, and repeats it while another one does it.
 pub(crate) fn in_turn<T>(mut work: impl FnMut() -> Result<T, BindError>) -> T {
     loop {
         match work() {

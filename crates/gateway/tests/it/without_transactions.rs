@@ -1,4 +1,4 @@
-//! Models at an endpoint that has no transactions: writes are made by intents.
+//! Models at an endpoint without transactions: writes use intents.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -17,7 +17,7 @@ use crate::same_as_embedded::compare_with;
 use crate::several_gateways::{is_fault, put};
 use crate::support::{EVERYTHING, assert_exact, clock, endpoint, gateway, rows};
 
-/// An endpoint that knows no transactions.
+/// An endpoint without transactions.
 struct WithoutTransactions(Arc<dyn Database>);
 
 impl Database for WithoutTransactions {
@@ -35,7 +35,7 @@ impl Database for WithoutTransactions {
     }
 }
 
-/// The way of a gateway that is killed after so many requests.
+/// The connection of a gateway that is killed after this many requests.
 struct Dying {
     database: Arc<dyn Database>,
     left: AtomicI64,
@@ -52,7 +52,7 @@ impl Database for Dying {
     }
 }
 
-/// A gateway that is killed after so many requests.
+/// A gateway that is killed after this many requests.
 pub(crate) struct DyingGateway {
     pub(crate) gateway: Gateway,
     line: Arc<Dying>,
@@ -77,7 +77,7 @@ pub(crate) fn dying_gateway(remote: &Arc<dyn Database>, requests: i64) -> DyingG
     }
 }
 
-/// A request that is no transaction.
+/// A request that is not a transaction.
 pub(crate) fn single(random: &mut fastrand::Rng) -> Request {
     loop {
         let request = request(random);
@@ -162,7 +162,7 @@ fn what_is_derived_is_exact_after_writers_at_three_gateways() {
     }
 }
 
-/// Sixteen writers at all gateways in turn, each with so many random requests.
+/// Sixteen writers distributed over all gateways, each with this many random requests.
 pub(crate) fn write_singles(gateways: &[Gateway], requests: usize) {
     thread::scope(|scope| {
         for (seed, gateway) in (0..16).zip(gateways.iter().cycle()) {
@@ -208,7 +208,7 @@ pub(crate) fn what_killed_gateways_left_is_finished_or_let_go_by_the_others() {
         );
         thread::sleep(Duration::from_millis(200));
     }
-    // Locks that are left belong to no intent, and go with the next write.
+    // Remaining locks belong to no intent, and are removed by the next write.
     put(
         &first,
         &json!({"kind": "order", "id": "last", "shop": "s", "price": 1}),

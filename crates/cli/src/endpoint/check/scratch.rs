@@ -1,4 +1,5 @@
-//! An endpoint whose tables all have a prefix, those of gateways included: a check meets no table of anyone else.
+//! An endpoint whose tables all have a prefix, including those of gateways, so that a check uses only its own
+//! tables.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -10,9 +11,9 @@ use trestle_api::{
     TransactWriteItem, Wait,
 };
 
-/// What the names of all tables of checks begin with.
+/// The prefix of all tables of checks.
 pub(super) const CHECKS: &str = "trestle-check-";
-/// How long a table may take to go.
+/// How long the deletion of a table may take.
 const GONE_MAX: Duration = Duration::from_secs(120);
 
 /// An endpoint whose tables all have a prefix.
@@ -86,7 +87,7 @@ impl ScratchTables {
                     names_in(item).for_each(add);
                 }
             }
-            // These name no table, or name it by an ARN that the endpoint gave.
+            // These name no table, or name it by an ARN from the endpoint.
             Request::DescribeStream(_)
             | Request::GetShardIterator(_)
             | Request::GetRecords(_)
@@ -149,7 +150,8 @@ impl Database for ScratchTables {
     }
 }
 
-/// Deletes all tables whose names begin with this, and waits until they are gone. Says which there were. Not for tasks.
+/// Deletes all tables with this prefix, waits until they are deleted, and returns their names. Not for
+/// asynchronous tasks.
 pub(super) fn clean(database: &dyn Database, prefix: &str) -> Result<Vec<String>, Error> {
     let mut found = Vec::new();
     let began = Instant::now();
@@ -169,7 +171,7 @@ pub(super) fn clean(database: &dyn Database, prefix: &str) -> Result<Vec<String>
                 found.push(table_name.clone());
             }
             match database.delete_table(DeleteTable { table_name }).wait() {
-                // It is being made, or on its way out.
+                // It is being created or deleted.
                 Err(error)
                     if matches!(
                         error.kind(),

@@ -1,5 +1,5 @@
-//! What is checked: each step does something through two gateways before the endpoint, and holds it against a database in memory that has
-//! the same model in itself.
+//! The steps of the check: each does something through two gateways of the endpoint, and compares the result
+//! with a database in memory that has the same model.
 
 use super::scratch::ScratchTables;
 use super::{StepOutcome, StepReport};
@@ -17,7 +17,7 @@ const TABLE: &str = "rows";
 /// Writers at each of the two gateways, and rows of each.
 const WRITERS: usize = 4;
 const ROWS: usize = 8;
-/// How long the stream of an endpoint may take to show a change.
+/// How long a change may take to appear in the endpoint's stream.
 const STREAM_MAX: Duration = Duration::from_secs(90);
 
 /// Why a step did not pass.
@@ -52,7 +52,7 @@ const STEPS: [(&str, Step); 14] = [
     ("writes past the gateways", past_writes),
 ];
 
-/// Two gateways before the endpoint, and what they are held against.
+/// Two gateways of the endpoint, and the database for comparison.
 struct Stage {
     scratch: Arc<ScratchTables>,
     capabilities: Capabilities,
@@ -60,7 +60,7 @@ struct Stage {
     embedded: Embedded,
 }
 
-/// Runs all steps; `tell` hears of each when it has ended.
+/// Runs all steps; `tell` is called for each step when it has ended.
 pub(super) fn run(scratch: &Arc<ScratchTables>, tell: &mut dyn FnMut(StepReport)) {
     let mut report = |name: &str, began: Instant, outcome: Result<(), Hitch>| {
         let (outcome, why) = match outcome {
@@ -149,7 +149,8 @@ impl Stage {
         })
     }
 
-    /// Sends a request through one of the gateways and to the database in memory: the answers must be the same.
+    /// Sends a request through one of the gateways and to the database in memory: the responses must be
+    /// equal.
     fn both(&self, gateway: usize, request: Request) -> Result<(), Hitch> {
         let wanted = self.embedded.execute(request.clone()).wait();
         let [first, second] = &self.gateways;
@@ -164,13 +165,13 @@ impl Stage {
         }
     }
 
-    /// Sends requests, by the gateways in turn.
+    /// Sends requests, alternating between the gateways.
     fn all(&self, requests: impl IntoIterator<Item = Request>) -> Result<(), Hitch> {
         let mut requests = requests.into_iter().enumerate();
         requests.try_for_each(|(at, request)| self.both(at, request))
     }
 
-    /// The rows at the endpoint are those in memory.
+    /// Checks that the rows at the endpoint are those in memory.
     fn rows_agree(&self) -> Result<(), Hitch> {
         let (there, here) = (rows(&*self.scratch)?, rows(&self.embedded)?);
         match there == here {
@@ -203,7 +204,7 @@ impl Stage {
     }
 }
 
-/// All rows, in one order.
+/// All rows, in a fixed order.
 fn rows(database: &dyn Database) -> Result<Vec<Item>, Hitch> {
     let (mut rows, mut start) = (Vec::new(), None);
     loop {
@@ -423,7 +424,7 @@ fn concurrent_writers(stage: &Stage) -> Result<(), Hitch> {
     let write = |gateway: &Gateway, writer: usize| -> Result<(), Hitch> {
         for at in 0..ROWS {
             let request = put(order(1000 + writer * ROWS + at, "north"))?;
-            // A write that others overtake too often is tried again, as SDKs do.
+            // A write that conflicts too often is tried again, as by SDKs.
             let mut tries = 0;
             while let Err(error) = gateway.execute(request.clone()).wait() {
                 tries += 1;
@@ -458,7 +459,7 @@ fn concurrent_writers(stage: &Stage) -> Result<(), Hitch> {
     Ok(())
 }
 
-/// A row is removed past the gateways, which leaves its other side alone.
+/// Removes a row without a gateway, which leaves its inverse row.
 fn remove_past(stage: &Stage) -> Result<(), Hitch> {
     let key = json!({"pk": {"S": "whom#cy"}, "sk": {"S": "who#ann"}});
     stage.scratch.execute(delete(key)?).wait()?;
@@ -505,7 +506,7 @@ fn past_writes(stage: &Stage) -> Result<(), Hitch> {
             Ok(())
         }
     };
-    // Changes show that the stream is read.
+    // Changes show that the stream is being read.
     let mut number = 0;
     while watch.status().records == 0 {
         number += 1;

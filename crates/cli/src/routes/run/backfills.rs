@@ -1,4 +1,4 @@
-//! Backfills of routes that run here: begun and ended at the start.
+//! Backfills of routes that run in this process: started and ended by flags.
 
 use super::RunFlags;
 use crate::exit::Failure;
@@ -29,7 +29,7 @@ pub(super) struct StartBackfillFlags {
 }
 
 impl StartBackfillFlags {
-    /// Names that are not in the file.
+    /// Refuses names that are not in the file.
     pub(super) fn check(&self, routes: &[Route]) -> Result<(), Failure> {
         let is_known = |name: &&String| routes.iter().any(|route| route.name == **name);
         match self
@@ -55,7 +55,7 @@ impl StartBackfillFlags {
     }
 }
 
-/// Begins and ends what the flags say.
+/// Starts and ends backfills as the flags say.
 pub(super) async fn begin(flags: &RunFlags, router: &Router) -> Result<(), Failure> {
     let flags = &flags.backfills;
     for name in &flags.begun {

@@ -1,4 +1,4 @@
-//! Lines on standard error: how routes are doing, when that changes.
+//! Prints the status of routes on standard error when it changes.
 
 use crate::routes::backfill::told;
 use crate::routes::say;
@@ -6,19 +6,19 @@ use std::collections::HashMap;
 use trestle_env::{Timestamp, iso_8601_millis};
 use trestle_events::RouteStatus;
 
-/// What was said last about each route.
+/// The last printed status of each route.
 #[derive(Default)]
 pub(super) struct Report {
     said: HashMap<String, String>,
 }
 
 impl Report {
-    /// Says of each route how it is doing, unless that was said last.
+    /// Prints the status of each route, unless it is unchanged.
     pub(super) fn changes(&mut self, statuses: &[RouteStatus]) {
         for status in statuses {
             let line = line(status);
             if self.said.get(&status.route) != Some(&line) {
-                // The reason may change with each probe, and is said with the first.
+                // The reason may change with each probe; only the first is printed.
                 let reason = status.on_hold.as_ref().map(|hold| format!(": {}", hold.reason));
                 say(&format!("{line}{}", reason.unwrap_or_default()));
                 self.said.insert(status.route.clone(), line);
@@ -28,7 +28,7 @@ impl Report {
 }
 
 fn line(status: &RouteStatus) -> String {
-    // The same line for all of a hold: it is said once, however many probes fail.
+    // Printed once per hold, for any number of failed probes.
     if let Some(hold) = &status.on_hold {
         let since = iso_8601_millis(Timestamp::from_millis(hold.since_ms));
         let (route, state) = (&status.route, status.state.name());

@@ -1,4 +1,4 @@
-//! Every derived fact is proved against its rows, and mended where it is wrong: one planted error of every kind, and
+//! Every derived fact is checked against its rows, and repaired if it is wrong: one error of every kind, and
 //! repairs and fills while clients write.
 
 use crate::models::support::{FILL, Found, TestDb, create, empty, in_directory, plain};
@@ -34,7 +34,7 @@ fn repair(models: &TestDb) -> RepairReport {
         .unwrap()
 }
 
-/// Writes behind the back of the models.
+/// Writes rows without the models.
 fn raw(models: &TestDb, write: impl FnOnce()) {
     models.behind_the_models(|_| write());
 }
@@ -67,7 +67,7 @@ fn set(models: &TestDb, pk: &str, sk: &str, attributes: Value) {
     models.run(put).unwrap();
 }
 
-/// Counts orders of a shop apart, as if its row were not there.
+/// Stores an orphan count for a shop, as if its row did not exist.
 fn put_orphan(models: &TestDb, shop: &str, count: i64) {
     let orphan = OrphanCount {
         model: "everything".to_owned(),
@@ -128,7 +128,7 @@ fn one_error_of_every_kind_is_found_alone_and_mended() {
     type Injection = (&'static str, fn(&TestDb));
     let injections: &[Injection] = &[
         ("missing-head", |m| delete(m, "doc#a", "head")),
-        // The row that it stood for is marked as the newest, and a head elsewhere says that it is not.
+        // The source row is marked as the newest, and a head elsewhere contradicts it.
         ("stray-head head-mark", |m| {
             set(m, "doc#b", "head", json!({"version": 9}))
         }),
@@ -164,7 +164,7 @@ fn one_error_of_every_kind_is_found_alone_and_mended() {
         ("counter", |m| set(m, "shop", "s", json!({"count": 2}))),
         ("counter", |m| set(m, "shop", "t", json!({"turnover": 70}))),
         ("counter", |m| delete(m, "order", "3")),
-        // The row that counts is lost, with its count; or it is there, and something is counted apart.
+        // The counting row is lost with its count; or it exists, and there is an orphan count.
         ("counter", |m| delete(m, "shop", "t")),
         ("counter", |m| put_orphan(m, "s", 4)),
         ("counter", |m| put_orphan(m, "nowhere", 4)),
@@ -275,7 +275,7 @@ fn a_fill_that_was_cut_off_goes_on_when_the_database_opens() {
         );
     }
     clean(&models, "before");
-    // What a fill that was killed leaves: the version is in force, and some of what follows from rows is not there.
+    // The state after a fill that was killed: the version is in force, and some derived rows are missing.
     models.behind_the_models(|engine| {
         let documents = engine.documents().unwrap();
         let (name, bytes) = documents
@@ -317,8 +317,8 @@ fn number(models: &TestDb, pk: &str, sk: &str, name: &str) -> i64 {
         .unwrap()
 }
 
-/// One client's writes: versions of few documents, orders of few shops, memberships, followers and seats. What the model
-/// refuses is refused.
+/// One client's writes: versions of a few documents, orders of a few shops, memberships, followers and seats.
+/// The model may refuse some.
 fn write(models: &TestDb, client: u64, round: u64) {
     let pick = |of: u64| {
         (client
@@ -400,7 +400,7 @@ fn every_effect_is_filled_in_while_clients_write() {
     }
 }
 
-/// No head was set back, so each is at the newest row of its group.
+/// No head was set back: each is the newest row of its group.
 fn heads_are_newest(models: &TestDb) {
     let rows = models.rows("rows");
     let text = |row: &trestle_item::Item, name: &str| crate::models::support::text(row, name).to_owned();
@@ -465,8 +465,9 @@ fn a_counter_that_is_added_counts_the_rows_that_are_there() {
     clean(&models, "with another condition");
 }
 
-/// A million rows with effects on disk: how fast they are verified, and that a thousand errors of every kind are mended.
-/// Run by hand, in a release build: `cargo test --release -p trestle-embedded --test it -- --ignored --nocapture million`.
+/// A million rows with effects on disk: measures verification, and checks that a thousand errors of every
+/// kind are repaired. Run by hand, in a release build: `cargo test --release -p trestle-embedded --test it --
+/// --ignored --nocapture million`.
 #[test]
 #[ignore = "takes minutes, and says something only in a release build"]
 fn a_million_rows_are_verified_and_a_thousand_errors_of_every_kind_mended() {
@@ -523,7 +524,7 @@ fn a_million_rows_are_verified_and_a_thousand_errors_of_every_kind_mended() {
     assert_eq!(timed("repaired").disagreements(), 0);
 }
 
-/// The processor time of this process: others may be busy on the same machine.
+/// The processor time of this process, because other processes may use the same machine.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields: Vec<&str> = stat.split(' ').collect();

@@ -1,4 +1,5 @@
-//! Copies that follow in the background: without a limit, across restarts and migrations, and told from faults meanwhile.
+//! Background copies: without a limit, across restarts and migrations, and distinguished from faults
+//! meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -111,7 +112,7 @@ fn having(db: &TestDb, table: &str, attribute: &str) -> Vec<Item> {
     }
 }
 
-/// How many books have this name of their author, in their attribute and in the index key that is made of it.
+/// How many books have this author's name, in their attribute and in the index key derived from it.
 fn named(db: &TestDb, name: &str) -> usize {
     let books = having(db, "rows", "authorName").into_iter();
     books
@@ -141,7 +142,7 @@ fn work_off(db: &TestDb) {
     until("all notes are worked off", || notes(db).is_empty());
 }
 
-/// What is wrong, and how many rows are to be copied to.
+/// What is wrong, and how many copies are pending.
 fn verified(db: &TestDb) -> (Vec<String>, u64) {
     let mut found = Found::default();
     let verified = verify(&mut db.view(), db.now(), VerifyOptions::default(), &mut found).unwrap();
@@ -327,7 +328,7 @@ impl Draw {
     }
 }
 
-/// One random write. Some are refused, such as a book whose author is not there.
+/// One random write. Some are refused, such as a book without its author.
 fn write_something(db: &TestDb, draw: &mut Draw) {
     let (id, title) = (draw.below(3).to_string(), draw.below(400).to_string());
     let delete = |key: Value| {
@@ -410,7 +411,7 @@ fn background_without_in_step_is_an_error() {
     );
 }
 
-/// Changes the author's name after each group of mends.
+/// Changes the author's name after each group of repairs.
 struct Renames<'d> {
     db: &'d TestDb,
     audits: u32,

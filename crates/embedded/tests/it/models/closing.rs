@@ -1,4 +1,4 @@
-//! Closing a database does not wait for work that the next start goes on with.
+//! Closing a database does not wait for work that the next start continues.
 
 use crate::models::support::{FILL, TestDb, empty, plain};
 use serde_json::json;
@@ -20,7 +20,7 @@ attributes = { id = "string", email = "string" }
 "##;
 const UNIQUE: &str = "[entity.person.unique.email]\nkey.pk = \"email#{email}\"\n";
 
-/// Stops the work when rows are about to be filled in.
+/// Stops the work when the fill begins.
 #[derive(Default)]
 struct StopsAtFill(bool);
 
@@ -36,7 +36,7 @@ impl Watcher for StopsAtFill {
     }
 }
 
-/// People without the rows of their unique addresses, which are to be filled in.
+/// People without the rows of their unique addresses, which a fill must add.
 fn people() -> TestDb {
     let db = empty();
     db.apply(MODEL);

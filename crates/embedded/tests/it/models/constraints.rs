@@ -1,4 +1,4 @@
-//! Effects that come and go: rows of an effect that was dropped are removed, and it can be added again.
+//! Effects that are added and removed: rows of a removed effect are deleted, and it can be added again.
 
 use crate::models::support::{DRY_FILL, FILL, PLAIN, TestDb, empty, text};
 use serde_json::json;
@@ -43,7 +43,7 @@ fn of_kind(models: &TestDb, kind: &str) -> usize {
     rows.iter().filter(|row| text(row, "kind") == kind).count()
 }
 
-/// Lets background work go on until a kind of rows is gone.
+/// Lets background work continue until a kind of rows is deleted.
 fn wait_until_gone(models: &TestDb, kind: &str) {
     models.db().begin_work().unwrap();
     let deadline = Instant::now() + Duration::from_secs(20);
@@ -74,7 +74,7 @@ fn an_effect_that_was_dropped_can_be_added_again_at_once() {
     models.apply(&model(true, true, "{title}"));
     write(&models, 0..50);
     models.apply(&model(false, false, "{title}"));
-    // A value that was taken is free while nothing keeps it unique.
+    // A value is free while nothing keeps it unique.
     models
         .put("docs", json!({"name": "b", "version": 1, "title": "t1"}))
         .unwrap();
@@ -168,7 +168,7 @@ fn heads_whose_keys_cannot_move_are_made_anew() {
     let models = empty();
     models.apply(&model(true, false, "{title}"));
     write(&models, 0..20);
-    // One head for all: which group a head was of cannot be told from its key.
+    // One head for all: the group of a former head cannot be determined from its key.
     let other =
         model(true, false, "{title}").replace("key.sk = \"head\"", "key = { pk = \"docs\", sk = \"head\" }");
     let refused = models.try_apply(&other, PLAIN);
@@ -194,7 +194,7 @@ fn unique_values_whose_keys_cannot_move_are_made_anew() {
     let models = empty();
     models.apply(&model(false, true, "{title}"));
     write(&models, 0..20);
-    // A key of the former layout could be one of this one, too: no migration can tell them apart.
+    // A key of the former layout could also be one of this one: no migration can distinguish them.
     let other = model(false, true, "{title}").replace("title#{title}", "t{title}");
     let refused = models.try_apply(&other, PLAIN);
     assert_eq!(refused.outcome, Outcome::Refused, "{refused}");

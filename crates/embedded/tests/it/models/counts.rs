@@ -1,4 +1,4 @@
-//! Counts of rows in the real engine: kept while the row that counts is missing, and found again after a restart.
+//! Counts of rows in the real engine: kept while the counting row is missing, and after a restart.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -101,7 +101,7 @@ fn a_put_of_the_customer_keeps_the_count() {
     assert!(refused.unwrap_err().message().contains("leave it out"));
 }
 
-/// Lets background work run until something holds, or for a while.
+/// Lets background work run until `holds` is true, or for a while.
 fn within(clock: &VirtualClock, wait: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let begun = Instant::now();
     while !holds() {

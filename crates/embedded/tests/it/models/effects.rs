@@ -1,4 +1,5 @@
-//! Effects in commits of the real engine: on every way to write, among many writers, and when time removes a row.
+//! Effects in commits of the real engine: for every kind of write, among many writers, and when a row
+//! expires.
 
 use crate::models::support::{TestDb, empty, expiring, on, plain, text};
 use serde_json::{Value, json};

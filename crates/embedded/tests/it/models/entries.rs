@@ -1,4 +1,5 @@
-//! Entries in commits of the real engine: on every way to write, when rows are filled in, and when the effect changes or goes.
+//! Entries in commits of the real engine: for every kind of write, in fills, and when the effect is changed
+//! or removed.
 
 use crate::models::support::{FILL, Found, PLAIN, TestDb, empty, expiring, on, plain, text};
 use serde_json::{Value, json};
@@ -411,9 +412,9 @@ fn another_projection_and_a_key_that_cannot_move_are_filled_in() {
         models.put("runs", row).unwrap();
     }
     for (other, entry) in [
-        // Entries carry less.
+        // Entries have fewer attributes.
         (BY_TAG.replace("project = [\"phase\"]", ""), "t#tag#x 000007#r7"),
-        // The time is no longer in the key: where an entry lay cannot be told from where it belongs.
+        // The time is no longer in the key: the former key of an entry cannot be computed from its own.
         (BY_TAG.replace("{started:06}#{id}", "{id}"), "t#tag#x r7"),
     ] {
         let text = model(&other);
@@ -517,7 +518,7 @@ fn a_row_whose_entry_would_be_too_large_is_in_the_way_and_named() {
     );
 }
 
-/// So many kinds of entries, all of the tags.
+/// This many kinds of entries, all of the tags.
 fn kinds(count: usize) -> String {
     let kinds = (0..count).map(|n| {
         format!(
@@ -566,7 +567,7 @@ fn a_row_with_more_entries_than_one_write_removes_goes_after_an_update_that_take
     let models = empty();
     models.apply(&model(&kinds(9)));
     models.put("runs", run("a", 1, &tags)).unwrap();
-    // An earlier version let a row have entries of any number of kinds.
+    // An earlier version allowed a row to have entries of any number of kinds.
     let first: Vec<Item> = models
         .rows("runs")
         .into_iter()

@@ -1,4 +1,4 @@
-//! Filling in rows that were there before the model, and making what follows from them.
+//! Filling in rows that are older than the model, and deriving rows from them.
 
 use crate::models::support::{DRY_FILL, FILL, Found, PLAIN, SHOP, TestDb, create, empty, text};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Heads that follow a row, in an open database: many clients promote at once.
+//! Heads that follow a row, in an open database, while many clients promote concurrently.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -66,7 +66,7 @@ fn assert_sound(db: &TestDb) {
     assert!(found.0.is_empty(), "{:?}", found.0);
 }
 
-/// Moves the release from one version to another, if it is still there.
+/// Moves the release from one version to another, if it has not changed.
 fn promote(db: &TestDb, from: &str, to: &str) -> Result<(), String> {
     let update = UpdateItem {
         table_name: "releases".to_owned(),
@@ -132,7 +132,7 @@ fn a_restart_and_a_fill_leave_the_same_heads() {
     let db = filled(3).restarted();
     promote(&db, "1.0.0", "1.1.0").unwrap();
     assert_eq!(heads(&db), ["1.1.0"; 3], "two locales and the release");
-    // Under a model without heads nothing follows.
+    // Under a model without heads, no head changes.
     let without = MODEL.replace(
         "[entity.build.head]\nkey = { pk = \"head#{name}#{env}\", sk = \"locale#{locale}\" }\nfollows = \"release\"\nprevious = { before = \"version\" }\n",
         "",

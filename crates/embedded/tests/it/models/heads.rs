@@ -1,4 +1,4 @@
-//! The newest version of a layer while many publish at once: exactly one is the latest, at every moment.
+//! The newest version of a layer during concurrent publications: exactly one is the latest, at every moment.
 
 use crate::models::support::{TestDb, empty, plain, text};
 use crate::models::systems::model;
@@ -29,7 +29,7 @@ fn publish(models: &TestDb, package: &str, version: i64) {
     models.run(put).unwrap();
 }
 
-/// The layers of the region with this status, as the index has them.
+/// The layers of the region with this status, according to the index.
 fn with_status(models: &TestDb, status: &str) -> Vec<Item> {
     let query = Query {
         table_name: TABLE.to_owned(),
@@ -101,7 +101,7 @@ fn among_many_writers_exactly_one_version_is_the_latest_at_every_moment() {
                         if at > VERSIONS {
                             break;
                         }
-                        // Neighbours change places, so that versions also arrive too late.
+                        // Neighbours are exchanged, so that versions also arrive late.
                         publish(&models, "numpy", at ^ 1);
                     }
                 })

@@ -1,4 +1,4 @@
-//! What identifies a row, instead of its key, in every operation that asks for a key.
+//! Identifying attributes, instead of the key, in every operation with a key.
 
 use crate::models::support::{SHOP, TestDb, empty, plain, text};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ fn sort_keys(rows: &[Item]) -> Vec<&str> {
 fn batches_find_and_remove_rows_by_what_identifies_them() {
     let models = shop();
     let keys = KeysAndAttributes {
-        // A key is as good, also in the same batch.
+        // A key works as well, also in the same batch.
         keys: vec![
             identity(1),
             identity(9),
@@ -121,7 +121,7 @@ fn transactions_check_change_remove_and_read_rows_by_what_identifies_them() {
     assert_eq!(status_keys, [Some("open#ann"), Some("paid#ann"), None]);
 }
 
-/// Two entities, told apart by their tag or by the shape of their keys.
+/// Two entities, distinguished by their tag or by the form of their keys.
 const LIBRARY: &str = r#"
 model = "library"
 [table.library]

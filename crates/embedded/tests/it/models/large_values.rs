@@ -1,5 +1,5 @@
-//! Large values on a real engine: parts as they are put, rows that come and go with them, what is left behind, and what
-//! `verify` finds and a repair mends.
+//! Large values on a real engine: upload of parts, rows that are added and removed with them, loose values,
+//! verification and repair.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ fn delete_row(db: &TestDb, n: i64) {
     .unwrap();
 }
 
-/// The bytes that a row names, read as any client reads them.
+/// The bytes of a row's value, read like any client.
 fn read(db: &TestDb, n: i64) -> Option<Vec<u8>> {
     let row = get(db, "registry", key(n))?;
     let value = LargeValue::from_value(row.get("payload")?).unwrap();
@@ -139,7 +139,7 @@ fn count(db: &TestDb, table: &str) -> i64 {
     }
 }
 
-/// Parts, values that rows name, and loose values.
+/// The number of parts, named values, and loose values.
 fn counts(db: &TestDb) -> (i64, i64, i64) {
     (
         count(db, PARTS_TABLE),
@@ -163,7 +163,7 @@ fn repair(db: &TestDb) -> RepairReport {
         .unwrap()
 }
 
-/// A database that removes, expires and moves rows in the background, with a clock that a test moves.
+/// A database that removes, expires and moves rows in the background, with a clock that a test advances.
 fn busy() -> (TestDb, Arc<VirtualClock>) {
     let clock = Arc::new(VirtualClock::starting_at(Timestamp::from_secs(1_800_000_000)));
     let db = on(Arc::new(MemoryStore::new()), clock.clone(), expiring());
@@ -343,7 +343,7 @@ fn a_migration_moves_the_row_and_leaves_its_value() {
     assert_eq!(counts(&db), (2 * 20 + 1, 19, 2));
 }
 
-/// Writes what no client can.
+/// Writes a row that no client can write.
 fn raw(engine: &Engine, table: &str, item: Item) {
     engine.run(put(table, item)).unwrap();
 }
@@ -403,7 +403,7 @@ fn one_error_of_every_kind_is_found_alone_and_mended_if_it_can_be() {
         db.apply(REGISTRY);
         let value = upload(&db, ID, &[b"a", b"b"]);
         put_row(&db, 1, Some(&value)).unwrap();
-        // What is being uploaded is no fault.
+        // An upload in progress is no fault.
         upload(&db, "value-uploading-0", &[b"x"]);
         assert_eq!(findings(&db), [""; 0]);
         db.behind_the_models(inject);
@@ -417,14 +417,14 @@ fn one_error_of_every_kind_is_found_alone_and_mended_if_it_can_be() {
         if *kind == "damaged-value" {
             assert!(found[0].contains(r#""sk":{"S":"0001"}"#), "{at}: {found:?}");
             assert!(report.to_string().contains("write the value again"), "{report}");
-            // The way out.
+            // The way to correct it.
             delete_row(&db, 1);
             assert_eq!(findings(&db), [""; 0], "{at}");
         }
     }
 }
 
-/// What a test knows of the database.
+/// What the test knows of the database.
 #[derive(Default)]
 struct Oracle {
     rows: BTreeMap<i64, (LargeValue, Vec<u8>)>,
@@ -443,7 +443,7 @@ impl Oracle {
         (value, parts.concat())
     }
 
-    /// Holds every row against the database.
+    /// Compares every row with the database.
     fn check(&self, db: &TestDb) {
         for n in 0..6 {
             let expected = self.rows.get(&n).map(|(_, bytes)| bytes.clone());
@@ -492,7 +492,7 @@ fn whatever_happens_a_row_has_its_whole_value_and_nothing_is_left_behind() {
                     oracle.rows.remove(&n);
                     oracle.expire.remove(&n);
                 }
-                // A value goes from one row to another, which loses its own.
+                // A value moves from one row to another.
                 5 => {
                     let to = (n + 1) % 6;
                     if let Some((value, bytes)) = oracle.rows.remove(&n) {
@@ -522,7 +522,7 @@ fn whatever_happens_a_row_has_its_whole_value_and_nothing_is_left_behind() {
                         oracle.expire.remove(&to);
                     }
                 }
-                // An upload that no row comes to name, and a row that wants another's value.
+                // An upload that no row refers to, and a row that refers to another row's value.
                 6 => {
                     oracle.upload(&db, &mut random);
                     if let Some((value, _)) = oracle.rows.get(&n).cloned() {

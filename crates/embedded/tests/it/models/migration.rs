@@ -1,4 +1,4 @@
-//! A new layout of keys on a real engine: its states, what reads and writes see meanwhile, and what a restart leaves.
+//! A new layout of keys on a real engine: its states, reads and writes meanwhile, and restarts.
 
 mod effects;
 mod entries;
@@ -52,7 +52,7 @@ impl Shop {
         Shop { store, clock, models }
     }
 
-    /// A shop in the layout before, with so many orders of ann.
+    /// A shop in the former layout, with this many orders of ann.
     fn with_orders(orders: i64) -> Self {
         let shop = Shop::empty();
         shop.models.apply(SHOP);
@@ -62,7 +62,7 @@ impl Shop {
         shop
     }
 
-    /// As after kill -9: nothing was told to end, and memory is gone.
+    /// The state after kill -9: nothing was ended in order, and memory is lost.
     fn restarted(self) -> Self {
         let models = self.models.restarted();
         Shop { models, ..self }
@@ -93,7 +93,7 @@ impl Shop {
         self.status().state
     }
 
-    /// Looks at so many pages.
+    /// Moves this many pages.
     fn pages(&self, pages: usize) -> MigrationStatus {
         let mut left = pages;
         let mut watch = |_: &MigrationStatus| {
@@ -104,7 +104,7 @@ impl Shop {
         self.db().models().sweep(Some("shop"), &mut watch).unwrap()
     }
 
-    /// Sweeps until nothing more happens by itself.
+    /// Sweeps until nothing more happens.
     fn sweep(&self) -> MigrationStatus {
         self.db().models().sweep(Some("shop"), &mut |_| true).unwrap()
     }
@@ -116,7 +116,7 @@ impl Shop {
         assert_eq!(status.state, state, "{status}");
     }
 
-    /// Every row as it lies in storage, with its place.
+    /// Every row with the key under which it is stored.
     fn lying(&self) -> Vec<(Vec<u8>, Item)> {
         let snapshot = self.store.snapshot();
         let rows = snapshot.range(
@@ -132,7 +132,7 @@ impl Shop {
         decoded.collect()
     }
 
-    /// How many rows lie in the layout before.
+    /// How many rows are in the former layout.
     fn former(&self) -> usize {
         let lying = self.lying();
         let former = lying
@@ -159,7 +159,7 @@ fn own_key(number: i64) -> Value {
     json!({"pk": "shop/ann", "sk": format!("o/{number:08}")})
 }
 
-/// The whole order as it is in the new layout.
+/// The whole order in the new layout.
 fn own_row(number: i64) -> Item {
     let mut row = order(number);
     for (name, value) in own_key(number).as_object().unwrap() {

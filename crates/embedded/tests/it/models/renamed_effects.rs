@@ -1,5 +1,5 @@
-//! Effects whose rows get another tag while their keys stay: under another name, with names swapped, or of another attribute.
-//! No row is missing at any moment, and what no row wants any more goes.
+//! Effects whose rows get another tag while their keys stay: with another name, with exchanged names, or for
+//! another attribute. No row is missing at any moment, and obsolete rows are removed.
 
 use crate::models::support::{FILL, Found, PLAIN, TestDb, empty, text};
 use serde_json::json;
@@ -110,7 +110,7 @@ fn is_clearing(models: &TestDb) -> bool {
     documents.iter().any(|(name, _)| name.starts_with("clearing/"))
 }
 
-/// Lets the background remove what is left behind.
+/// Lets background work remove obsolete rows.
 fn cleared(models: &TestDb) {
     models.db().begin_work().unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -129,7 +129,7 @@ fn clean(models: &TestDb) {
     assert_eq!(verified.models[0].to_do.rows_to_clear, 0);
 }
 
-/// Stops as soon as rows are to be filled in.
+/// Stops when the fill begins.
 #[derive(Default)]
 struct StopsAtFill(bool);
 
@@ -145,8 +145,8 @@ impl Watcher for StopsAtFill {
     }
 }
 
-/// Applies a version after another and lets the background work: rows at the same keys are there at every moment, and end
-/// as they are where the later version was the first.
+/// Applies one version after another and lets background work run: rows at the same keys exist at every
+/// moment, and the result is the same as if the later version had been the first.
 fn follows(before: &str, after: &str) {
     for text in [str::to_owned, open as fn(&str) -> String] {
         let (before, after) = (text(before), text(after));
@@ -162,14 +162,14 @@ fn follows(before: &str, after: &str) {
             assert_same(&kept(&models), &wanted);
             clean(&models);
         }
-        // The process ends after the version took effect, and before its rows are filled in.
+        // The process ends after the version took effect, and before the fill.
         let models = filled(&before);
         let there = keys(&models);
         let mut stops = StopsAtFill::default();
         let stopped = models.db().models().apply(&after, FILL, &mut stops);
         assert!(stopped.is_err(), "{stopped:?}");
         let models = models.restarted();
-        // What is left behind goes first, before anything is filled in.
+        // Obsolete rows are removed first, before anything is filled in.
         models.try_apply(&after, PLAIN);
         assert!(!is_clearing(&models));
         let now = keys(&models);

@@ -1,4 +1,4 @@
-//! Rows that were there before the model: refused with their reasons.
+//! Rows that are older than the model: refused with their reasons.
 
 use crate::models::support::{DRY, FILL, PLAIN, SHOP, TestDb, create, empty, text};
 use serde_json::json;
@@ -66,7 +66,7 @@ fn rows_of_no_entity_are_refused_ten_by_key_and_the_rest_by_number() {
     let text = report.to_string();
     assert!(text.contains("25 rows: no entity of the model"), "{text}");
     assert!(text.contains("and 15 more"), "{text}");
-    // An open table lets them be.
+    // An open table accepts them.
     models.apply(&SHOP.replace("entity_attribute", "open = true\nentity_attribute"));
 }
 

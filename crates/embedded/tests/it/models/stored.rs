@@ -1,4 +1,4 @@
-//! TestDb are kept with the data: versions, reopening, letting go.
+//! Models are stored with the data: versions, reopening, removing.
 
 use crate::models::support::{PLAIN, SHOP, empty, in_directory, on, quiet};
 use serde_json::json;
@@ -57,12 +57,12 @@ fn a_model_that_is_let_go_of_is_enforced_no_more() {
     assert_eq!(error.to_string(), "there is no model shop; none is stored");
 }
 
-/// A store whose model is no model any more.
+/// A store whose model is invalid.
 fn spoilt() -> Arc<MemoryStore> {
     with_stored_text("[entity.order.attributes]", "[entity.order.atributes]")
 }
 
-/// A store with a model in whose text something was changed behind its back.
+/// A store with a model whose stored text was changed.
 fn with_stored_text(from: &str, to: &str) -> Arc<MemoryStore> {
     let store = Arc::new(MemoryStore::new());
     let models = on(store.clone(), Arc::new(SystemClock::new()), quiet());

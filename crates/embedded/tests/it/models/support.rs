@@ -1,4 +1,4 @@
-//! A database in memory with its models, and items written short.
+//! A database in memory with its models, and short forms for items.
 
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -26,10 +26,10 @@ pub(crate) struct TestDb {
     opened: Mutex<Opened>,
 }
 
-/// Who has the store.
+/// What has opened the store.
 enum Opened {
     Owner(Embedded),
-    /// An engine without models, so that a test can write what no client can.
+    /// An engine without models, so that a test can write rows that no client can write.
     Bare(Engine),
     Nobody,
 }
@@ -58,7 +58,7 @@ status = { type = "string", one_of = ["open", "paid"], default = "open" }
 placed = "timestamp"
 "#;
 
-/// What a database does in tests unless they say otherwise: no row expires or moves by itself.
+/// The options of tests by default: no row expires or moves in the background.
 pub(crate) fn quiet() -> Options {
     Options {
         background: Background::Tables,
@@ -128,7 +128,7 @@ impl TestDb {
         self.clock.now()
     }
 
-    /// Runs an operation, past all models while the test is behind them.
+    /// Runs an operation; without models, while the test writes behind them.
     pub(crate) fn run<O: Operation>(&self, operation: O) -> Result<O::Output, Error> {
         let engine = match &*self.opened.lock() {
             Opened::Bare(engine) => Some(engine.clone()),
@@ -140,7 +140,7 @@ impl TestDb {
         }
     }
 
-    /// Closes the database, lets `write` write past all models, and opens it again.
+    /// Closes the database, lets `write` write without models, and opens it again.
     pub(crate) fn behind_the_models(&self, write: impl FnOnce(&Engine)) {
         *self.opened.lock() = Opened::Nobody;
         let options = self.options.engine.clone();
@@ -165,12 +165,12 @@ impl TestDb {
         self
     }
 
-    /// The rows as they are now, as `trestle verify` sees them.
+    /// The current rows, in the form that `trestle verify` uses.
     pub(crate) fn view(&self) -> View {
         View::of_store(&*self.store)
     }
 
-    /// What is stored beside the rows.
+    /// The documents stored beside the rows.
     pub(crate) fn documents(&self) -> Vec<(String, Vec<u8>)> {
         self.view().documents().unwrap()
     }

@@ -1,4 +1,4 @@
-//! Tables and indexes: each kind of step, each kind of obstacle, and nothing the second time.
+//! Tables and indexes: each kind of step, each kind of obstacle, and no step when repeated.
 
 use crate::models::support::{DRY, PLAIN, SHOP, TestDb, create, empty, string, table};
 use trestle_api::{

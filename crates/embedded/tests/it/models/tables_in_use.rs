@@ -1,4 +1,5 @@
-//! Tables of a model: which of them and which indexes a client can delete, and that nothing of a deleted table is left.
+//! Tables of a model: which of them and which indexes a client can delete, and that nothing of a deleted
+//! table remains.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -177,7 +178,8 @@ fn refusal(table: &str, effect: &str, other: &str) -> String {
     )
 }
 
-/// A customer with two orders that is gone: its orders are counted apart, and a note about its name is left.
+/// A removed customer with two orders: there is an orphan count of its orders, and a copy note about its
+/// name.
 fn shop_without_its_customer() -> TestDb {
     let db = empty();
     db.apply(ONE_TABLE);
@@ -209,7 +211,7 @@ fn delete_item(db: &TestDb, table: &str, pk: &str) {
     db.run(delete).unwrap();
 }
 
-/// How many counts and notes are kept.
+/// How many counts and copy notes are stored.
 fn hidden_rows(db: &TestDb) -> (usize, usize) {
     (db.rows(COUNTS_TABLE).len(), db.rows(COPIES_TABLE).len())
 }
@@ -229,7 +231,7 @@ fn without_finder() -> String {
     ONE_TABLE.replace("in_step = \"orders_of_customer\"\nbackground = true\n", "")
 }
 
-/// The request that makes a table like this one, without indexes.
+/// The request that creates a table like this one, without indexes.
 fn like(db: &TestDb, name: &str) -> CreateTable {
     let asked = DescribeTable {
         table_name: name.to_owned(),

@@ -1,5 +1,5 @@
-//! Derived keys while many update the same rows at once: no update is lost, and an index never shows a row where its
-//! attributes do not put it.
+//! Derived keys during concurrent updates of the same rows: no update is lost, and an index never shows a row
+//! at a place that contradicts its attributes.
 
 use crate::models::support::{SHOP, TestDb, empty, plain, text};
 use serde_json::json;
@@ -23,7 +23,7 @@ fn set_status(models: &TestDb, number: i64, status: &str) {
     models.run(update).unwrap();
 }
 
-/// Looks until `done`, and counts how often.
+/// Reads until `done`, and counts how often.
 fn look(models: &TestDb, done: &AtomicBool) -> u64 {
     let mut looks = 0;
     while !done.load(Ordering::Relaxed) || looks == 0 {

@@ -1,4 +1,4 @@
-//! What a client may leave to the model once it is applied, and what it may not write.
+//! Which attributes a client may leave to the model once it is applied, and which it may not write.
 
 use crate::models::support::{SHOP, TestDb, empty, plain, text};
 use serde_json::{Value, json};

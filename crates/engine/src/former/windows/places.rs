@@ -1,15 +1,16 @@
-//! Many own places with the former ones, in little memory.
+//! Many pairs of own and former places, in little memory.
 
 use std::ops::Bound;
 
-/// Own places, with the former ones. Their bytes lie one behind the other: storage's own would keep whole blocks alive.
+/// Own places with the former ones. Their bytes are copied into one buffer: shared bytes of storage would
+/// keep whole blocks in memory.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     bytes: Vec<u8>,
     pairs: Vec<Pair>,
 }
 
-/// Where the bytes of an own place begin and end, and those of the former one behind it.
+/// The positions of the bytes of an own place, and of those of the former one after it.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     own: usize,
@@ -33,13 +34,13 @@ impl Places {
         });
     }
 
-    /// Sorts by own places. What is read needs it.
+    /// Sorts by own places, as reading requires.
     pub(super) fn sort(&mut self) {
         let Self { bytes, pairs } = self;
         pairs.sort_unstable_by(|one, two| own(bytes, one).cmp(own(bytes, two)));
     }
 
-    /// Keeps the first `at_most` behind `start`; tells whether there were more.
+    /// Keeps the first `at_most` after `start`; returns whether there were more.
     pub(super) fn keep(&mut self, start: &Bound<Vec<u8>>, at_most: usize) -> bool {
         self.sort();
         let behind = self.pairs.len() - self.first_behind(start);
@@ -51,7 +52,7 @@ impl Places {
         behind > at_most
     }
 
-    /// The own places behind `start`, in order, and the former ones.
+    /// The own places after `start`, in order, with the former ones.
     pub(super) fn behind(&self, start: &Bound<Vec<u8>>) -> impl Iterator<Item = (&[u8], &[u8])> {
         let pairs = self.pairs.get(self.first_behind(start)..).unwrap_or_default();
         pairs

@@ -1,4 +1,4 @@
-//! What looking into two places costs, counted.
+//! The cost of reads in two places, counted.
 
 use std::sync::atomic::Ordering;
 

@@ -65,7 +65,7 @@ impl Id {
         with(self.own(), content)
     }
 
-    /// The row in its former place, without what the present layout adds.
+    /// The row in its former place, without the additions of the present layout.
     pub(super) fn former_row(&self, content: &Item) -> Item {
         let mut row = with(self.former(), content);
         if self.kind != "p" {
@@ -116,17 +116,18 @@ fn parts(key: &Item) -> (&str, &str) {
     (part("pk"), part("sk"))
 }
 
-/// What a row holds besides its key: a value, a group, and what rows of the former layout lack.
+/// The content of a row besides its key: a value, a group, and attributes that rows of the former layout
+/// lack.
 pub(super) fn content(v: i64, group: i64) -> Item {
     Item::from([("v", n(v)), ("g", s(format!("g{group}"))), ("f", s("f"))])
 }
 
-/// Says which places are former ones.
+/// Computes which places are former ones.
 #[derive(Default)]
 pub(super) struct Layouts {
     pub(super) is_over: AtomicBool,
     pub(super) looks: AtomicU64,
-    /// What happens in the middle of the next read, when it has its snapshot and asks where rows lie.
+    /// Runs in the middle of the next read, when it has its snapshot and asks where rows are.
     pub(super) meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
@@ -155,7 +156,7 @@ impl Former for Layouts {
     fn belongs(&self, key: &Item) -> Belongs {
         match Id::of_former(key) {
             None => Belongs::Here,
-            // Of some, the key does not tell.
+            // For some rows, the key is not enough.
             Some(id) if id.n % 3 == 0 => Belongs::Elsewhere,
             Some(id) => Belongs::At(id.own()),
         }
@@ -184,7 +185,7 @@ impl Former for Layouts {
     fn renew_stored(&self, row: &[u8]) -> Renewal {
         let row = codec::decode(row).unwrap();
         let Some(id) = Id::of_former(&row) else {
-            // Of some, it is not told.
+            // For some rows, the stored form is not enough.
             let is_told = Id::of_own(&row).is_some_and(|id| id.n % 2 == 0);
             return if is_told { Renewal::Here } else { Renewal::Untold };
         };
@@ -264,11 +265,11 @@ fn partition(pk: String) -> KeySelection {
     }
 }
 
-/// The hook that goes with it.
+/// The hook with these layouts.
 #[derive(Debug)]
 pub(super) struct Moving {
     pub(super) layouts: Arc<Layouts>,
-    /// Whether keys of the former layout are taken for those of the present one.
+    /// Whether keys of the former layout are accepted.
     pub(super) understands_former_keys: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Random work while rows move, compared with a map: point reads, queries, scans and index queries of any page size,
-//! and readers that go on with a bookmark while everything around them moves.
+//! Random operations during a migration, compared with a map: point reads, queries, scans and index queries
+//! of any page size, and readers that continue from a bookmark while rows move.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -22,7 +22,8 @@ struct Reader {
     what: What,
     next: Option<Item>,
     seen: Vec<Id>,
-    /// The rows that were there at the start and have been neither removed, nor made anew, nor given another index key.
+    /// The rows that existed at the start and have not been removed, created again, or given another index
+    /// key.
     steady: BTreeSet<Id>,
 }
 
@@ -99,7 +100,7 @@ impl<'r> Work<'r> {
         self.rows.keys().nth(at).cloned()
     }
 
-    /// A key as a client gives it that may not know the new layout yet.
+    /// A key from a client that may not know the new layout yet.
     fn given(&mut self, id: &Id) -> Item {
         if self.rng.bool() { id.own() } else { id.former() }
     }
@@ -141,7 +142,7 @@ impl<'r> Work<'r> {
         self.no_longer_steady(&id);
     }
 
-    /// One row goes and another comes, in one transaction.
+    /// Removes one row and adds another, in one transaction.
     fn transact(&mut self) {
         let (Some(gone), new) = (self.a_row(), an_id(self.rng)) else {
             return;
@@ -219,7 +220,7 @@ impl<'r> Work<'r> {
         }
     }
 
-    /// What a list shows of a row is the row in its own place.
+    /// Checks that a listed row is the row in its own place.
     fn check_row(&self, what: &What, item: &Item) {
         let id = Id::of_own(item).unwrap_or_else(|| panic!("{what:?} shows {item:?}"));
         let content = self

@@ -1,4 +1,4 @@
-//! What the sweep has passed is read in one place, and no row is missed for it.
+//! Parts that the sweep has finished are read in one place, and no row is missed.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use super::layouts::{Id, TABLE, content};
 use super::{Migration, ids};
 use crate::support::{get, n, put, query_all, s, scan, scan_all};
 
-/// Rows of many partitions, which lie all over the table.
+/// Rows of many partitions, distributed over the table.
 fn many() -> BTreeMap<Id, Item> {
     let ids = (0..30).flat_map(|a| {
         let a = format!("a{a}");

@@ -1,4 +1,4 @@
-//! What scans find out about moving rows is kept for the pages that follow, and only as long as it is right.
+//! Scans keep what they find about moving rows for the next pages, as long as it is valid.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn scanned(migration: &Migration) -> Vec<Id> {
     seen
 }
 
-/// All rows, by an index in which their former places cannot be computed.
+/// All rows, through an index in which their former places cannot be computed.
 fn fresh() -> Query {
     Query {
         table_name: TABLE.into(),
@@ -40,7 +40,7 @@ fn what_was_found_out_in_one_layout_is_forgotten_in_the_next() {
     let mut rows = some();
     let migration = Migration::of(&rows);
     assert_eq!(scanned(&migration).len(), 5);
-    // While no hook knows former places, rows are written there.
+    // Without a hook that knows former places, rows are written there.
     migration.engine().install(Vec::new(), None).unwrap();
     for at in 5..10 {
         let id = Id::new("u", "x", at);
@@ -65,7 +65,7 @@ fn a_look_ahead_is_as_good_as_a_scans_own_and_stays_right_while_rows_move() {
     assert_eq!(scanned(&migration), expected);
 }
 
-/// Refuses a write that makes `v` 3, after a look at all rows.
+/// A hook that refuses a write with `v` 3, after reading all rows.
 #[derive(Debug)]
 struct Refusing(Moving);
 

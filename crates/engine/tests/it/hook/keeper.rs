@@ -1,4 +1,4 @@
-//! A hook for documents with versions, small enough to see through: keys from identity, a head with a count.
+//! A hook for documents with versions, small and simple: keys from identity, a head with a count.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -15,15 +15,15 @@ use crate::support::{n, number, s};
 /// Documents (`D`): `id` and `version` are in the key `pk`, `sk`. Heads (`H`): one row for each `id` with the newest
 /// version and the number of versions. Chains (`C`): a row `n` is followed by row `n - 1`, down to 0.
 ///
-/// Attributes of a document make the hook do what a test is about: see [`Keeper::provoked`].
+/// Attributes of a document trigger the behaviour that a test needs: see [`Keeper::provoked`].
 pub(super) struct Keeper {
     gate: Mutex<Receiver<()>>,
-    /// What was asked about: the tables and writers of each request.
+    /// The calls: the tables and writers of each request.
     pub(super) asked: Mutex<Vec<Vec<(String, By)>>>,
 }
 
 impl Keeper {
-    /// The hook, and what opens the gate for a document with `wait`.
+    /// The hook, and the sender that unblocks a document with `wait`.
     pub(super) fn new() -> (Self, Sender<()>) {
         let (open, gate) = channel();
         let gate = Mutex::new(gate);
@@ -31,7 +31,7 @@ impl Keeper {
         (Self { gate, asked }, open)
     }
 
-    /// What a document asks for by its attributes, besides its head.
+    /// The companions that a document requests by its attributes, besides its head.
     fn provoked(&self, change: &Change<'_>, item: &Item) -> Result<Vec<Companion>, Error> {
         if item.contains_key("refused") {
             return Err(Error::validation("no such document, please"));
@@ -117,7 +117,7 @@ impl Keeper {
     }
 }
 
-/// The head of a document after one of its versions has come or gone.
+/// The head of a document after one of its versions was added or removed.
 fn head(
     change: &Change<'_>,
     before: Option<&Item>,
@@ -132,7 +132,7 @@ fn head(
             let newest = before.map_or(i64::MIN, |head| number(head, "latest"));
             (number(new, "sk").max(newest), known + 1)
         }
-        // The removed versions are still there: the newest of the others is the one that is left.
+        // The removed versions are still stored: the newest of the others is the new head.
         None => (newest_but(rows, id, gone)?, known - 1),
     };
     let mut head = key.clone();

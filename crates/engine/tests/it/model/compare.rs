@@ -1,4 +1,4 @@
-//! Questions whose answers are compared as a whole: queries, scans, counts, streams.
+//! Results that are compared completely: queries, scans, counts, streams.
 
 use std::collections::BTreeMap;
 
@@ -69,7 +69,7 @@ impl Model<'_> {
         assert_eq!(found, expected.collect());
     }
 
-    /// The shards together tell each item's history, in order.
+    /// The shards together have each item's history, in order.
     pub(super) fn check_stream(&self, shape: usize) {
         let name = SHAPES[shape].name;
         let engine = &self.fixture().engine;

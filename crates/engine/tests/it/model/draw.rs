@@ -1,4 +1,4 @@
-//! Random items, conditions, updates and queries, out of small domains, so that things meet.
+//! Random items, conditions, updates and queries from small domains, so that they collide.
 
 use trestle_api::ReturnValue;
 use trestle_item::{AttributeValue, Item, ScalarType};
@@ -11,7 +11,7 @@ use crate::oracle::update::{Change, How};
 use crate::oracle::{Action, Write};
 use crate::support::{b, n, s};
 
-/// Texts that share prefixes and contain what a careless key encoding would trip over.
+/// Texts that share prefixes and contain bytes that are critical for a key encoding.
 const TEXTS: &[&str] = &["a", "a\0", "a\0b", "a#b", "ab", "b/ü", "\u{10FFFF}", "é"];
 const BYTES: &[&[u8]] = &[&[0], &[0, 0], &[0, 1], &[0xFF], &[0xFF, 0xFF], &[1, 0], b"a"];
 const NUMBERS: &[i64] = &[-1000, -2, -1, 0, 1, 2, 10, 99, 100];
@@ -41,7 +41,7 @@ impl Model<'_> {
             .collect()
     }
 
-    /// A value for an index key attribute: now and then one that the index refuses.
+    /// A value for an index key attribute; sometimes one that the index refuses.
     fn draw_index_key(&mut self, kind: ScalarType) -> AttributeValue {
         if self.rng.u32(..40) == 0 {
             return self.draw_any();
@@ -206,7 +206,7 @@ impl Model<'_> {
         write
     }
 
-    /// Conditions in a transaction hold more often, or no transaction would ever succeed.
+    /// Conditions in a transaction hold more often: otherwise hardly any transaction would succeed.
     pub(super) fn draw_in_transaction(&mut self, shape: usize) -> Write {
         let mut write = self.draw_write(shape);
         if self.rng.u32(..3) > 0 {

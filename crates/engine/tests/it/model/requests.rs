@@ -1,4 +1,4 @@
-//! The oracle's writes and questions as requests to the engine.
+//! The oracle's writes and queries as requests to the engine.
 
 use trestle_api::{
     ConditionCheck, Delete, DeleteItem, DeleteRequest, Error, Put, PutItem, PutRequest, Query,
@@ -11,7 +11,7 @@ use crate::oracle::condition::Writer;
 use crate::oracle::query::Ask;
 use crate::oracle::{Action, Write, update};
 
-/// Runs the write as its own request; the answer is what it shows of the item.
+/// Runs the write as its own request; returns the attributes in the response.
 pub(super) fn run(engine: &Engine, write: &Write) -> Result<Option<Item>, Error> {
     let Write {
         table,

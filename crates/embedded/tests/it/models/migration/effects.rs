@@ -1,4 +1,5 @@
-//! Heads, inverses, unique values and counters while rows move: what follows from a write is right at every moment.
+//! Heads, inverses, unique values and counters during a migration: effects of a write are correct at every
+//! moment.
 
 use super::{FAST, Shop};
 use crate::models::support::{plain, text};
@@ -54,7 +55,7 @@ promote = { set = { state = "latest" } }
 demote = { set = { state = "old" } }
 "##;
 
-/// Every key in the model is another one.
+/// The model with all keys changed.
 fn after() -> String {
     let mut text = BEFORE.to_owned();
     for name in ["user", "email", "team", "build", "doc"] {
@@ -126,7 +127,7 @@ fn delete(shop: &Shop, key: Value) {
     shop.models.run(delete).unwrap();
 }
 
-/// Writes from which something follows, and what must be there then.
+/// Writes with effects, and the expected results.
 fn effects_are_right(shop: &Shop) {
     let taken = put(shop, user("eve", "a@X.org", &[])).unwrap_err();
     assert!(taken.message().contains("is taken"), "{}", taken.message());
@@ -135,7 +136,7 @@ fn effects_are_right(shop: &Shop) {
     assert_eq!(members(shop, "red"), ["ann"]);
     assert_eq!(members(shop, "blue"), ["bob"]);
 
-    // A locale that was counted before is not counted again.
+    // A locale that was already counted is not counted again.
     for (id, locale, done) in [("3", "de", "2"), ("4", "it", "3")] {
         put(
             shop,
@@ -194,7 +195,7 @@ fn all_that_follows_is_the_same_as_without_a_migration() {
     moved.sweep();
     let fresh = Shop::empty();
     fresh.models.apply(&after());
-    // The same writes on a table that was never anything else.
+    // The same writes on a table that always had this layout.
     for (_, row) in filled().lying() {
         let declared = ["user", "event", "version"].contains(&text(&row, "kind"));
         if declared {

@@ -1,4 +1,5 @@
-//! Entries while rows move: those of rows that have moved and of rows that have not, and entries whose own keys change.
+//! Entries during a migration: those of moved rows and of rows that have not moved, and entries whose own
+//! keys change.
 
 use super::{FAST, Shop};
 use crate::models::support::{FILL, Found, plain, text};
@@ -29,19 +30,19 @@ key = { pk = "{tenant}#tag#{tag}", sk = "{started:06}#{id}" }
 project = ["phase"]
 "##;
 
-/// Other keys of the runs.
+/// The model with other keys of the runs.
 fn runs_moved() -> String {
     BEFORE.replace("{tenant}#run", "runs/{tenant}")
 }
 
-/// Other keys of the entries.
+/// The model with other keys of the entries.
 fn entries_moved() -> String {
     BEFORE
         .replace("{tenant}#tag#{tag}", "tags/{tenant}/{tag}")
         .replace("{started:06}#{id}", "{started:06}/{id}")
 }
 
-/// Other keys of both.
+/// The model with other keys of both.
 fn both_moved() -> String {
     entries_moved().replace("{tenant}#run", "runs/{tenant}")
 }
@@ -93,7 +94,7 @@ fn tagged(shop: &Shop, pk: &str) -> Vec<String> {
     }
 }
 
-/// Changes a few runs, of which some may have moved.
+/// Changes a few runs, some of which may have moved.
 fn change(shop: &Shop) {
     let rows = &shop.models;
     rows.update("rows", key(3), "SET phase = :s", json!({":s": "-done"}))
@@ -113,7 +114,7 @@ fn change(shop: &Shop) {
     rows.run(delete).unwrap();
 }
 
-/// What `change` leaves of a tag.
+/// The result of `change` for a tag.
 fn changed(tag: &str) -> Vec<String> {
     let with = |n: &i64| match (*n, tag) {
         (5 | 8, _) => false,
@@ -375,7 +376,7 @@ fn entries_that_move_are_not_said_to_be_removed() {
     }
 }
 
-/// Other keys of the runs, and no entries.
+/// The model with other keys of the runs, and without entries.
 fn entries_dropped() -> String {
     let text = runs_moved();
     let (without, _) = text.split_once("[entity.run.entries").unwrap();
@@ -397,7 +398,7 @@ fn entries_lying(shop: &Shop) -> usize {
     entries.count()
 }
 
-/// Lets the background work until there is nothing left to remove.
+/// Lets background work run until nothing is left to remove.
 fn cleared(shop: &Shop) {
     shop.db().begin_work().unwrap();
     let is_clearing = || {
@@ -476,7 +477,7 @@ fn a_migration_that_drops_an_effect_says_that_there_is_no_way_back_and_what_ther
         .unwrap();
     assert!(back.is_refused(), "{back}");
     assert!(back.to_string().contains("`trestle migrate finish`"), "{back}");
-    // What it says leads back.
+    // Its advice leads back.
     db.models().finish_migration(None).unwrap();
     let without = BEFORE.split_once("[entity.run.entries").unwrap().0;
     assert!(!shop.try_start(without, FAST).is_refused());

@@ -1,4 +1,4 @@
-//! What a plan says before anything changes.
+//! The content of a plan, before anything changes.
 
 use super::{FAST, Shop, former_key, new_layout, order};
 use crate::models::support::{SHOP, plain};
@@ -116,7 +116,7 @@ fn rows_that_would_not_fit_are_named_with_the_reason_and_nothing_begins() {
 fn a_row_that_would_be_too_large_in_its_new_place_is_found_before_it_is_stuck() {
     let shop = Shop::with_orders(1);
     let mut large = order(2);
-    // Room for the key it has, and not for a longer one.
+    // Room for its present key, but not for a longer one.
     large["note"] = json!("n".repeat(400 * 1024 - 160));
     shop.models.put("shop", large).unwrap();
     let longer = new_layout().replace(
@@ -172,7 +172,7 @@ fn versions_that_cannot_be_told_apart_are_hindrances_with_a_way_out() {
             "{plan}"
         );
     }
-    // The customer is gone from the key: the old key of a row could not be computed.
+    // The customer is removed from the key: the former key of a row could not be computed.
     let lost = SHOP.replace("pk = \"customer#{customer}\"", "pk = \"all\"");
     let plan = planned(&shop, &lost);
     assert!(plan.is_refused(), "{plan}");
@@ -185,7 +185,7 @@ fn access_patterns_that_look_everywhere_meanwhile_are_noted() {
     let shop = Shop::with_orders(2);
     let plan = planned(&shop, &(new_layout() + patterns));
     assert_eq!(plan.slow_reads, [""; 0], "{plan}");
-    // What the present index key says is all that the former one said.
+    // The former index key contains nothing that the present one does not contain.
     let other_index = new_layout().replace("{status}#{customer}", "{customer}.{status}");
     let plan = planned(&shop, &(other_index + patterns));
     assert_eq!(plan.slow_reads, [""; 0], "{plan}");
@@ -280,7 +280,7 @@ fn a_table_that_is_gone_has_nothing_to_move() {
     assert_eq!(shop.sweep().state, MigrationState::Verified);
 }
 
-/// Writes while a migration begins: after the last look at the rows, before the new version is in effect.
+/// Writes while a migration begins: after the last check of the rows, before the new version is in effect.
 struct Meanwhile<'s> {
     shop: &'s Shop,
     refused: Vec<String>,

@@ -1,4 +1,4 @@
-//! What clients see while rows move: one list, both keys, and no second look when there is nothing to find.
+//! Reads of clients during a migration: one list, both keys, and no double reads when nothing can be found.
 
 use super::{FAST, Shop, former_key, order, own_key, own_row};
 use crate::models::support::{SHOP, plain, text};
@@ -88,7 +88,7 @@ fn clients_that_know_the_layout_before_read_and_write_until_it_is_finished() {
         let read = shop.models.run(read).unwrap().responses;
         assert_eq!(read[0].item, Some(own_row(1)));
     }
-    // A put with keys and index keys as they were, an update and a removal.
+    // A put with keys and index keys of the former layout, an update and a removal.
     let mut old = order(2);
     for (name, value) in former_key(2).as_object().unwrap() {
         old[name] = value.clone();

@@ -1,4 +1,4 @@
-//! What is refused while rows are on the move, and what points at a migration.
+//! What is refused during a migration, and errors that suggest one.
 
 use super::{FAST, Shop, new_layout};
 use crate::models::support::{FILL, PLAIN, SHOP};

@@ -1,4 +1,4 @@
-//! Kill -9 in every state: what was in effect is in effect again, and goes on by itself.
+//! Kill -9 in every state: the same versions are in effect after the restart, and the migration continues.
 
 use super::{FAST, Shop, former_key, own_row};
 use serde_json::json;
@@ -26,7 +26,7 @@ fn a_plan_survives_and_changes_nothing() {
     assert_eq!(shop.former(), 4, "the version before is in effect");
 }
 
-/// Reads and writes as in the midst of a migration.
+/// Reads and writes in both layouts, as during a migration.
 fn both_layouts_are_understood(shop: &Shop) {
     let rows = shop.lying().len();
     for number in 1..=rows as i64 {
@@ -81,7 +81,7 @@ fn a_restart_after_every_page_loses_and_repeats_nothing() {
     assert_eq!(shop.models.rows("shop").len(), 700);
 }
 
-/// Orders of many customers, which lie all over the table.
+/// Orders of many customers, distributed over the table.
 fn of_many_customers(shop: &Shop, number: i64) -> Vec<Option<trestle_item::Item>> {
     let customers = (0..60).map(|at| format!("c{at}"));
     let get = |customer: String| {
@@ -102,7 +102,7 @@ fn what_was_swept_before_a_restart_is_read_in_one_place_and_nothing_is_missed() 
     }
     shop.start(FAST);
     shop.pages(4);
-    // How far it is gets stored with the next page.
+    // The progress is stored with the next page.
     shop.clock.advance(Duration::from_secs(3));
     let moved = shop.pages(1).rows_moved;
     assert!((40..140).contains(&moved), "{moved}");
@@ -113,7 +113,7 @@ fn what_was_swept_before_a_restart_is_read_in_one_place_and_nothing_is_missed() 
     let double_reads = shop.status().double_reads - before;
     assert!((20..110).contains(&double_reads), "{double_reads} of 120");
 
-    // On the way back, other places are the former ones.
+    // During a rollback, the places of the new version are the former ones.
     shop.db()
         .models()
         .roll_back_migration(None, &mut Unwatched)

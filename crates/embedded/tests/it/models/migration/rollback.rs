@@ -1,4 +1,4 @@
-//! Back to the version before: byte for byte, or not at all.
+//! Rollback to the previous version: byte for byte, or refused.
 
 use super::{FAST, Shop, former_key, new_layout, order};
 use crate::models::support::{PLAIN, SHOP, text};

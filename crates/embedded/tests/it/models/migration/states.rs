@@ -1,4 +1,4 @@
-//! From plan to end: each state, and what may be asked for in it.
+//! From plan to end: each state, and the commands that are possible in it.
 
 use super::{FAST, Shop, own_row};
 use crate::models::support::{PLAIN, SHOP};
@@ -91,7 +91,7 @@ fn rows_move_no_faster_than_the_rate() {
     let shop = Shop::with_orders(100);
     let rate = "80".parse().unwrap();
     shop.start(StartOptions { rate, ..FAST });
-    // A page of a fortieth of a second's rows; the next one is not due while time stands still.
+    // A page has the rows of a fortieth of a second; the next one is not due while time does not advance.
     assert_eq!(shop.pages(2).rows_moved, 2);
     for pages in 1..=10 {
         shop.clock.advance(Duration::from_millis(25));

@@ -1,4 +1,4 @@
-//! Rows that cannot move: shown with the reason, never forgotten.
+//! Rows that cannot move: shown with the reason, never lost.
 
 use super::{FAST, Shop, former_key, own_row};
 use crate::models::support::plain;
@@ -7,7 +7,7 @@ use trestle_api::{DeleteItem, PutItem};
 use trestle_binding::{BindError, MigrationState};
 use trestle_embedded::Unwatched;
 
-/// Writes past all models, as no client can.
+/// Writes without models, as no client can.
 fn behind_the_models(shop: &Shop, write: impl Fn(&Shop)) {
     shop.models.behind_the_models(|_| write(shop));
 }

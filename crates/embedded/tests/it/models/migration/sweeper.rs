@@ -1,4 +1,4 @@
-//! A thread that moves rows on its own.
+//! A thread that moves rows in the background.
 
 use super::{FAST, Shop};
 use std::sync::Arc;
