@@ -69,11 +69,11 @@ pub(super) fn file_of(path: &str) -> String {
 fn page(path: &str, text: &str, is_there: &dyn Fn(&str) -> bool) -> String {
     let links = |target: &str| {
         if target.starts_with("https://") || target.starts_with("http://") || target.starts_with('#') {
-            return Some(escaped(target));
+            return Some(target.to_owned());
         }
         let file = target.split('#').next().unwrap_or_default();
         let anchor = target.strip_prefix(file).unwrap_or_default();
-        is_there(&beside(path, file)).then(|| escaped(&format!("{}{anchor}", file_of(file))))
+        is_there(&beside(path, file)).then(|| format!("{}{anchor}", file_of(file)))
     };
     let title = text
         .lines()
@@ -122,7 +122,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), &texts).unwrap();
         let page = fs::read_to_string(folder.path().join("pages/a/b.html")).unwrap();
-        let expected = "<p><a href=\"../c.html#d\">c</a> out <a href=\"https://example.org\">n</a> <img src=\"../p.svg\" alt=\"p\"></p>";
+        let expected = "<p><a href=\"../c.html#d\">c</a> out <a href=\"https://example.org\">n</a> <img src=\"../p.svg\" alt=\"p\" /></p>";
         assert!(page.contains(expected), "{page}");
         assert!(page.contains("<a href=\"../../docs/index.html\">"), "{page}");
         assert!(folder.path().join("pages/c.html").exists() && folder.path().join("pages/p.svg").exists());
