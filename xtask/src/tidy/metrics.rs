@@ -1,10 +1,10 @@
-//! Metrics that the page of metrics and the dashboard name are made by the server.
+//! The server provides the metrics that the page of metrics and the dashboard name.
 
 use crate::repository::Repository;
 
 const SOURCES: &str = "crates/server/src/metrics";
 const PAGES: &[&str] = &["docs/operate/metrics.md", "docs/operate/grafana.json"];
-/// What Prometheus adds to the name of a histogram.
+/// The suffixes that Prometheus adds to the name of a histogram.
 const SERIES: &[&str] = &["_bucket", "_count", "_sum"];
 
 pub(crate) fn faults(repository: &Repository) -> Vec<String> {
