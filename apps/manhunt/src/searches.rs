@@ -18,7 +18,7 @@ pub type Words = BTreeMap<String, String>;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchDraft {
-    /// Whom to find.
+    /// The contact to find.
     pub contact_id: String,
     /// What it is about.
     #[serde(default)]
