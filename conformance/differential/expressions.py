@@ -125,8 +125,8 @@ def update(random, holders):
             target += f"[{random.randint(0, 5)}]"
         add_action(random, holders, clauses, target, attribute)
     if not {"SET", "ADD"} & clauses.keys():
-        # DynamoDB Local makes an item of an update that only removes, and AWS does not. From then on the two servers
-        # would hold different items. The case is in cases/update_item_only_removes.json.
+        # DynamoDB Local creates an item for an update that only removes, and AWS does not. After that the two
+        # servers would have different items. The case is in cases/update_item_only_removes.json.
         spare = next(name for name in values.ATTRIBUTES if name not in attributes)
         clauses["SET"] = [f"{holders.name(spare)} = {holders.value(values.attribute_value(random, spare))}"]
     return " ".join(f"{clause} {', '.join(actions)}" for clause, actions in clauses.items())

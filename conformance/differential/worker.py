@@ -85,7 +85,7 @@ def step(session, operation, request, found):
         return
     note(found, key, request, ours, theirs)
     if ours.error is None or theirs.error is None:
-        # The two may no longer hold the same rows, and then one difference would show as many.
+        # The two may no longer have the same rows, and then one difference would be reported many times.
         for table in tables_of(request, session.tables):
             session.wipe(table)
 

@@ -102,7 +102,7 @@ class Case:
         self.steps = written["steps"]
         self.items = written.get("items", {})
         self.tables = {**shared.get("tables", {}), **written.get("tables", {})}
-        # Those of the case first, so that shared ones may name them.
+        # Those of the case first, so that shared ones may refer to them.
         own = written.get("queues", {})
         self.queues = own | {short: shape for short, shape in shared.get("queues", {}).items() if short not in own}
         self.needs = written.get("needs", []) + [QUEUES] * bool(self.queues)

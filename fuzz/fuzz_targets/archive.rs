@@ -1,5 +1,5 @@
-//! Any bytes are an archive or damage. Parts of any content, with checksums that match, are rows or damage, too; what is read can be
-//! written again.
+//! Any bytes are an archive or damage. Parts with any content and matching checksums are rows or damage, too;
+//! what is read can be written again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +9,7 @@ use trestle_store::archive::{ArchiveReader, Header, check, read_into, write};
 use trestle_store::{Batch, MemoryStore, Space, Store as _};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// As docs/internals/format.md has them.
+/// As in docs/internals/format.md.
 const HEADER_BYTES: usize = 32;
 const BLOCK_HEAD_BYTES: usize = 12;
 const CHECKSUM_BYTES: usize = 8;

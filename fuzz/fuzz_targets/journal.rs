@@ -1,4 +1,4 @@
-//! Whatever stands in a journal, a store opens with the first commits, none of them changed, or says what is damaged.
+//! Whatever bytes are in a journal, a store opens with the first commits, unchanged, or reports the damage.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -11,14 +11,14 @@ use trestle_store::{Batch, Direction, FjallStore, Settings, Space, Store as _};
 
 const COMMITS: u8 = 12;
 
-/// The files of a small store, without what follows the last batch of a journal.
+/// The files of a small store, without the part after the last batch of a journal.
 static FILES: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(|| {
     let folder = folder("whole");
     let store = FjallStore::open(&folder, settings()).expect("a new store opens");
     for number in 0..COMMITS {
         store.commit(commit(number)).expect("a commit is written");
     }
-    // Not closed in good order: closing moves the rows out of the journal.
+    // Not closed properly: closing moves the rows out of the journal.
     let mut files = Vec::new();
     collect(&folder, &folder, &mut files);
     drop(store);
@@ -66,7 +66,7 @@ fn is_journal(name: &Path) -> bool {
     name.extension().is_some_and(|extension| extension == "jnl")
 }
 
-/// An empty folder of this process, in memory where the system has a place for that.
+/// An empty folder of this process, in memory where the system supports that.
 fn folder(name: &str) -> PathBuf {
     let shared = Path::new("/dev/shm");
     let root = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };

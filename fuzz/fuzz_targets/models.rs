@@ -1,5 +1,6 @@
-//! Any text is a model file or has problems with a place in it; a model that loads gives a row a key that says which row it is.
-//! Two files with a line `%%` between them are two versions: what moves between them is known, or why nothing can.
+//! Any text is a model file or has problems with a place in it; a model that loads gives a row a key that
+//! identifies it. Two files with a line `%%` between them are two versions: what moves between them is known,
+//! or why nothing can.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -53,7 +54,7 @@ fn names_its_row(model: &Model, entity: &Entity) {
     assert!(identity.is_some(), "the key of {} cannot be read back: {whole:?}", entity.name());
 }
 
-/// A row with every attribute; `None` if one of them takes none of these values.
+/// A row with every attribute; `None` if one of them accepts none of these values.
 fn row(entity: &Entity) -> Option<Item> {
     let mut item = Item::new();
     for attribute in entity.attributes() {

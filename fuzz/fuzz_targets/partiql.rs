@@ -1,4 +1,5 @@
-//! Any text is a statement or a mistake; a SELECT finds the items that its WHERE clause holds for, however it reaches them.
+//! Any text is a statement or a mistake; a SELECT finds exactly the items for which its WHERE clause holds,
+//! with any plan.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

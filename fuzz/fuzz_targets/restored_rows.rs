@@ -1,5 +1,5 @@
-//! An archive is a file from elsewhere: whatever its rows are, a database on them opens, answers and is verified, or says what is
-//! wrong. Nothing stops the process.
+//! An archive is a file from elsewhere: whatever its rows are, a database on them opens, answers and is
+//! verified, or reports what is wrong. Nothing aborts the process.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

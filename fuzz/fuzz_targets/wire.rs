@@ -1,4 +1,4 @@
-//! Any body for any operation is a request or a refusal, and what was understood can be said again.
+//! Any body for any operation is a request or a refusal, and a decoded request can be encoded again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

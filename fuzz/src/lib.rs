@@ -1,6 +1,6 @@
-//! What targets share: edits of bytes that were written by the program itself.
+//! Code that targets share: edits of bytes that were written by the program itself.
 
-/// Changes of files or rows: which one, where, and what stands there instead. Nothing cuts off the rest.
+/// Changes of files or rows: which one, where, and the new bytes. They do not truncate it.
 pub type Edits<'e> = Vec<(u16, u16, &'e [u8])>;
 
 /// Makes the changes. Positions wrap around, so that every edit changes something.

@@ -14,11 +14,11 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.policies import RoundRobinPolicy
 
 USER = PASSWORD = "cassandra"
-# Two nodes of 1 GB heap each, and what else they take.
+# Two nodes with a heap of 1 GB each, and their other memory.
 TWO_NODES_BYTES = 5 * 2**30
 START_SECONDS = 240
 
-# What Cassandra's own start script gives to Java 17.
+# The options that Cassandra's own start script passes to Java 17.
 EXPORTS = [
     "java.base/jdk.internal.misc", "java.base/java.lang.ref", "java.management.rmi/com.sun.jmx.remote.internal.rmi",
     "java.rmi/sun.rmi.registry", "java.rmi/sun.rmi.server", "java.rmi/sun.rmi.transport.tcp", "java.sql/java.sql",
@@ -135,7 +135,7 @@ class Nodes:
         until = time.monotonic() + START_SECONDS
         while True:
             try:
-                # On both nodes one after the other: rows are written everywhere.
+                # On both nodes one after the other: rows are written to both.
                 profile = ExecutionProfile(request_timeout=60, load_balancing_policy=RoundRobinPolicy())
                 self.cluster = Cluster(self.addresses, port=self.native, auth_provider=PlainTextAuthProvider(USER, PASSWORD),
                                        execution_profiles={EXEC_PROFILE_DEFAULT: profile}, connect_timeout=20)

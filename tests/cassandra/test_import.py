@@ -56,7 +56,7 @@ def peaks_of(process):
     """The most memory that a process has had so far, in bytes, again and again until it ends."""
     while True:
         status = pathlib.Path(f"/proc/{process}/status").read_text()
-        # A process that has ended and was not waited for has none.
+        # A process that has ended and was not waited for has no such line.
         if not (peak := re.search(r"VmHWM:\s+(\d+) kB", status)):
             return
         yield int(peak.group(1)) * 1024
@@ -157,7 +157,7 @@ class Examples(ImportTest):
         self.run_trestle("model", "check", out / "model.toml")
         text = (out / "mapping.toml").read_text()
         self.assertNotIn("files", text)
-        # One date is beyond what a text of a date holds, and the report says so.
+        # One date is beyond the range of dates in text, which the report states.
         dry = self.run_trestle("import", "cassandra", out / "mapping.toml", "--dry-run", "--model", out / "model.toml", "--json",
                                *live(), code=1)
         unfit = json.loads(dry.stdout.splitlines()[0])["unfit"]
@@ -300,7 +300,7 @@ class Changes(ImportTest):
             writer.join()
         self.assertGreater(changes[0], 100)
         nodes.session.execute("UPDATE shop.visits SET visits = visits + 4 WHERE page = 'start'")
-        # What changed meanwhile is found by another run, and the comparison holds.
+        # Rows that changed meanwhile are found by another run, and the comparison succeeds.
         caught_up = self.imported(mapping, *live())
         self.assertEqual((caught_up["order"]["collisions"], caught_up["visits"]["overwritten"]), (0, 1), caught_up)
         self.assertGreater(caught_up["order"]["overwritten"] + caught_up["order"]["inserted"], 0)
@@ -324,7 +324,7 @@ class Changes(ImportTest):
             self.assertEqual(set(ours.get("tags", {}).get("SS", [])), set(row.tags or []), key)
             extras = ours.get("extras", {}).get("M", {})
             self.assertEqual({name: value["S"] for name, value in extras.items()}, dict(row.extras or {}), key)
-            # Other cells of these rows do not expire, and then the row does not.
+            # Other cells of these rows do not expire, so the row does not expire either.
             self.assertNotIn("expires", ours, key)
         visits = next(row for row in stored if row["kind"]["S"] == "visits")
         self.assertEqual(visits["visits"]["N"], "7")
@@ -350,7 +350,7 @@ class Changes(ImportTest):
         self.apply(self.folder / "model.toml")
         command = [TRESTLE, "import", "cassandra", str(mapping), "--data", str(self.data), "--json", "--skip-unfit", "--no-verify", *live()]
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        # The peak of wait4 would begin with that of this process, which had all rows in memory.
+        # The peak of wait4 would include that of this process, which had all rows in memory.
         peaks = []
         watcher = threading.Thread(target=lambda: peaks.extend(peaks_of(child.pid)))
         watcher.start()

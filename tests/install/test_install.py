@@ -105,7 +105,7 @@ class Install(unittest.TestCase):
         for name in ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "CHANGELOG.md", "trestle.service", "completions/trestle.bash",
                      "completions/_trestle", "completions/trestle.fish", "man/trestle.1.gz", "man/trestle-serve.1.gz"]:
             self.assertIn(name, names)
-        # Relative links would lead nowhere, in the archive and on the pages of npm and PyPI.
+        # Relative links would be broken, in the archive and on the pages of npm and PyPI.
         self.assertNotRegex((self.unpacked / "README.md").read_text(), r"\]\((?!https?:)|cargo run")
         self.assertIn("\nfjall ", (self.unpacked / "THIRD-PARTY-LICENSES.txt").read_text())
         run("bash", "-n", self.unpacked / "completions/trestle.bash")
@@ -172,7 +172,8 @@ class Install(unittest.TestCase):
         container = buildah("from", "trestle")
         root = buildah("mount", container)
         self.assertEqual(os.stat(f"{root}/data").st_uid, 65532)
-        # The image's file system, user and settings; without a container's network, which this check does not need.
+        # The image's file system, user and settings; without a container's network, which this check does not
+        # need.
         environment = dict(entry.split("=", 1) for entry in image["Env"])
         user = ["chroot", "--userspec=65532:65532", root]
         refused = subprocess.run([*user, "/trestle", "serve"], env=environment, capture_output=True, text=True)

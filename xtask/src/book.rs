@@ -1,7 +1,8 @@
 //! `cargo xtask book` builds the book in `docs` with mdBook.
 //!
-//! Pages link to documents and files outside of `docs`, which mdBook cannot see from there. So the book is built from a copy in which
-//! each file keeps its path from the root. The README is the first page; other documents outside of `docs` are the last ones.
+//! Pages link to documents and files outside of `docs`, which mdBook cannot read from there. So the book is
+//! built from a copy in which each file keeps its path from the root. The README is the first page; other
+//! documents outside of `docs` are the last ones.
 
 use crate::repository::Repository;
 use crate::tidy::links::{beside, link_targets};

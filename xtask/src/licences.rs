@@ -1,4 +1,5 @@
-//! Licences of what is compiled into the program `trestle`: checked, and written for release archives.
+//! Licences of the packages that are compiled into the program `trestle`: checked, and written for release
+//! archives.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,7 +7,8 @@ use std::{fs, io};
 
 use crate::packages::{Folders, Package, tree};
 
-/// Licences that allow the program to be passed on under its own. MPL-2.0 is about the files of its packages, which are unchanged.
+/// Licences that allow distribution of the program under its own licence. MPL-2.0 concerns the files of its
+/// packages, which are unchanged.
 const ALLOWED: &[&str] = &[
     "0BSD",
     "Apache-2.0",
@@ -22,7 +24,7 @@ const ALLOWED: &[&str] = &[
     "Zlib",
 ];
 
-/// How the names of files with a licence begin, in upper case.
+/// The prefixes of the names of files with a licence, in upper case.
 const FILES: &[&str] = &[
     "LICENSE",
     "LICENCE",
@@ -58,8 +60,9 @@ fn fault(package: &Package) -> Option<String> {
         .then(|| format!("{name} {version} has the licence \"{licence}\", which is not allowed."))
 }
 
-/// Whether one of the alternatives consists of allowed licences. Old manifests write `/` for `OR`. The one pair of parentheses that
-/// occurs holds alternatives that are joined to another licence with `AND`; each of them is looked at by itself.
+/// Whether one of the alternatives consists of allowed licences. Old manifests write `/` for `OR`. The only
+/// pair of parentheses that occurs contains alternatives that are joined to another licence with `AND`; each
+/// of them is checked separately.
 fn is_allowed(expression: &str) -> bool {
     let plain = expression.replace('/', " OR ");
     match plain.split_once(") AND ") {

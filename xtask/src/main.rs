@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs a chore, which returns what is wrong.
+/// Runs a chore, which returns the faults.
 fn run(chore: impl Fn(&Path, &Repository) -> Vec<String>) -> ExitCode {
     let root = Repository::own_root();
     match Repository::open(&root).map(|repository| chore(&root, &repository)) {

@@ -1,4 +1,4 @@
-//! The packages behind a crate, as Cargo resolves them.
+//! The packages that a crate depends on, as Cargo resolves them.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -72,7 +72,7 @@ fn cargo(arguments: &[&str]) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    /// The names of the packages behind the crate `trestle` with these features.
+    /// The names of the packages that the crate `trestle` depends on with these features.
     fn behind(features: &str) -> BTreeSet<String> {
         let arguments = [
             "--package",

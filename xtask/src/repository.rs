@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// Names of what was built or downloaded, at any depth. `.git` is a file where several trees share a repository.
+/// Names of build results and downloads, at any depth. `.git` is a file where several worktrees share a
+/// repository.
 const BUILT: &[&str] = &[
     "target",
     ".git",
@@ -41,7 +42,7 @@ impl Repository {
                 if kind.is_dir() {
                     folders.push(path);
                 } else if kind.is_file() {
-                    // What is no text, such as a picture, is there all the same: documents name it.
+                    // Files that are not text, such as pictures, are included, because documents name them.
                     let text = String::from_utf8(fs::read(&path)?).unwrap_or_default();
                     files.insert(from_root(root, &path), text);
                 }
@@ -50,7 +51,7 @@ impl Repository {
         Ok(Self { files })
     }
 
-    /// A repository made of these files, for tests.
+    /// A repository with these files, for tests.
     #[cfg(test)]
     pub(crate) fn of(files: &[(&str, &str)]) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What must hold of the repository as a whole. Each check returns one sentence per fault.
+//! Rules for the repository as a whole. Each check returns one sentence per fault.
 
 mod arrows;
 mod blocks;
@@ -16,7 +16,7 @@ mod sizes;
 
 use crate::repository::Repository;
 
-/// Everything that is untidy, in the order of the checks.
+/// All faults, in the order of the checks.
 pub(crate) fn faults(repository: &Repository) -> Vec<String> {
     let checks = [
         arrows::faults,

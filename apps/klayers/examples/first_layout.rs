@@ -1,4 +1,5 @@
-//! Makes a table as it was before there were several versions of Python, so that the next `klayers serve` migrates it.
+//! Creates a table in the layout for a single version of Python, so that the next `klayers serve` migrates
+//! it.
 //!
 //! ```sh
 //! cargo run -p trestle-app-klayers --example first_layout -- --data trestle-data/klayers
@@ -30,11 +31,11 @@ struct Cli {
     files: Files,
 }
 
-/// The only version of Python of then.
+/// The only version of Python of the first layout.
 const PYTHON: &str = "p3.8";
 /// Versions of each layer.
 const VERSIONS: i64 = 2;
-/// Layers that are stored at once: writes that wait together commit together.
+/// Layers that are stored at once: concurrent writes commit together.
 const LAYERS_AT_ONCE: usize = 64;
 
 fn main() -> ExitCode {

@@ -1,11 +1,11 @@
-//! Takes over rows of the original, in either layout, as rows of this table.
+//! Imports rows of the original, in either layout, as rows of this table.
 //!
 //! ```sh
 //! cargo run -p trestle-app-klayers --example import -- Klayers.json --data trestle-data/klayers
 //! ```
 //!
-//! A row's keys say what it is about. In the original's data, attributes that repeat them are missing or say something else, so
-//! the database makes them from the keys again.
+//! A row's keys identify it. In the original's data, attributes that repeat them are missing or differ, so
+//! the database derives them from the keys again.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -74,14 +74,14 @@ async fn work(Cli { file, data }: Cli) -> Result<(), Box<dyn std::error::Error>>
 pub(crate) struct Imported {
     /// Rows that are new.
     pub(crate) rows: usize,
-    /// Rows that were there already, and were left as they are.
+    /// Existing rows, which were not changed.
     pub(crate) known: usize,
     /// Heads, which follow from layers and builds.
     pub(crate) heads: usize,
 }
 
-/// Takes over the rows of a file: a data model of NoSQL Workbench, or the answer of a Scan. Nothing that is there is replaced. A
-/// row that cannot be read is an error before anything is written.
+/// Imports the rows of a file: a data model of NoSQL Workbench, or the answer of a Scan. Existing rows are
+/// not replaced. A row that cannot be read is an error before anything is written.
 pub(crate) async fn import(db: &Db, text: &str) -> Result<Imported, Error> {
     let mut done = Imported::default();
     let mut rows = Vec::new();
@@ -91,7 +91,7 @@ pub(crate) async fn import(db: &Db, text: &str) -> Result<Imported, Error> {
             None => done.heads += 1,
         }
     }
-    // The newest first: those that come later do not take its place.
+    // The newest first: later ones do not replace it.
     rows.sort_by(|one, two| (&one.0, one.1).cmp(&(&two.0, two.1)));
     let mut latest = BTreeSet::new();
     for (pk, _, mut item) in rows {
@@ -131,8 +131,8 @@ fn rows_of(text: &str) -> Result<Vec<Item>, Error> {
     Ok(rows)
 }
 
-/// Gives a row the keys of the present layout, and says its number; a head has none. In the first layout there was one version of
-/// Python, and a point between region and package.
+/// Gives a row the keys of the present layout, and returns its number; a head has none. The first layout had
+/// one version of Python, and a dot between region and package.
 fn rekeyed(row: &mut Item) -> Result<Option<i64>, Error> {
     let (pk, sk) = (text_of(row, "pk"), text_of(row, "sk"));
     let number_of = |text: &str| {
@@ -165,8 +165,8 @@ fn rekeyed(row: &mut Item) -> Result<Option<i64>, Error> {
     Ok(Some(number))
 }
 
-/// A layer without a status was deleted. The newest of the others becomes the latest; the rest expire when the original said, or
-/// in a year.
+/// A layer without a status was deleted. The newest of the others becomes the latest; the rest expire at the
+/// original's time, or in a year.
 fn with_status(layer: &mut Item, now: Timestamp, is_newest: impl FnOnce() -> bool) {
     if layer.remove("dplySts").is_none() {
         layer.remove("exDt");

@@ -1,4 +1,4 @@
-//! What the application works with.
+//! The state of the application.
 
 use std::io;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ pub type Db = Klayers<Arc<dyn Database>>;
 pub struct App {
     /// The table.
     pub db: Db,
-    /// Where its layers are.
+    /// The store of its layers.
     pub layers: Arc<dyn LayerStore>,
-    /// Where releases come from.
+    /// The source of releases.
     pub index: Arc<dyn PackageIndex>,
 }
 
-/// Why something was not done.
+/// Why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The database refused, or could not be reached.
+    /// The database refused it, or could not be reached.
     #[error(transparent)]
     Database(#[from] typed::Error),
     /// A layer could not be stored or removed.
@@ -40,13 +40,13 @@ pub enum Error {
     /// pip cannot reach its package index.
     #[error("pip cannot reach its package index; --index list needs none: {0}")]
     Unreachable(String),
-    /// A release of the list would replace one of pip.
+    /// A release of the list would replace a release of pip.
     #[error("the package index cannot be reached; the newest build is pip's, and stays")]
     StandIn,
-    /// pip could not be run, or could not do what it was asked.
+    /// pip could not be run, or failed.
     #[error("{0}")]
     Pip(String),
-    /// The layer store gave a number that a row has already.
+    /// The layer store returned a number that a row has already.
     #[error("{0} is another layer in the table; the next run takes the next number")]
     NumberTaken(LayerArn),
     /// A list, or an imported row, cannot be read.

@@ -1,4 +1,4 @@
-//! A layer's bytes: a zip that is the same whenever its files are.
+//! A layer's bytes: a zip that is identical whenever its files are.
 
 use std::io::{self, Cursor, Write as _};
 use std::path::Path;
@@ -8,15 +8,15 @@ use walkdir::WalkDir;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
-/// What Lambda takes, unpacked.
+/// The limit of Lambda, unpacked.
 const UNPACKED_BYTES_MAX: u64 = 250 << 20;
 const TOO_LARGE: &str = "it is larger than the 250 MB that Lambda takes, unpacked";
 
 /// A file of a layer: its name with folders, `python/requests/__init__.py`, and its bytes.
 pub(crate) type File = (String, Vec<u8>);
 
-/// All files below a folder, as files of the layer's folder `python`, in the order of their names. Scripts and what is
-/// recorded of them are left out: they name the interpreter of the machine that made them.
+/// All files below a folder, as files of the layer's folder `python`, in the order of their names. Scripts
+/// and their records are left out: they contain the path of the interpreter on the build machine.
 pub(crate) fn installed(folder: &Path) -> io::Result<Vec<File>> {
     let (mut files, mut size) = (Vec::new(), 0);
     for entry in WalkDir::new(folder).sort_by_file_name() {
@@ -44,7 +44,7 @@ fn without_scripts(record: &[u8]) -> Vec<u8> {
     kept.flatten().copied().collect()
 }
 
-/// The same files in the same order give the same bytes: all have the same date and the same rights.
+/// The same files in the same order give the same bytes: all have the same date and the same permissions.
 pub(crate) fn zip(files: &[File]) -> io::Result<Bytes> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default()

@@ -13,7 +13,7 @@ use crate::licence::licence;
 use crate::model::{Build, BuildHead, LatestBuildWhere, NewBuild};
 use crate::{App, Error, LayerArn, Release, package_of};
 
-/// What is done although it seems to be done already.
+/// Work that is done even if it seems to be done already.
 #[derive(Args, Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Force {
@@ -36,15 +36,15 @@ pub struct Built {
     pub layer: String,
     /// The number of the build.
     pub number: i64,
-    /// What it is made of.
+    /// Its requirements.
     pub release: Release,
     /// The hash of its requirements.
     pub hash: String,
-    /// Its layer, if it had to be made.
+    /// Its layer, if it had to be created.
     pub content: Option<Bytes>,
     /// Whether it was built just now.
     pub is_new: bool,
-    /// Whether it is deployed also where the latest layer has the same requirements.
+    /// Whether it is deployed even where the latest layer has the same requirements.
     pub is_forced: bool,
 }
 
@@ -66,7 +66,7 @@ impl App {
             is_forced: force.force_deploy,
         };
         if let Some(newest) = newest.as_ref().filter(|_| build.release.is_stand_in) {
-            // What the list makes of the same requirements: other bytes are pip's.
+            // The list's builds of the same requirements differ from pip's.
             let mut known = build.release.clone();
             known.requirements = newest.rqrmnts_txt.clone().unwrap_or_default();
             if newest.cd_hsh != Some(code_hash(&self.index.layer(&known, python).await?)) {
@@ -95,7 +95,7 @@ impl App {
         Ok(self.db.latest_build(newest).consistent().await?)
     }
 
-    /// The layer's bytes, which are made again if it was built at another time.
+    /// The layer's bytes, which are created again if it was built earlier.
     pub(crate) async fn content(&self, build: &Built) -> Result<Bytes, Error> {
         match &build.content {
             Some(content) => Ok(content.clone()),
@@ -103,7 +103,8 @@ impl App {
         }
     }
 
-    /// Says whether it was us: of those who find a release new at the same time, one takes the number.
+    /// Returns whether this call stored the build: of concurrent calls for a new release, one gets the
+    /// number.
     pub(crate) async fn record(&self, build: &Built) -> Result<bool, Error> {
         let content = build.content.as_ref();
         let row = Build {
@@ -130,7 +131,7 @@ pub(crate) fn code_size(content: &Bytes) -> i64 {
     i64::try_from(content.len()).unwrap_or(i64::MAX)
 }
 
-/// As Lambda has it.
+/// In Lambda's form.
 pub(crate) fn code_hash(content: &Bytes) -> String {
     STANDARD.encode(Sha256::digest(content))
 }

@@ -1,4 +1,4 @@
-//! The lists that steer the pipeline: in files, and from there in the table.
+//! The lists that control the pipeline: in files, and from there in the table.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ use crate::model::{Config, ConfigKind, NewConfig};
 use crate::python::python_name;
 use crate::{App, CsvIndex, Error, PackageIndex, Release};
 
-/// The version of Python that the first version of the API is about.
+/// The version of Python of the API's first version.
 pub(crate) const V1_PYTHON: &str = "p3.8";
 
-/// The scope of lists that do not differ between versions of Python.
+/// The scope of lists that are the same for all versions of Python.
 pub(crate) const ALL: &str = "all";
 
-/// Where the lists come from.
+/// The sources of the lists.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Files {
     /// Packages to build, as CSV: package, version, requires; or Package_Name, License
@@ -44,14 +44,14 @@ struct Region {
 }
 
 impl Files {
-    /// The packages with their versions, as the file has them at this moment.
+    /// The packages with their versions, as the file has them now.
     pub fn index(&self) -> Result<CsvIndex, Error> {
         let file = self.packages.as_deref();
         let lines: Vec<Line> = lines(file, include_str!("../packages.csv"))?;
         CsvIndex::of(lines).map_err(|why| named(file, why))
     }
 
-    /// A list for a version of Python, as the files have it at this moment.
+    /// A list for a version of Python, as the files have it now.
     pub fn list(&self, kind: ConfigKind, python: &str) -> Result<Vec<String>, Error> {
         Ok(match kind {
             ConfigKind::PyVrsns => self.pythons.clone(),
@@ -70,7 +70,7 @@ impl Files {
     }
 }
 
-/// Without a network: the versions that the file names, and layers that only name their requirements.
+/// Without a network: the versions in the file, and layers that only name their requirements.
 #[async_trait]
 impl PackageIndex for Files {
     async fn latest(&self, wanted: &str, _python: &str) -> Result<Release, Error> {
@@ -83,7 +83,7 @@ impl PackageIndex for Files {
     }
 }
 
-/// The lines of a file; without one, of what comes along. Whatever is wrong with the file, the error names it.
+/// The lines of a file, or of the bundled list without one. Errors name the file.
 fn lines<L: DeserializeOwned>(file: Option<&Path>, otherwise: &str) -> Result<Vec<L>, Error> {
     let text = match file {
         Some(file) => fs::read_to_string(file).map_err(|error| named(Some(file), error.to_string()))?,
@@ -101,7 +101,8 @@ fn named(file: Option<&Path>, why: String) -> Error {
 }
 
 impl App {
-    /// Writes the lists of the files to the table, as far as they differ from what is there. Says how many did.
+    /// Writes the lists of the files to the table, where they differ from the stored ones. Returns how many
+    /// did.
     pub async fn load_config(&self, files: &Files) -> Result<usize, Error> {
         let all = [(ConfigKind::PyVrsns, ALL), (ConfigKind::Rgns, ALL)].into_iter();
         let pythons = files.pythons.iter();

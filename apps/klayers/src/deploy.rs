@@ -12,19 +12,20 @@ use crate::model::{
 };
 use crate::{App, Built, Error, LayerArn};
 
-/// What a deployment came to.
+/// The result of a deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deployed {
     /// This is the latest layer now.
     Latest(LayerArn),
-    /// The latest layer was made of the same requirements already.
+    /// The latest layer already has the same requirements.
     Unchanged,
     /// Another deployment of the same package was faster; this one left nothing behind.
     Overtaken,
 }
 
 impl App {
-    /// Of these regions, those that have no layer of the package, or one of other requirements; all, if the build is forced.
+    /// Those of these regions without a layer of the package, or with a layer of other requirements; all, if
+    /// the build is forced.
     pub async fn regions_to_deploy(&self, build: &Built, regions: &[String]) -> Result<Vec<String>, Error> {
         if build.is_forced {
             return Ok(regions.to_vec());
@@ -41,8 +42,9 @@ impl App {
         Ok(missing.cloned().collect())
     }
 
-    /// Makes the build the latest layer of a region. First the layer is stored, so that whatever the table names is
-    /// there; then one row is put, from which the head, the only `latest` and the predecessor's expiry follow.
+    /// Makes the build the latest layer of a region. First the layer is stored, so that every layer in the
+    /// table exists; then one row is put, from which the head, the only `latest` and the predecessor's expiry
+    /// follow.
     pub async fn deploy(&self, region: &str, build: &Built) -> Result<Deployed, Error> {
         let latest = LatestLayerWhere {
             region,
@@ -55,14 +57,14 @@ impl App {
             return Ok(Deployed::Unchanged);
         }
         let content = self.content(build).await?;
-        // The numbers of a table that came from elsewhere go on.
+        // The numbering of an imported table continues.
         let after = before.as_ref().map_or(0, |layer| layer.lyr_vrsn);
         let arn = self.layers.publish(region, &build.layer, after, content.clone());
         let arn = arn.await.map_err(Error::Layers)?;
         let row = self.row(&arn, build, &content);
         match self.make_latest(before, &row).await {
             Ok(()) => Ok(Deployed::Latest(arn)),
-            // Nothing was written by this one; another one has written, or is about to.
+            // This call wrote nothing; another one has written, or is about to.
             Err(error @ typed::Error::Canceled(_)) if error.is_condition() || error.is_transient() => {
                 self.layers.delete(&arn).await.map_err(Error::Layers)?;
                 let found = self.db.get(&row).consistent().await?;
@@ -92,7 +94,7 @@ impl App {
         }
     }
 
-    /// Only if the latest layer is still the one that was seen: of two that deploy at once, one wins.
+    /// Only if the latest layer has not changed since it was read: of two concurrent deployments, one wins.
     async fn make_latest(&self, before: Option<LayerHead>, row: &Layer) -> Result<(), typed::Error> {
         let head = self.db.check(row.head_key());
         let unchanged = match before {
@@ -103,8 +105,8 @@ impl App {
         self.db.transaction().with(unchanged).with(put).commit().await
     }
 
-    /// Removes layers that no row names: a deployment that was cut off left them. Only while nothing else deploys. Says
-    /// how many there were.
+    /// Removes layers that no row names, which interrupted deployments left. Call it only while nothing else
+    /// deploys. Returns how many there were.
     pub async fn sweep(&self) -> Result<usize, Error> {
         let stored = self.layers.list().await.map_err(Error::Layers)?;
         let mut regions: BTreeSet<String> = self.list(ConfigKind::Rgns, ALL).await?.into_iter().collect();

@@ -1,4 +1,4 @@
-//! When a deprecated layer's time has come.
+//! The expiry of deprecated layers.
 
 use trestle::AnyDatabase;
 use trestle::events::{ApplyError, Changed, Events, Router};
@@ -7,8 +7,8 @@ use trestle::typed::Held as _;
 use crate::model::Layer;
 use crate::{App, Error, LayerArn};
 
-/// Removes the layers of rows that expire or that are deleted, from now on and since the last time. `routes.toml`
-/// says which these are.
+/// Removes the layers of rows that expire or are deleted, from now on and since the last time. `routes.toml`
+/// selects these rows.
 pub async fn watch(app: &App, database: &AnyDatabase) -> Result<Router, ApplyError> {
     let undertaker = app.clone();
     Events::of(database)
@@ -19,8 +19,8 @@ pub async fn watch(app: &App, database: &AnyDatabase) -> Result<Router, ApplyErr
 }
 
 impl App {
-    /// Removes the layer of a row that is gone, then leaves a tombstone in its place. The tombstone says that it is done,
-    /// whenever the same change comes again.
+    /// Removes the layer of a deleted row, then puts a tombstone in its place. If the same change is
+    /// delivered again, the tombstone shows that it was handled.
     async fn bury(self, change: Changed<Layer>) -> Result<(), Error> {
         let Some(layer) = change.old else {
             return Ok(());
@@ -28,7 +28,7 @@ impl App {
         if self.db.get(&layer).consistent().await?.is_some() {
             return Ok(());
         }
-        // The ARN decides: in a table that came from elsewhere, the number of a row can be another one.
+        // The ARN decides: in an imported table, the number of a row can differ.
         match LayerArn::parse(&layer.arn) {
             Some(arn) => drop(self.layers.delete(&arn).await.map_err(Error::Layers)?),
             None => tracing::warn!("{} names no layer, so none was removed", layer.arn),

@@ -1,6 +1,7 @@
-//! Where the layers are: the page, the public API in two versions, the lists and runs behind it, and Lambda's calls for layers.
+//! The HTTP interface to layers: the page, the public API in two versions, the lists and runs behind it, and
+//! Lambda's calls for layers.
 //!
-//! As in the original, unknown packages and regions are no errors: lists are empty, and the answer is 200.
+//! As in the original, unknown packages and regions return an empty list with status 200.
 
 mod lambda;
 mod table;
@@ -27,11 +28,11 @@ use crate::{Force, Runs};
 use lambda::Refusal;
 use view::view;
 
-/// What requests work with.
+/// The state of requests.
 pub struct Service {
-    /// The runs of this server, with their application and their lists.
+    /// The runs of this server, with the application and its lists.
     pub runs: Arc<Runs>,
-    /// What calls that change something must know; without it, they are refused.
+    /// The token for calls that change something; without one, they are refused.
     pub token: Option<String>,
 }
 
@@ -73,7 +74,8 @@ pub fn routes(service: Service) -> Router {
     site(public.merge(protected), page, openapi).with_state(service)
 }
 
-/// What is public may be an hour old, as it was behind the original's CDN; a layer stays for a year after its successor.
+/// Public answers may be cached for an hour, as by the original's CDN; a layer stays for a year after its
+/// successor.
 async fn cached(mut response: Response) -> Response {
     if response.status().is_success() {
         let hour = HeaderValue::from_static("public, max-age=3600");
@@ -82,12 +84,12 @@ async fn cached(mut response: Response) -> Response {
     response
 }
 
-/// Lets a request pass that knows the token: as a bearer, or as the access key of a client of AWS.
+/// Accepts requests with the token: as a bearer token, or as the access key of an AWS client.
 async fn protect(State(service): Served, request: Request, next: Next) -> Response {
     let known = credential(request.headers()).map(|(known, _)| fingerprint(known.as_bytes()));
     let why = match &service.token {
         None => NO_TOKEN,
-        // Hashes differ at once, so that the time says nothing of the token.
+        // Hashes differ at the first bytes, so that the time reveals nothing about the token.
         Some(token) if known == Some(fingerprint(token.as_bytes())) => return next.run(request).await,
         Some(_) => OTHER_TOKEN,
     };
@@ -98,7 +100,7 @@ const NO_TOKEN: &str = "nothing can be changed here: the server was started with
 const OTHER_TOKEN: &str =
     "this needs the server's token: Authorization: Bearer TOKEN, or as AWS_ACCESS_KEY_ID";
 
-/// The token or access key of a request, and the region that it is signed for, if it is.
+/// The token or access key of a request, and the region of its signature, if it has one.
 fn credential(headers: &HeaderMap) -> Option<(&str, Option<&str>)> {
     let given = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     if let Some(token) = given.strip_prefix("Bearer ") {
@@ -110,14 +112,14 @@ fn credential(headers: &HeaderMap) -> Option<(&str, Option<&str>)> {
     Some((key, parts.next()))
 }
 
-/// What a path can say. In the first version it says nothing of Python.
+/// The parameters of a path. The first version has no version of Python.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Asked {
     python: Option<String>,
     region: String,
     package: String,
-    /// A format, or a package: the first version had both in the same place.
+    /// A format, or a package: in the first version both are in the same position.
     last: String,
 }
 
@@ -164,7 +166,7 @@ async fn versions(State(service): Served, Path(asked): Path<Asked>) -> Answer {
     views(&rows, VERSION)
 }
 
-/// The latest layer of a package in every region, with what the original does not say: licence and size.
+/// The latest layer of a package in every region, with licence and size, which the original lacks.
 async fn everywhere(State(service): Served, Path(asked): Path<Asked>) -> Answer {
     let db = &service.runs.app.db;
     let found = db.latest_of_package_by_python_version(LatestOfPackageByPythonVersionWhere {
@@ -183,13 +185,13 @@ async fn builds(State(service): Served, Path(asked): Path<Asked>) -> Answer {
     views(&builds.or_nothing()?, BUILD)
 }
 
-/// What is shown of the latest layer of a package.
+/// The shown attributes of the latest layer of a package.
 const HEAD: &str = "package packageVersion region arn dependencies";
-/// What is shown of a version of a layer.
+/// The shown attributes of a version of a layer.
 const VERSION: &str = "packageVersion arn deployStatus dependencies expiryDate";
 /// The same, across all regions.
 const EVERYWHERE: &str = "packageVersion arn deployStatus dependencies expiryDate region license codeSize";
-/// What is shown of a build.
+/// The shown attributes of a build.
 const BUILD: &str = "package packageVersion dependencies createdDateTime";
 
 fn views(rows: &[impl Serialize], names: &str) -> Answer {
@@ -200,7 +202,7 @@ async fn pythons(State(service): Served) -> Answer {
     shown(service.runs.app.list(ConfigKind::PyVrsns, ALL).await?)
 }
 
-/// A version of Python, and the kind of a list. Of a kind that there is not, the list is empty.
+/// A version of Python, and the kind of a list. An unknown kind gives an empty list.
 type Listed = Path<(String, String)>;
 
 /// A list of the table.
@@ -211,7 +213,7 @@ async fn config(State(service): Served, Path((python, kind)): Listed) -> Answer 
     })
 }
 
-/// The same as the files have it, which the table has only once it is loaded.
+/// The same list from the files, which the table has only after they are loaded.
 async fn config_of_files(State(service): Served, Path((python, kind)): Listed) -> Answer {
     shown(match kind.parse() {
         Ok(kind) => service.runs.files.list(kind, &python)?,

@@ -1,4 +1,4 @@
-//! Which packages there are, and in which versions.
+//! Sources of packages and their versions.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,16 @@ use crate::{Error, LayerArn};
 pub struct Release {
     /// The package's version.
     pub version: String,
-    /// What `pip freeze` would print: a line for each package.
+    /// The output of `pip freeze`: a line for each package.
     pub requirements: String,
     /// The package's licence, if the index knows it.
     pub licence: Option<String>,
-    /// Whether it stands in for one that could not be looked up. Then it replaces no other build.
+    /// Whether it replaces a version that could not be looked up. Then it replaces no other build.
     pub is_stand_in: bool,
 }
 
-/// Knows the newest release of each package, and makes layers of it: pip does, and a file with versions does it without a network.
+/// Knows the newest release of each package, and creates layers of it: with pip, or without a network from a
+/// file with versions.
 #[async_trait]
 pub trait PackageIndex: Send + Sync {
     /// Called at the beginning of each run, with the first of its packages.
@@ -35,15 +36,15 @@ pub trait PackageIndex: Send + Sync {
     async fn layer(&self, release: &Release, python: &str) -> Result<Bytes, Error>;
 }
 
-/// The package without its extras: `psycopg` of `psycopg[binary,pool]`.
+/// The package without its extras: `psycopg` for `psycopg[binary,pool]`.
 #[must_use]
 pub fn package_of(wanted: &str) -> &str {
     wanted.split('[').next().unwrap_or(wanted).trim()
 }
 
-/// An index from a file with the columns `package`, `version` and `requires`: exact versions of other packages, with
-/// spaces between. Of several lines for a package, the newest version that is no pre-release counts. The original's lists
-/// have no versions, only names and licences.
+/// An index from a file with the columns `package`, `version` and `requires`: exact versions of other
+/// packages, separated by spaces. If a package has several lines, the newest version that is not a
+/// pre-release counts. The original's lists have no versions, only names and licences.
 #[derive(Clone, Debug, Default)]
 pub struct CsvIndex {
     releases: BTreeMap<String, Option<(Version, Release)>>,
@@ -61,18 +62,18 @@ pub(crate) struct Line {
     license: Option<String>,
 }
 
-/// A column that is there, also where it is empty.
+/// A column that exists, even if it is empty.
 fn given<'de, D: Deserializer<'de>>(column: D) -> Result<Option<String>, D::Error> {
     String::deserialize(column).map(Some)
 }
 
 impl CsvIndex {
-    /// The error says which line is wrong.
+    /// The error names the faulty line.
     pub(crate) fn of(lines: Vec<Line>) -> Result<Self, String> {
         let mut index = Self::default();
         for line in lines {
             let name = line.package.as_str();
-            // Two names of one layer would replace each other in every run.
+            // Two names of the same layer would replace each other in every run.
             let layer = |name: &str| LayerArn::layer_name(package_of(name), "");
             let mut others = index.releases.keys().filter(|other| *other != name);
             if let Some(other) = others.find(|other| layer(other) == layer(name)) {
@@ -118,7 +119,7 @@ fn release(line: Line) -> Release {
     }
 }
 
-/// Lines are sorted and there once, so that the same requirements have the same hash.
+/// Lines are sorted and unique, so that the same requirements have the same hash.
 pub(crate) fn frozen(requirements: impl Iterator<Item = String>) -> String {
     let mut requirements: Vec<String> = requirements.collect();
     requirements.sort_unstable_by_key(|requirement| requirement.to_lowercase());

@@ -1,4 +1,4 @@
-//! Where layers are kept: in a directory or in a bucket, behind one trait.
+//! Stores of layers: a directory or a bucket, behind one trait.
 
 use std::{fmt, io};
 
@@ -16,7 +16,7 @@ const TABLE: &str = "kl.db-ver2";
 /// As in Lambda.
 const NAME_CHARS_MAX: usize = 140;
 
-/// The account that owns the layers unless another is named.
+/// The account that owns the layers by default.
 pub const ACCOUNT: &str = "000000000000";
 
 /// The name of one version of a layer in one region.
@@ -26,14 +26,14 @@ pub struct LayerArn {
     pub region: String,
     /// The account that owns it.
     pub account: String,
-    /// The layer's name there.
+    /// The layer's name in its region.
     pub layer: String,
     /// The version.
     pub version: i64,
 }
 
 impl LayerArn {
-    /// The ARN of a version of a layer; nothing else is one.
+    /// The ARN of a version of a layer; refuses anything else.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.split(':').collect();
@@ -48,7 +48,7 @@ impl LayerArn {
         })
     }
 
-    /// What the layer of a package is called: `Klayers-p312-requests`.
+    /// The name of a package's layer: `Klayers-p312-requests`.
     #[must_use]
     pub fn layer_name(package: &str, python: &str) -> String {
         let package = package.replace(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c), "-");
@@ -63,7 +63,8 @@ impl LayerArn {
     }
 }
 
-/// Whether Lambda could call a layer so. Others may be no name of a file, or that of another one.
+/// Whether this is a valid name of a layer in Lambda. Other names may be invalid as file names, or lead to
+/// another file.
 pub(crate) fn is_name(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     (1..=NAME_CHARS_MAX).contains(&text.len()) && text.chars().all(is_plain)
@@ -75,16 +76,16 @@ impl fmt::Display for LayerArn {
     }
 }
 
-/// Keeps layers, as Lambda does: it numbers the versions of a layer, and never gives a number twice.
+/// Stores layers, like Lambda: it numbers the versions of a layer, and never uses a number twice.
 #[async_trait]
 pub trait LayerStore: Send + Sync {
     /// Stores the next version of a layer, whose number is greater than `after`. When this returns, it is durable.
     async fn publish(&self, region: &str, layer: &str, after: i64, content: Bytes) -> io::Result<LayerArn>;
 
-    /// Removes a version; says whether it was there. A layer of another account is not there.
+    /// Removes a version; returns whether it existed. Layers of another account do not count.
     async fn delete(&self, layer: &LayerArn) -> io::Result<bool>;
 
-    /// The bytes of a version, if it is there.
+    /// The bytes of a version, if it exists.
     async fn read(&self, layer: &LayerArn) -> io::Result<Option<Bytes>>;
 
     /// Everything that is stored, in all regions.
@@ -108,7 +109,7 @@ impl Bucket {
         }
     }
 
-    /// The layers of the table of this database, and of no other: what it does not name is going to be removed.
+    /// The layers of the table of this database only: those that the table does not name will be removed.
     pub async fn of_table(objects: Objects, account: &str, database: &dyn Database) -> io::Result<Self> {
         let table_name = TABLE.to_owned();
         let described = database.describe_table(DescribeTable { table_name }).await;
@@ -117,7 +118,7 @@ impl Bucket {
         Ok(Self::new(objects.owned_by(&owner).await?, account))
     }
 
-    /// The layer that a file is.
+    /// The layer of a file name.
     fn named(&self, path: &Path) -> Option<LayerArn> {
         let parts: Vec<_> = path.parts().collect();
         let [region, layer, file] = &parts[..] else {

@@ -1,10 +1,12 @@
 //! Klayers: Python packages as layers in every region, always with exactly one latest.
 //!
-//! The monthly [`run`](App::run) asks a [`PackageIndex`] for what is new, builds it, and deploys it to every region that
-//! lacks it. The database keeps heads and deprecates what came before; when a deprecated layer expires, [`watch`] removes
-//! it from the [`LayerStore`] and leaves a tombstone. [`http`] answers where the layers are, also to clients of Lambda.
+//! The monthly [`run`](App::run) asks a [`PackageIndex`] for new releases, builds them, and deploys them to
+//! every region that lacks them. The database keeps heads and deprecates predecessors; when a deprecated
+//! layer expires, [`watch`] removes it from the [`LayerStore`] and leaves a tombstone. [`http`] serves lists
+//! of layers, also to clients of Lambda.
 //!
-//! There is no key, no retry and no reading of streams in here: the model file says what a row means.
+//! The application contains no keys, retries or reading of streams: the model file defines the meaning of
+//! rows.
 
 mod app;
 mod archive;
@@ -16,7 +18,7 @@ pub mod http;
 mod index;
 mod layers;
 mod licence;
-/// The rows of the table, made from the model file.
+/// The rows of the table, generated from the model file.
 #[allow(missing_docs, reason = "the model file describes them")]
 pub mod model {
     trestle::model!("../../models/klayers.toml");

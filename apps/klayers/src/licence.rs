@@ -6,15 +6,15 @@ use axum::body::Bytes;
 use pep508_rs::PackageName;
 use zip::ZipArchive;
 
-/// Lambda takes no longer text.
+/// Lambda accepts no longer text.
 const CHARS_MAX: usize = 512;
-/// METADATA has the description of the package, too: what is further on is not read.
+/// METADATA also contains the description of the package; text beyond this is not read.
 const BYTES_MAX: u64 = 1 << 20;
-/// Stands between the lines of a value that has several.
+/// Separates the lines of a value that has several.
 const FOLDED: &str = "\0";
 
-/// The licence of a package in a layer, if the layer has the package and the package says it: its expression, its name or its
-/// classifier, whichever it has.
+/// The licence of a package in a layer, if the layer has the package and the package gives it: its
+/// expression, its name or its classifier, whichever it has.
 pub(crate) fn licence(package: &str, layer: &Bytes) -> Option<String> {
     let package = package.parse::<PackageName>();
     let mut zip = ZipArchive::new(Cursor::new(layer)).ok()?;
@@ -39,7 +39,7 @@ fn named(metadata: &str) -> Option<String> {
     Some(licence.chars().take(CHARS_MAX).collect())
 }
 
-/// What a header says, as often as it is there.
+/// All values of a header.
 fn values<'m>(metadata: &'m str, header: &'m str) -> impl Iterator<Item = &'m str> {
     let headers = metadata.lines().take_while(|line| !line.is_empty());
     headers.filter_map(move |line| Some(line.strip_prefix(header)?.strip_prefix(':')?.trim()))

@@ -13,7 +13,7 @@ use trestle::app::{self, DatabaseFlags, Loopback, Objects};
 use trestle::events::ApplyError;
 use trestle::{ErrorKind, migrate};
 
-/// What else can be done when another process has the table.
+/// The advice when another process has the table open.
 const RUN_THERE: &str = ". If it is `klayers serve`, it can run: \
     curl -X POST -H \"Authorization: Bearer $KLAYERS_TOKEN\" URL/api/v1/runs, where URL is what it printed";
 
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
 
 async fn work(cli: Cli) -> Result<(), Box<dyn Error>> {
     let objects = cli.objects()?;
-    // Whatever is wrong with a list is said before anything is made.
+    // Mistakes in a list are reported before anything is created.
     cli.files.index()?;
     cli.files.list(ConfigKind::Rgns, "")?;
     let opened = cli.database.open_with_files("klayers");
@@ -98,7 +98,7 @@ async fn work(cli: Cli) -> Result<(), Box<dyn Error>> {
     let layers = layers.map_err(|error| format!("--layers: {error}"))?;
     let (db, layers, index) = (db.shared(), Arc::new(layers), cli.index());
     let app = App { db, layers, index };
-    // Rows expire while any command runs, so all of them follow what expires.
+    // Rows expire while any command runs, so every command handles expired rows.
     let router = watch(&app, &database).await.map_err(|error| {
         let is_in_use = matches!(&error, ApplyError::Database(why) if why.kind() == ErrorKind::ResourceInUse);
         format!("{error}{}", way_out(is_in_use))

@@ -1,5 +1,5 @@
-//! What a package needs on the Python of its layer. pip judges conditions such as `python_version < "3.11"` by the Python that pip
-//! itself runs in, so what it finds can be too little or too much.
+//! The requirements of a package on the Python of its layer. pip evaluates conditions such as `python_version
+//! < "3.11"` for the Python that runs pip, so its result can be too small or too large.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,8 @@ impl Package {
     }
 }
 
-/// A package with what it needs on this Python, and what that needs in turn; or what pip has not found of it, without conditions.
+/// A package with its requirements on this Python, recursively; the error is a requirement that pip has not
+/// found, without conditions.
 pub(crate) fn release(
     found: &[Package],
     wanted: &Requirement,

@@ -1,4 +1,4 @@
-//! Real layers: pip knows the newest releases, and installs them for another machine than this one.
+//! Real layers: pip finds the newest releases, and installs them for another machine.
 
 use std::io;
 use std::path::Path;
@@ -22,16 +22,17 @@ use crate::{Error, Files};
 
 /// The longest that pip may take.
 const TIMEOUT: Duration = Duration::from_secs(600);
-/// Wheels only: nothing of a package runs here.
+/// Only wheels: no code of a package runs here.
 const ARGUMENTS: &str = "install --quiet --no-input --disable-pip-version-check --no-compile --only-binary=:all: --implementation=cp";
 const NO_PIP: &str = "--pip names the program, --index list makes layers that only name their requirements";
 const STANDS_IN: &str = "pip cannot reach its package index, so this run takes the versions of the list: --packages, or the one that \
     comes along. Layers made now name their requirements and hold no packages; what pip has built stays as it is. `--index pip` \
     fails instead, `--index list` does not ask pip.";
-/// What pip says before it tries its package index for the last time.
+/// pip's message before it tries its package index for the last time.
 const LAST_TRY: &str = "Retrying (Retry(total=0,";
 
-/// The program pip, with the package index that it is configured for. In a run that cannot reach the index, a list can stand in.
+/// The program pip, with the package index that it is configured for. In a run that cannot reach the index, a
+/// list can replace it.
 pub struct Pip {
     program: String,
     list: Option<Files>,
@@ -41,8 +42,8 @@ pub struct Pip {
 }
 
 impl Pip {
-    /// The program at this path, or of this name on the `PATH`; `{version}` in it is that of the Python, such as `3.12`. And the list
-    /// that stands in.
+    /// The program at this path, or of this name on the `PATH`; `{version}` in it is replaced by the version
+    /// of Python, such as `3.12`. And the list that replaces an unreachable index.
     pub fn at(program: impl Into<String>, list: Option<Files>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
@@ -53,7 +54,7 @@ impl Pip {
         }
     }
 
-    /// Installs into a folder, for a version of Python and its architecture; gives what pip printed.
+    /// Installs into a folder, for a version of Python and its architecture; returns pip's output.
     async fn install(&self, python: &str, folder: &Path, arguments: &[&str]) -> Result<Vec<u8>, Error> {
         let target = target(python)?;
         let program = self.program.replace("{version}", target.version);
@@ -80,7 +81,8 @@ impl Pip {
         })
     }
 
-    /// The newest release that pip finds, with all that it needs on this Python: pip leaves out what its own does not need.
+    /// The newest release that pip finds, with all requirements on this Python: pip leaves out those that its
+    /// own Python does not need.
     async fn found(&self, wanted: &str, python: &str) -> Result<Release, Error> {
         let package = wanted.parse::<Requirement>();
         let package = package.map_err(|error| Error::Pip(error.to_string()))?;

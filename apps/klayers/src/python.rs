@@ -1,16 +1,17 @@
-//! A version of Python on an architecture, as the original names it: `p3.12` is x86_64, `p3.12-arm64` is arm64.
+//! A version of Python on an architecture, in the original's notation: `p3.12` is x86_64, `p3.12-arm64` is
+//! arm64.
 
 use pep508_rs::{MarkerEnvironment, MarkerEnvironmentBuilder};
 
 use crate::Error;
 
-/// What layers are made for.
+/// The target of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Python<'p> {
     /// `3.12`
     pub(crate) version: &'p str,
     minor: u32,
-    /// `x86_64` or `arm64`, as Lambda calls them.
+    /// `x86_64` or `arm64`, Lambda's names.
     pub(crate) architecture: &'static str,
 }
 
@@ -30,7 +31,7 @@ impl<'p> Python<'p> {
         })
     }
 
-    /// The name of what Lambda calls `python3.12` on this architecture.
+    /// The name for Lambda's `python3.12` on this architecture.
     pub(crate) fn name_of(runtime: &str, architecture: &str) -> Option<String> {
         let name = runtime.strip_prefix("python").map(|version| match architecture {
             "x86_64" => format!("p{version}"),
@@ -44,7 +45,8 @@ impl<'p> Python<'p> {
         format!("python{}", self.version)
     }
 
-    /// What conditions of requirements are judged by. Its patch is the first one, as for pip: a package too many does no harm.
+    /// The environment for conditions of requirements. Its patch version is the first one, as for pip: a
+    /// superfluous package does no harm.
     pub(crate) fn markers(self) -> Result<MarkerEnvironment, Error> {
         let full = format!("{}.0", self.version);
         let machine = self.architecture.replace("arm64", "aarch64");
@@ -64,8 +66,8 @@ impl<'p> Python<'p> {
         markers.map_err(|error| Error::Pip(error.to_string()))
     }
 
-    /// What pip calls the machines that wheels may be made for: those with a C library that is not newer than Lambda's, which is 2.34
-    /// since Python 3.12, and 2.26 before.
+    /// pip's names for the platforms of wheels: those with a C library that is not newer than Lambda's, which
+    /// is 2.34 since Python 3.12, and 2.26 before.
     pub(crate) fn platforms(self) -> Vec<String> {
         let machine = self.architecture.replace("arm64", "aarch64");
         let newest = if self.minor < 12 { 26 } else { 34 };

@@ -8,39 +8,40 @@ use crate::config::ALL;
 use crate::model::ConfigKind;
 use crate::{App, Deployed, Error, Force};
 
-/// Packages at work at once. Each deploys to all regions at once, and writes that wait together commit together.
+/// Packages in progress at once. Each deploys to all regions at once, and concurrent writes commit together.
 const PACKAGES_AT_ONCE: usize = 8;
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// New builds.
     pub built: i64,
     /// New layers.
     pub deployed: i64,
-    /// Layers that were as they should be.
+    /// Layers that were up to date.
     pub unchanged: i64,
-    /// What went wrong, for each package. The next run tries again.
+    /// The error of each failed package. The next run tries again.
     pub failed: Vec<String>,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Progress {
-    /// Layers that have been looked after.
+    /// Layers that have been processed.
     pub done: usize,
     /// Layers there are.
     pub of: usize,
     /// The package that was finished last.
     pub package: String,
-    /// What it came to so far.
+    /// The result so far.
     #[serde(flatten)]
     pub summary: Summary,
 }
 
 impl App {
-    /// Brings every package of the lists to its newest release in every region. What is up to date is left alone, so that
-    /// a run can be repeated at any time, also after one that was cut off. Tells of every package.
+    /// Brings every package of the lists to its newest release in every region. Layers that are up to date
+    /// are not changed, so that a run can be repeated at any time, also after an interrupted one. Reports
+    /// every package.
     pub async fn run(&self, force: Force, mut tell: impl FnMut(&Progress)) -> Result<Summary, Error> {
         let regions = self.list(ConfigKind::Rgns, ALL).await?;
         let mut units = Vec::new();
@@ -83,7 +84,7 @@ impl App {
         let mut build = self.build(package, python, force).await?;
         let missing = self.regions_to_deploy(&build, regions).await?;
         if !missing.is_empty() {
-            // Once, and not for each region.
+            // Once, rather than for each region.
             build.content = Some(self.content(&build).await?);
         }
         let mut summary = Summary {

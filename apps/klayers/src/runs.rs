@@ -1,4 +1,4 @@
-//! Runs on record: one at a time, by command, and inside a server by schedule and by call.
+//! Recorded runs: one at a time, by command, and inside a server by schedule and by call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use trestle::{AttributeValue, Database};
 
 use crate::{App, Error, Files, Force, Progress, Summary};
 
-/// The rows of runs, made from `runs.toml`.
+/// The rows of runs, generated from `runs.toml`.
 #[allow(missing_docs, reason = "the model file describes them")]
 pub mod model {
     trestle::model!("runs.toml");
@@ -21,13 +21,14 @@ use model::{NewRun, Run};
 /// The table of runs, on any database.
 pub type RunsDb = model::Runs<Arc<dyn Database>>;
 
-/// How long a run is remembered.
+/// How long a run is kept.
 const KEPT: Duration = Duration::from_secs(2 * 365 * 24 * 60 * 60);
 /// Failures that are stored of a run, and runs that are shown.
 const SHOWN: u32 = 20;
-/// More of a failure is only in the log: a row has its limits, and a run that is not recorded would begin again.
+/// The rest of an error is only in the log: the size of a row is limited, and a run that could not be
+/// recorded would begin again.
 const REASON_CHARS_MAX: usize = 1_000;
-/// How often the schedule looks at the clock.
+/// How often the schedule checks the clock.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Runs of one process.
@@ -36,7 +37,7 @@ pub struct Runs {
     pub(crate) files: Files,
     db: RunsDb,
     every: Option<Duration>,
-    /// Held by the run that is under way.
+    /// Held by the current run.
     turn: Arc<Mutex<()>>,
     current: watch::Sender<Option<(Timestamp, Progress)>>,
     tasks: Mutex<JoinSet<()>>,
@@ -57,7 +58,8 @@ impl Runs {
         })
     }
 
-    /// Begins a run, and says when it began; `None` if one is under way. The run is listed when this returns.
+    /// Begins a run, and returns its start; `None` if one is in progress. The run is listed when this
+    /// returns.
     pub async fn begin(self: &Arc<Self>, force: Force) -> Option<Timestamp> {
         let turn = Arc::clone(&self.turn).try_lock_owned().ok()?;
         let run = self.opened(force).await;
@@ -88,12 +90,12 @@ impl Runs {
         run
     }
 
-    /// Ends what is under way. A run that is cut off begins again at the next start.
+    /// Stops the current run. An interrupted run begins again at the next start.
     pub async fn stop(&self) {
         self.tasks.lock().await.shutdown().await;
     }
 
-    /// Begins a run that was cut off, and from now on those of the schedule.
+    /// Repeats an interrupted run, and starts those of the schedule.
     pub async fn start(self: &Arc<Self>) {
         let schedule = Arc::clone(self).follow_schedule();
         self.tasks.lock().await.spawn(schedule);
@@ -103,7 +105,7 @@ impl Runs {
         loop {
             let now = self.app.db.now().moment();
             match self.next().await {
-                // There is none to begin while one is under way.
+                // None can begin while one is in progress.
                 Ok(Some((next, force))) if next.moment() <= now => drop(self.begin(force).await),
                 Ok(Some(_)) => {}
                 Ok(None) => return,
@@ -113,7 +115,8 @@ impl Runs {
         }
     }
 
-    /// When the next run is due, and how: one that was cut off, or missed while no server was there, at once.
+    /// When the next run is due, and why: an interrupted run, or one missed while no server ran, is due
+    /// immediately.
     async fn next(&self) -> Result<Option<(Timestamp, Force)>, Error> {
         let (newest, at_once) = (self.recent(1).await?.pop(), Timestamp::from_millis(0));
         let by_schedule = |at| Some((at, Force::default()));
@@ -129,7 +132,7 @@ impl Runs {
         Ok(self.db.runs().page_size(most).page().await?.rows)
     }
 
-    /// Runs, and records what it came to. The log and requests tell how far it is.
+    /// Runs, and records the result. The log and requests show the progress.
     async fn recorded(&self, mut run: Run) -> Summary {
         let tell = |progress: &Progress| {
             if progress.done > 0 {
@@ -161,14 +164,14 @@ impl Runs {
         done
     }
 
-    /// The run counts, whether or not it can be remembered.
+    /// The run counts even if it cannot be recorded.
     async fn remember(&self, run: &Run) {
         if let Err(error) = self.db.put(run).await {
             tracing::error!(%error, "a run was not recorded");
         }
     }
 
-    /// The run that is under way, those before, and when the next one is due.
+    /// The current run, earlier ones, and when the next one is due.
     pub async fn shown(&self) -> Result<Value, Error> {
         let current = self.current.borrow().clone();
         let mut shown = json!({"runs": self.recent(SHOWN).await?});

@@ -1,17 +1,18 @@
-//! What grouping is for: how many blocks are read from disk to delete a run, in the legacy layout and in the grouped one, on a
-//! store whose cache is too small.
+//! The benefit of grouping: how many blocks are read from disk to delete a run, in the legacy layout and in
+//! the grouped one, on a store whose cache is too small.
 //!
 //! ```sh
 //! cargo run --release -p trestle-app-littlehorse --example figures
 //! ```
 //!
-//! Runs come from the engine: begun, done by a worker, over. Their ids are random, as generated ones are; with `--sorted-ids` they
-//! sort by the time at which runs begin. The oldest are deleted first, as retention does. Timers do not run during this time, so that
-//! nothing else reads. Both layouts have the same runs, and delete the same ones in the same order.
+//! Runs are created by the engine: started, processed by a worker, and finished. Their ids are random, as
+//! generated ones are; with `--sorted-ids` they sort by the time at which runs begin. The oldest are deleted
+//! first, as retention does. Timers do not run during this time, so that nothing else reads. Both layouts
+//! have the same runs, and delete the same ones in the same order.
 //!
-//! The store is left alone for a while when it is full, as it is between a day's work and its retention, and opened again with a
-//! small cache. The first deletes warm the cache up and are not counted. `--runs` says how many runs there are, `--seconds` how
-//! long the canary lasts.
+//! The full store is idle for a while, as between a day's work and its retention, and opened again with a
+//! small cache. The first deletes warm the cache and are not counted. `--runs` sets the number of runs,
+//! `--seconds` the duration of the canary.
 
 #![allow(clippy::print_stdout, reason = "the figures are printed")]
 
@@ -59,17 +60,17 @@ pub(crate) struct Sizes {
     pub(crate) rate: u64,
 }
 
-/// What was read in one layout.
+/// The reads in one layout.
 pub(crate) struct Figures {
     /// By all deletes together.
     pub(crate) deletes: StorageReads,
-    /// While runs come, and as many old ones go.
+    /// While runs are created, and as many old ones are deleted.
     pub(crate) canary: Canary,
 }
 
-/// What happens in a second of the canary, in the mean.
+/// The mean of a second of the canary.
 pub(crate) struct Canary {
-    /// Runs that were started and finished, and as many that were deleted. Fewer than wanted: the machine cannot do more.
+    /// Runs that were started and finished; as many were deleted. If there are fewer than requested, the machine is too slow.
     pub(crate) runs: f64,
     /// Blocks that were read from disk to start and finish runs.
     pub(crate) blocks_of_starts: f64,
@@ -83,7 +84,7 @@ const TENANT: &str = "default";
 const FILLERS: i64 = 200;
 const FILLER_BYTES: usize = 300_000;
 
-/// What a run is made of.
+/// The shape of a run.
 #[derive(Clone, Copy)]
 pub(crate) enum Shape {
     /// So many tasks. With one, a run is three nodes, a task and the run itself: the original's canary.
@@ -142,7 +143,8 @@ fn options(cache_kib: u64, block_size: Option<BlockSize>) -> Options {
 
 type Fault = Box<dyn Error>;
 
-/// The program of one version, as far as the figures need it. Both have the same functions on types of their own.
+/// The program of one version, as far as the figures need it. Both have the same functions on their own
+/// types.
 macro_rules! layout {
     ($module:ident, $program:ident) => {
         mod $module {
@@ -150,7 +152,7 @@ macro_rules! layout {
             use $program::Service;
             use $program::model::{Littlehorse, NewWfSpec};
 
-            /// Deletes a run, in as many steps as that takes: no timer lets it go on.
+            /// Deletes a run, in as many steps as necessary: no timer continues it.
             async fn delete(service: &Service, id: &str) -> Result<(), Fault> {
                 loop {
                     let delete = serde_json::from_value(json!("delete"))?;
@@ -179,7 +181,7 @@ macro_rules! layout {
                 Ok(())
             }
 
-            /// Lets runs come at a rate, and as many old ones go.
+            /// Creates runs at a rate, and deletes as many old ones.
             async fn canary(
                 service: &Service,
                 database: &Embedded,
@@ -230,7 +232,7 @@ macro_rules! layout {
                 for id in runs {
                     run(&service, id, shape).await?;
                 }
-                // What was written last stays in memory: let that be something else.
+                // The last writes stay in memory: they should be other rows.
                 for version in 0..FILLERS {
                     let (tenant, name) = ("filler".to_owned(), "filler".to_owned());
                     let (created_at, definition) = (database.clock().now().into(), "x".repeat(FILLER_BYTES));
@@ -244,7 +246,7 @@ macro_rules! layout {
                 let any = AnyDatabase::from(database.clone());
                 let (service, timers) = Service::start(&any, Littlehorse::apply_to(&any)?).await?;
                 drop(any);
-                // The timeouts of tasks that were done long ago would ring, and read their runs.
+                // The timeouts of finished tasks would fire, and read their runs.
                 timers.stop().await;
                 let few = "--warm-up and --deletes are more than --runs";
                 let (first, rest) = runs.split_at_checked(sizes.warm_up).ok_or(few)?;

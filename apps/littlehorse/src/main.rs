@@ -4,6 +4,6 @@ use littlehorse::model::Littlehorse;
 use trestle::migrate::StartOptions;
 
 fn main() -> std::process::ExitCode {
-    // Begins a migration from the legacy layout, goes on with one, or has nothing to move.
+    // Begins or continues a migration from the legacy layout, or has nothing to move.
     littlehorse::run(|database| Ok(Littlehorse::migrate_to(database, StartOptions::default())?.0))
 }

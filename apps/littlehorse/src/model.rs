@@ -1,4 +1,5 @@
-//! The rows: a struct for each entity and a function for each list. The version before has the same with other keys.
+//! The rows: a struct for each entity and a function for each list. The previous version has the same with
+//! other keys.
 
 #![allow(missing_docs, reason = "the model file describes itself")]
 

@@ -13,7 +13,7 @@ pub(crate) struct AttemptLinks {
     pub(crate) page: String,
     /// Where a program posts `{"response": "…"}`.
     pub(crate) answer: String,
-    /// Where the provider of telephone calls posts the keys that were pressed.
+    /// Where the provider of calls posts pressed keys.
     pub(crate) call: String,
 }
 
@@ -29,7 +29,7 @@ impl Service {
         }
     }
 
-    /// What the owner of a link may see: who is asked what, and nothing of numbers and addresses.
+    /// What the owner of a link may see: the recipient and the request, without numbers and addresses.
     pub async fn asked(&self, token: &str) -> Result<Value> {
         let (search, contact, attempt) = self.of_attempt(&self.attempt_of(token)?).await?;
         let subject = channel::subject(&search, &contact, "");

@@ -23,18 +23,18 @@ use crate::{ContactDraft, MethodDraft, Result, SearchDraft, SearchFilter, Servic
 const PAGE: &str = include_str!("../page.html");
 const OPENAPI: &str = include_str!("../openapi.json");
 
-/// How many searches come with their contact.
+/// How many searches are returned with their contact.
 const SEARCHES_SHOWN: u32 = 10;
 
 type App = State<Arc<Service>>;
 type Domain = Path<String>;
-/// A domain, and the contact, search, attempt or key that is meant.
+/// A domain, and a contact, search, attempt or key.
 type Ids = Path<(String, String)>;
 /// A domain, a contact, and its method.
 type MethodIds = Path<(String, String, String)>;
 type Answer = Result<Response>;
 
-/// Every path of the API and what answers there.
+/// Every path of the API and its handlers.
 pub fn routes() -> Routes<Arc<Service>> {
     let contacts = get(list_contacts).post(add_contact);
     let contact = get(get_contact).patch(change_contact).delete(remove_contact);

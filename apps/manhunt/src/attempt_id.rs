@@ -1,4 +1,4 @@
-//! Ids of attempts: the search and which of its attempts, so that a message that comes twice makes one attempt.
+//! Ids of attempts: the search and which of its attempts, so that a repeated message makes only one attempt.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::SearchAttemptKey;
 use crate::{Error, Result};
 
-/// The id of an attempt. Its text leads back to the search. As a message in the queue it asks for this attempt.
+/// The id of an attempt. Its text contains the search. As a message in the queue it requests this attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptId {
     /// The search.

@@ -23,7 +23,7 @@ use crate::model::{Contact, ContactMethodType, Search, SearchAttempt};
 /// A way to reach people.
 #[async_trait]
 pub trait Channel: Send + Sync {
-    /// Sends a notice. After a crash it may be asked to send the same one again; [`Notice::attempt_id`] tells.
+    /// Sends a notice. After a crash the same notice may be sent again, with the same [`Notice::attempt_id`].
     async fn send(&self, notice: &Notice) -> Result<(), Failure>;
 }
 
@@ -49,7 +49,7 @@ impl Failure {
         Self { reason, is_lasting }
     }
 
-    /// A call over HTTP that failed, or the status that it was answered with.
+    /// A failed HTTP call, or the status of its answer.
     fn of_call(error: reqwest::Error) -> Self {
         let is_lasting = match error.status() {
             Some(status) => is_refusal(status),
@@ -60,51 +60,51 @@ impl Failure {
     }
 }
 
-/// Whether an answer says that the same request would be refused again.
+/// Whether an answer means that the same request would be refused again.
 fn is_refusal(status: StatusCode) -> bool {
-    // It took too long, or it is too early, or there were too many.
+    // It took too long, was too early, or there were too many.
     status.is_client_error() && !matches!(status.as_u16(), 408 | 425 | 429)
 }
 
-/// What went wrong, and why; a cause that an error names itself is not said again.
+/// The error and its causes; a cause that an error already contains is not repeated.
 fn in_full(error: &(dyn std::error::Error + 'static)) -> String {
     let (text, cause) = (error.to_string(), error.source().map(in_full));
     let cause = cause.filter(|cause| !text.contains(cause));
     cause.map_or(text.clone(), |cause| format!("{text}: {cause}"))
 }
 
-/// What a contact is told.
+/// A message for a contact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Notice {
     /// The attempt, which an answer has to name.
     pub attempt_id: String,
-    /// The kind of method, if the attempt knows it.
+    /// The kind of method, if the attempt has it.
     #[serde(skip)]
     pub kind: Option<ContactMethodType>,
     /// The number, address or URL.
     pub destination: String,
-    /// What it is about.
+    /// The subject of the search.
     pub subject: String,
-    /// The whole text, the link included.
+    /// The whole text, including the link.
     pub text: String,
     /// The page where a person answers.
     pub link: String,
     /// Where a program posts `{"response": "…"}` to answer.
     pub answer_url: String,
-    /// Where the provider of calls posts the keys that were pressed.
+    /// Where the provider of calls posts pressed keys.
     #[serde(skip)]
     pub call_url: String,
 }
 
-/// How long a server may take. Real time: it is another machine that takes it.
+/// The time limit of a server. Real time, because it is another machine's.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 const SUBJECT: &str = "{name}, you are needed";
 const TEXT: &str = "{name}, please answer: {link}";
 
 impl Notice {
-    /// `None` if the method was gone when the attempt was made: there is nowhere to send it.
+    /// `None` if the method no longer existed when the attempt was made: there is no destination.
     pub(crate) fn new(
         search: &Search,
         contact: &Contact,
@@ -125,7 +125,7 @@ impl Notice {
         })
     }
 
-    /// Which server takes a notice: that of a webhook, and one for each other kind of method.
+    /// The server for a notice: that of a webhook, and one for each other kind of method.
     pub(crate) fn receiver(attempt: &SearchAttempt) -> String {
         let server = |url: Uri| Some(format!("{}://{}", url.scheme()?, url.authority()?));
         let destination = attempt.destination.clone().unwrap_or_default();
@@ -140,12 +140,13 @@ impl Notice {
     }
 }
 
-/// What a search is about, for this contact.
+/// The subject of a search, for this contact.
 pub(crate) fn subject(search: &Search, contact: &Contact, link: &str) -> String {
     filled("subject", SUBJECT, search, contact, link)
 }
 
-/// A template of the search, or the usual one, with the words of the search, the name and the link filled in.
+/// A template of the search, or the default one, with the words of the search, the name and the link filled
+/// in.
 fn filled(template: &str, usual: &str, search: &Search, contact: &Contact, link: &str) -> String {
     let told = |what: &str| search.metadata.as_ref().and_then(|map| map.get(what)?.as_s());
     let word = |name: &str| match name {
@@ -156,8 +157,8 @@ fn filled(template: &str, usual: &str, search: &Search, contact: &Contact, link:
     fill(told(template).unwrap_or(usual), word)
 }
 
-/// A template with its words in braces filled in, once: what stands in for a word is not read again. Words that nobody
-/// knows stay.
+/// A template with its words in braces replaced, once: replacements are not expanded again. Unknown words
+/// stay.
 fn fill<'a>(template: &str, word: impl Fn(&str) -> Option<&'a str>) -> String {
     let mut parts = template.split('{');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -169,11 +170,11 @@ fn fill<'a>(template: &str, word: impl Fn(&str) -> Option<&'a str>) -> String {
     text
 }
 
-/// All channels as one: each notice goes where its kind of method leads.
+/// All channels as one: each notice is sent by the channel of its kind of method.
 pub struct Channels {
-    /// Without one, mail goes to the log.
+    /// Without one, mail is written to the log.
     pub email: Option<Email>,
-    /// Without one, calls and texts go to the log.
+    /// Without one, calls and texts are written to the log.
     pub telephone: Option<Arc<Twilio>>,
     /// Posts to webhooks.
     pub webhook: Webhook,

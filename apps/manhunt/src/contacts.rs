@@ -1,4 +1,4 @@
-//! Contacts. Each call names a domain, and sees nothing of any other.
+//! Contacts. Each call names a domain, and has no access to others.
 
 use serde::Deserialize;
 use trestle::app::{OrNotFound as _, OrNothing as _};
@@ -8,13 +8,14 @@ use trestle::typed::{Held, Part};
 use crate::model::{Contact, ContactKey, ContactMethod, ManhuntModel, NewContact, SearchStatus};
 use crate::{Error, Result, Service, quiet_hours};
 
-/// What is said of a contact, new or not. What is left out stays; an empty text removes what may be missing.
+/// The fields of a new or existing contact. Fields that are left out stay; an empty text removes an optional
+/// one.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ContactDraft {
     /// The name; a new contact needs one.
     pub name: Option<String>,
-    /// Where its clock is: an IANA name, such as `Europe/Berlin`.
+    /// Its time zone: an IANA name, such as `Europe/Berlin`.
     pub time_zone: Option<String>,
     /// When its quiet hours begin: `22:00`.
     pub quiet_from: Option<String>,
@@ -32,7 +33,7 @@ impl From<&str> for ContactDraft {
 }
 
 impl ContactDraft {
-    /// The contact as it is then, if that makes sense.
+    /// The resulting contact, if it is valid.
     fn applied_to(self, mut contact: Contact) -> Result<Contact> {
         contact.name = self.name.unwrap_or(contact.name);
         for (given, kept) in [
@@ -52,7 +53,7 @@ impl ContactDraft {
 impl Service {
     /// Adds a contact.
     pub async fn add_contact(&self, domain: &str, draft: impl Into<ContactDraft>) -> Result<Contact> {
-        // Browsers take these for steps in a path, however they are written.
+        // Browsers interpret these as steps in a path, in every spelling.
         if matches!(domain, "." | "..") {
             return Err(Error::invalid("a domain cannot be called . or .."));
         }
@@ -88,12 +89,13 @@ impl Service {
         Ok(contact)
     }
 
-    /// Removes a contact with its methods, and calls its searches off. What was searched for stays on record.
+    /// Removes a contact with its methods, and calls off its searches. The searches themselves stay on
+    /// record.
     pub async fn remove_contact(&self, domain: &str, id: &str) -> Result<()> {
         self.contact(domain, id).await?;
         self.cancel_all(domain, id).await?;
         self.db.contact_with_methods(id).delete().all().await?;
-        // Those that were begun meanwhile.
+        // Searches that were begun meanwhile.
         self.cancel_all(domain, id).await
     }
 
@@ -102,7 +104,7 @@ impl Service {
         for search in active.collect().await? {
             let id = &search.search_id;
             match self.cancel(domain, id, "the contact was removed").await {
-                // It ended otherwise meanwhile.
+                // It ended meanwhile.
                 Ok(_) | Err(Error::Conflict(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -110,7 +112,7 @@ impl Service {
         Ok(())
     }
 
-    /// Writes what belongs to a contact, if the contact belongs to the domain.
+    /// Writes rows of a contact, if the contact belongs to the domain.
     pub(crate) async fn write_for(
         &self,
         domain: &str,

@@ -1,4 +1,4 @@
-//! Steps that were given up: shown to the domain of their search, and replayed.
+//! Dead letters: shown to the domain of their search, and replayed.
 
 use serde_json::{Value, json};
 use trestle::queue::{Message, NewMessage};
@@ -8,11 +8,11 @@ use crate::hunt::Step;
 use crate::model::SearchKey;
 use crate::{Result, STEPS, Service};
 
-/// The most dead letters that are looked at.
+/// The most dead letters that are read.
 const LETTERS_MAX: usize = 1_000;
 
 impl Service {
-    /// The dead letters of a domain's searches, newest first: what was to be done, and why it failed.
+    /// The dead letters of a domain's searches, newest first: the step, and why it failed.
     pub async fn dead_letters(&self, domain: &str) -> Result<Vec<Value>> {
         let _looking = self.letters.lock().await;
         let mut own = self.letters_of(domain).await?;
@@ -30,14 +30,14 @@ impl Service {
         Ok(letters.collect())
     }
 
-    /// Lets dead letters of a domain be tried again: those with these ids, or all. Answers with how many.
+    /// Retries dead letters of a domain: those with these ids, or all. Returns how many.
     pub async fn replay(&self, domain: &str, ids: Option<&[String]>) -> Result<usize> {
         let _looking = self.letters.lock().await;
         let mut letters = self.letters_of(domain).await?;
         letters.retain(|(message, _)| ids.is_none_or(|ids| ids.contains(&message.id)));
         let dead = format!("{STEPS}-dead");
         for (message, _) in &letters {
-            // Sent first: should the program die in between, the step comes twice, and changes nothing the second time.
+            // Sent first: if the program dies in between, the step is repeated, which changes nothing.
             let again = NewMessage::from(message.body.as_str());
             self.queues.send(STEPS, again).await?;
             self.queues.delete(&dead, &message.receipt_handle).await?;
@@ -47,7 +47,7 @@ impl Service {
 
     async fn letters_of(&self, domain: &str) -> Result<Vec<(Message, Step)>> {
         let letters = self.queues.given_up(STEPS, LETTERS_MAX).await?;
-        // What cannot be read names no search, and belongs to no domain.
+        // An unreadable letter names no search, and belongs to no domain.
         let read = |message: Message| Some((serde_json::from_str(&message.body).ok()?, message));
         let letters: Vec<(Step, Message)> = letters.into_iter().filter_map(read).collect();
         let search_of = |(step, _): &(Step, Message)| SearchKey::new(&step.attempt.search);

@@ -1,4 +1,4 @@
-//! A domain with two people in it, a search that unfolds within a minute, and one that cannot go on.
+//! A domain with two people, a search that is done within a minute, and one that cannot continue.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub async fn begin(service: &Service) -> Result<Search> {
     }
     let lost = NewSearch {
         search_id: ids::uuid(),
-        // A contact that is not there, as in a table that was restored in part.
+        // A contact that does not exist, as in a table that was restored in part.
         contact_id: "0".to_owned(),
         domain_id: DOMAIN.to_owned(),
         started_datetime: service.now().in_precision(Precision::Seconds),

@@ -1,7 +1,9 @@
-//! One step of a search: make the next attempts, and leave in the queue what sends them and the step after them.
+//! One step of a search: makes the next attempts, and leaves in the queue the messages that send them and the
+//! next step.
 //!
-//! Messages come late, and come again. An attempt's id follows from its search and number. It is written in the commit that
-//! sends the next messages, and only while the search is active. So a message that comes twice changes nothing.
+//! Messages can be late or repeated. An attempt's id follows from its search and number. It is written in the
+//! commit that sends the next messages, and only while the search is active. So a repeated message changes
+//! nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +19,10 @@ use crate::model::{
 };
 use crate::{AttemptId, Result, STEPS, Service, quiet_hours};
 
-/// The most methods that are tried at once; further ones of the same order are the next stage.
+/// The most methods that are tried at once; further ones with the same order are the next stage.
 const STAGE_MAX: usize = 20;
 
-/// How long the next methods wait for a repetition that is due, if the method's own wait is shorter.
+/// How long the next methods wait for a retry that is due, if the method's own wait is shorter.
 const REPETITION: Duration = Duration::from_secs(15);
 
 /// A message of the queue.
@@ -38,7 +40,8 @@ pub struct Step {
 }
 
 impl Service {
-    /// A message that sends an attempt which has failed so often, or makes the attempts from this one on; after a wait.
+    /// A message that, after a wait, sends an attempt that has failed so often, or makes the attempts from
+    /// this one on.
     pub(crate) fn message(&self, id: AttemptId, failures: Option<u32>, wait: Duration) -> Result<NewMessage> {
         let step = Step {
             attempt: id,
@@ -48,13 +51,13 @@ impl Service {
         Ok(NewMessage::job(&step)?.after(wait))
     }
 
-    /// Leaves such a message in the queue.
+    /// Puts such a message into the queue.
     pub(crate) async fn leave(&self, id: AttemptId, failures: Option<u32>, wait: Duration) -> Result<()> {
         let message = self.message(id, failures, wait)?;
         Ok(self.queues.send(STEPS, message).await.map(drop)?)
     }
 
-    /// Does what a message asks for.
+    /// Handles a message.
     pub(crate) async fn step(self: Arc<Self>, job: Job<Step>) -> Result<()> {
         let step = job.body;
         match step.failures {
@@ -93,10 +96,12 @@ impl Service {
         self.claim(&search, &stage, step).await
     }
 
-    /// Writes the attempts and sends the next messages, if the search is still active and no other message did so.
+    /// Writes the attempts and sends the next messages, if the search is still active and no other message
+    /// did so.
     async fn claim(&self, search: &Search, stage: &[ContactMethod], step: &Step) -> Result<()> {
         let due = step.due_ms.map(typed::Timestamp::from_millis);
-        // The start is known to the second. Its last millisecond counts, so that no attempt is said to be later than it was.
+        // The start is known to the second. Its last millisecond counts, so that no attempt appears later
+        // than it was.
         let begun = search.started_datetime.moment().plus(Duration::from_millis(999));
         let due = due.unwrap_or_else(|| begun.min(self.now().moment()).into());
         let is_active = Search::STATUS.equals(SearchStatus::Active);
@@ -127,8 +132,8 @@ impl Service {
         Ok(())
     }
 
-    /// Notes that quiet hours hold the search back, and lets the step come again when they are over: that of an attempt which has
-    /// failed so often, or the one that makes attempts.
+    /// Notes that quiet hours delay the search, and repeats the step when they are over: the one that sends
+    /// an attempt that has failed so often, or the one that makes attempts.
     pub(crate) async fn hold(
         &self,
         search: &Search,
@@ -152,7 +157,8 @@ impl Service {
     }
 }
 
-/// When the next methods are due, if that is later. What failed or was held back is sent first, and its wait begins then.
+/// When the next methods are due, if that is later. A failed or delayed notice is sent first, and its wait
+/// begins then.
 fn due_later(made: &[SearchAttempt], now: Timestamp) -> Option<Timestamp> {
     let last = made.iter().map(|attempt| attempt.stage).max()?;
     let of_last = made.iter().filter(|attempt| attempt.stage == last);
@@ -169,7 +175,7 @@ fn due_later(made: &[SearchAttempt], now: Timestamp) -> Option<Timestamp> {
     due.max().filter(|due| *due > now)
 }
 
-/// The first methods that this search has not tried: all that have the same order.
+/// The first methods that this search has not tried: all with the same order.
 fn next_stage(methods: Vec<ContactMethod>, made: &[SearchAttempt]) -> Vec<ContactMethod> {
     let was_tried = |method: &ContactMethod| made.iter().any(|made| made.method_id == method.method_id);
     let left = methods.into_iter().filter(|method| method.enabled);

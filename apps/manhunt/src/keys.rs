@@ -8,8 +8,8 @@ use crate::model::{ApiKey, ApiKeyKey, NewApiKey};
 use crate::{Error, Result, Service};
 
 impl Service {
-    /// Lets a client with this key do something in a domain; only the administrator's key opens keys. A program without an
-    /// administrator's key is open to all.
+    /// Checks a client's key for access to a domain; only the administrator's key gives access to keys. A
+    /// program without an administrator's key is open to all.
     pub(crate) async fn admit(&self, domain: &str, key: Option<&str>, is_about_keys: bool) -> Result<()> {
         let Some(admin) = &self.settings.admin_key else {
             return Ok(());
@@ -29,7 +29,7 @@ impl Service {
         }
     }
 
-    /// Makes a key of a domain. Its text is shown this once; the database has its SHA-256 only.
+    /// Makes a key of a domain. Its text is shown only now; the database stores only its SHA-256.
     pub async fn add_key(&self, domain: &str) -> Result<(ApiKey, String)> {
         let text = format!("mh_{}", fingerprint(&random_bytes()?));
         let key = NewApiKey {
@@ -46,7 +46,7 @@ impl Service {
         Ok(self.db.keys_of_domain(domain).collect().await.or_nothing()?)
     }
 
-    /// Removes a key; from now on it opens nothing.
+    /// Removes a key, which is invalid from now on.
     pub async fn remove_key(&self, domain: &str, id: &str) -> Result<()> {
         let (key, own) = (ApiKeyKey::new(id), ApiKey::DOMAIN_ID.equals(domain));
         let removed = self.db.delete(key).if_exists().only_if(own).await.held();

@@ -1,9 +1,10 @@
 //! Manhunt: finds a person by trying their contact methods one after another, until they answer, the search is called
 //! off, or nothing is left to try.
 //!
-//! Contacts, methods, searches and attempts lie in one table with two overloaded indexes; the model file says how. A
-//! search that is written starts a chain: the database sends its first step to a queue. Each step makes the next attempts and
-//! leaves the messages that send them, and the next step, in the queue, in the same commit.
+//! Contacts, methods, searches and attempts are in one table with two overloaded indexes, as the model file
+//! describes. Writing a search starts a chain: the database sends its first step to a queue. Each step makes
+//! the next attempts and puts the messages that send them, and the next step, into the queue, in the same
+//! commit.
 //!
 //! Start reading at [`Service`], then `hunt.rs` and `sending.rs`.
 

@@ -58,7 +58,7 @@ struct Door {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    // The search that cannot go on is part of the demonstration.
+    // The search that cannot continue is part of the demonstration.
     let quiet = matches!(cli, Cli::Demo(_)).then_some("info,trestle_queue::worker=error");
     app::run(quiet.unwrap_or("info"), serve(cli))
 }

@@ -12,9 +12,9 @@ use crate::{Error, Result, Service, destination};
 
 /// The longest wait for an answer: 30 days.
 const WAIT_SECONDS_MAX: i64 = 30 * 24 * 3600;
-/// How often sending is tried again unless a method says otherwise.
+/// How often sending is retried by default.
 pub(crate) const RETRIES: i64 = 2;
-/// The first pause before that, unless a method says otherwise.
+/// The first pause before a retry, by default.
 pub(crate) const RETRY_SECONDS: i64 = 10;
 /// The most repetitions.
 const RETRIES_MAX: i64 = 20;
@@ -23,11 +23,11 @@ const RETRY_SECONDS_MAX: i64 = 3600;
 /// Orders lie between this and its negative.
 const ORDER_MAX: i64 = 1_000_000_000;
 
-/// What is said of a method, new or not. What is left out has a default, or stays.
+/// The fields of a new or existing method. Fields that are left out have a default, or stay.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MethodDraft {
-    /// How the contact is reached. A new method needs it, and it does not change.
+    /// The kind of method. A new method needs it, and it does not change.
     pub r#type: Option<ContactMethodType>,
     /// The number, address or URL. A new method needs it.
     pub destination: Option<String>,
@@ -35,12 +35,12 @@ pub struct MethodDraft {
     pub wait_seconds: Option<i64>,
     /// Whether it is tried at all.
     pub enabled: Option<bool>,
-    /// Smaller numbers are tried first, and methods of one number at once. A new method without one comes after those that
-    /// are there.
+    /// Smaller numbers are tried first, and methods of one number at once. A new method without one comes
+    /// after the existing ones.
     pub order: Option<i64>,
-    /// How often sending is tried again when it fails.
+    /// How often sending is retried after a failure.
     pub retries: Option<i64>,
-    /// How long after the first failure; each further pause is twice as long.
+    /// The pause after the first failure; each further pause is twice as long.
     pub retry_seconds: Option<i64>,
 }
 
@@ -62,7 +62,7 @@ impl MethodDraft {
 }
 
 impl Service {
-    /// Adds a method to a contact of this domain, behind the others unless the draft says where.
+    /// Adds a method to a contact of this domain, after the others unless the draft gives an order.
     pub async fn add_method(&self, domain: &str, contact: &str, draft: MethodDraft) -> Result<ContactMethod> {
         draft.check()?;
         let (owner, others) = self.contact(domain, contact).await?;
@@ -91,7 +91,7 @@ impl Service {
     /// The next order of a contact's methods: the database counts, so that no other call gets the same.
     async fn next_order(&self, domain: &str, contact: &Contact, methods: &[ContactMethod]) -> Result<i64> {
         let last = methods.iter().filter_map(|method| method.order).max();
-        // Orders that were given may be ahead of the count.
+        // Given orders may be ahead of the count.
         if let Some(last) = last.filter(|last| contact.last_order.is_none_or(|known| known < *last)) {
             let behind = Contact::LAST_ORDER.is_absent();
             let behind = behind.or(Contact::LAST_ORDER.is_less_than(last));
@@ -104,7 +104,7 @@ impl Service {
         order.or_not_found("such contact")
     }
 
-    /// Changes a method. Attempts that were made keep what they were made with.
+    /// Changes a method. Existing attempts keep their values.
     pub async fn change_method(
         &self,
         domain: &str,

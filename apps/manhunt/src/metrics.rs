@@ -1,4 +1,4 @@
-//! What the program counts, as Prometheus reads it.
+//! The program's metrics, for Prometheus.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,22 +9,22 @@ use crate::model::{SearchAttempt, SettingKey};
 use crate::service::LINK_SECRET;
 use crate::{Result, STEPS, Service};
 
-/// Notices since the program started, by type of method and result: how many, and the seconds from their attempts until then, the
-/// waits in lines and the pauses included.
+/// Notices since the program started, by type of method and result: how many, and the seconds since their
+/// attempts, including waits and pauses.
 type Counts = BTreeMap<(&'static str, &'static str), (u64, Duration)>;
 
-/// What is counted while the program runs.
+/// The counters of the running program.
 #[derive(Default)]
 pub(crate) struct Metrics(Mutex<Counts>);
 
 impl Service {
-    /// Whether the database and its queues answer; how many steps were given up.
+    /// Whether the database and its queues answer; the number of dead letters.
     pub async fn health(&self) -> Result<usize> {
         self.db.get(SettingKey::new(LINK_SECRET)).await?;
         Ok(self.queues.counts(&format!("{STEPS}-dead")).await?.total())
     }
 
-    /// Counts what became of a notice: `sent`, `retried` or `failed`.
+    /// Counts the outcome of a notice: `sent`, `retried` or `failed`.
     pub(crate) fn count(&self, attempt: &SearchAttempt, result: &'static str) {
         let kind = attempt.r#type.map_or("unknown", |kind| kind.as_str());
         let took = self.now().moment().since(attempt.attempted_at.moment());
@@ -43,7 +43,7 @@ impl Service {
         let counts = self.metrics.0.lock().unwrap_or_else(PoisonError::into_inner);
         for ((kind, result), (count, seconds)) in counts.iter() {
             let labels = format!("{{type=\"{kind}\",result=\"{result}\"}}");
-            // A String takes any text.
+            // A String accepts any text.
             let _ = writeln!(text, "manhunt_notice_seconds_count{labels} {count}");
             let seconds = seconds.as_secs_f64();
             let _ = writeln!(text, "manhunt_notice_seconds_sum{labels} {seconds}");

@@ -16,7 +16,7 @@ pub(crate) fn are_for(kind: ContactMethodType) -> bool {
     matches!(kind, ContactMethodType::Call | ContactMethodType::Text)
 }
 
-/// The end of the quiet hours that hold now; `None` outside of them, and for an urgent search.
+/// The end of the present quiet hours; `None` outside of them, and for an urgent search.
 pub(crate) fn end(search: &Search, contact: &Contact, now: Timestamp) -> Result<Option<Timestamp>> {
     let zone = zone(contact)?;
     let Some((from, until)) = hours(contact)?.filter(|_| search.urgent != Some(true)) else {
@@ -36,12 +36,12 @@ pub(crate) fn end(search: &Search, contact: &Contact, now: Timestamp) -> Result<
     }
     let end = day.to_datetime(until).to_zoned(zone).map_err(Error::failed)?;
     let end = Timestamp::from_secs(u64::try_from(end.timestamp().as_second()).map_err(Error::failed)?);
-    // When clocks are set back, a time comes twice: the first one may be over.
+    // When clocks are set back, a time occurs twice: the first one may be over.
     let soon = now.plus(Duration::from_secs(60));
     Ok(Some(if end > now { end } else { soon }))
 }
 
-/// Refuses a time zone or quiet hours that make no sense.
+/// Refuses an invalid time zone or quiet hours.
 pub(crate) fn check(contact: &Contact) -> Result<()> {
     zone(contact)?;
     hours(contact).map(|_| ())

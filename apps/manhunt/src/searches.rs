@@ -1,4 +1,4 @@
-//! Searches: begun, looked at, called off and answered.
+//! Searches: started, read, called off and answered.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -11,19 +11,19 @@ use trestle::{Map, ids};
 use crate::model::{NewSearch, Search, SearchAttempt, SearchKey, SearchStatus, UpdateSearch};
 use crate::{AttemptId, Error, Result, Service};
 
-/// What a search is about: words for the templates of its messages.
+/// The subject of a search: words for the templates of its messages.
 pub type Words = BTreeMap<String, String>;
 
 /// A search to begin.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchDraft {
-    /// Whom to find.
+    /// The contact to find.
     pub contact_id: String,
     /// What it is about.
     #[serde(default)]
     pub metadata: Words,
-    /// Whether it does not wait for the end of quiet hours.
+    /// Whether it ignores quiet hours.
     #[serde(default)]
     pub urgent: bool,
 }
@@ -43,21 +43,21 @@ pub struct SearchFilter {
     /// The newest first, instead of the oldest.
     #[serde(default)]
     pub newest: bool,
-    /// The bookmark of the page before.
+    /// The bookmark of the previous page.
     pub after: Option<String>,
     /// How many at most; 100 unless given.
     pub limit: Option<NonZeroU32>,
 }
 
 impl Service {
-    /// Begins a search for a contact of this domain. The rest follows from its row.
+    /// Starts a search for a contact of this domain. Everything else follows from its row.
     pub async fn begin(&self, domain: &str, draft: SearchDraft) -> Result<Search> {
         let contact = &draft.contact_id;
         let mut search = Search::from(NewSearch {
             search_id: ids::uuid(),
             contact_id: contact.clone(),
             domain_id: domain.to_owned(),
-            // Its searches are sorted by it, and the model has whole seconds there.
+            // Searches are sorted by it, and the model has whole seconds there.
             started_datetime: self.now().in_precision(Precision::Seconds),
         });
         search.metadata = Some(draft.metadata.into_iter().collect());
@@ -73,7 +73,7 @@ impl Service {
         let found = found.await.or_nothing()?;
         let own = found.search.filter(|search| search.domain_id == domain);
         let mut attempts = found.search_attempt;
-        // They come by id; of one moment, the tenth comes after the ninth.
+        // They are sorted by id; for equal times, the tenth comes after the ninth.
         attempts.sort_by_key(|attempt| (attempt.attempted_at.moment(), attempt.attempt_id.len()));
         Ok((own.or_not_found("such search")?, attempts))
     }
@@ -107,7 +107,7 @@ impl Service {
         Ok(searches.continued(filter.after).page().await?)
     }
 
-    /// Calls a search off. Doing so again changes nothing; a search that ended otherwise cannot be called off.
+    /// Calls a search off. A repetition changes nothing; a search that ended otherwise cannot be called off.
     pub async fn cancel(&self, domain: &str, id: &str, reason: &str) -> Result<Search> {
         self.search(domain, id).await?;
         let end = self.end(id, SearchStatus::Canceled);
@@ -119,8 +119,8 @@ impl Service {
         }
     }
 
-    /// Notes that the contact answered an attempt, and ends the search: both, or neither. The same answer again changes
-    /// nothing.
+    /// Records that the contact answered an attempt, and ends the search: both, or neither. The same answer
+    /// again changes nothing.
     pub async fn respond(&self, domain: &str, attempt: &AttemptId, response: &str) -> Result<Search> {
         let id = attempt.to_string();
         let found = self.db.get(attempt.key()).consistent().await.or_nothing()?;
@@ -141,7 +141,7 @@ impl Service {
         }
     }
 
-    /// The end of a search that is still going on. Its row moves in the index of statuses, in the same commit.
+    /// The end of an active search. Its row moves in the index of statuses, in the same commit.
     pub(crate) fn end(&self, search: &str, status: SearchStatus) -> UpdateSearch<'_> {
         let end = self.db.update_search(SearchKey::new(search));
         let end = end.set_status(status).set_ended_datetime(self.now());

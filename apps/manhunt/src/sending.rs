@@ -1,4 +1,4 @@
-//! Sends the notice of an attempt, again if that may help, and notes what became of it.
+//! Sends the notice of an attempt, retries it if that may help, and records the outcome.
 
 use std::time::Duration;
 
@@ -14,18 +14,18 @@ use crate::model::{
 };
 use crate::{AttemptId, Error, Result, STEPS, Service, destination, quiet_hours};
 
-/// The longest pause before a repetition.
+/// The longest pause before a retry.
 const PAUSE_MAX: Duration = Duration::from_secs(3600);
 
-/// More characters of a reason are not kept: a row has its limits.
+/// The most characters that are stored of a reason, because the size of a row is limited.
 const REASON_MAX: usize = 1_000;
 
 const STOPPING: &str = "the program is being stopped; this goes on after the next start";
 
-/// How long a notice stays out of a line that is full.
+/// How long a notice is delayed when a line is full.
 const FULL_LINE: Duration = Duration::from_secs(5);
 
-/// What became of a notice.
+/// The outcome of a notice.
 type Sent = std::result::Result<(), Failure>;
 
 impl Service {
@@ -36,7 +36,7 @@ impl Service {
         let failed = u32::try_from(attempt.failures.as_ref().map_or(0, Vec::len));
         match attempt.outcome {
             None if failed == Ok(failures) => {}
-            // It may have died before it went on.
+            // The program may have died before it continued.
             Some(SearchAttemptOutcome::Failed) => return self.go_on_if_all_failed(id).await,
             _ => return Ok(()),
         }
@@ -54,7 +54,7 @@ impl Service {
         }
     }
 
-    /// Tells the contact. `None` if the search has ended by now, or quiet hours have begun.
+    /// Notifies the contact. `None` if the search has ended by now, or quiet hours have begun.
     async fn reach(&self, id: &AttemptId, attempt: &SearchAttempt, failures: u32) -> Result<Option<Sent>> {
         let search = self.db.get(SearchKey::new(&id.search)).consistent().await?;
         let search = search.or_not_found("such search")?;
@@ -63,11 +63,12 @@ impl Service {
         }
         let contact = self.db.get(ContactKey::new(&search.contact_id)).await?;
         let contact = contact.or_not_found("such contact")?;
-        // They may have begun since the attempt was made: its receiver failed, others were first, or the program was stopped.
+        // They may have begun since the attempt was made: its receiver failed, others were first, or the
+        // program was stopped.
         let now = self.now().moment();
         let quiet_until = quiet_hours::end(&search, &contact, now)?;
         if let Some(until) = quiet_until.filter(|_| attempt.r#type.is_some_and(quiet_hours::are_for)) {
-            // Until then, only a message that comes twice is there: another waits.
+            // Until then, only a repeated message finds this: another one waits.
             if attempt.retry_at.as_ref().is_none_or(|at| at.moment() <= now) {
                 self.hold(&search, id, Some(failures), until).await?;
             }
@@ -93,7 +94,7 @@ impl Service {
         if attempt.retry_at.is_none() {
             return Ok(sent.await.map(drop)?);
         }
-        // The wait begins now: the step that was sent with the attempt comes too early.
+        // The wait begins now: the step that was sent with the attempt would be too early.
         let (next, _) = self.stage_of(id).await?;
         let wait = seconds(attempt.wait_seconds.unwrap_or_default());
         let step = self.message(next, None, wait)?;
@@ -134,7 +135,7 @@ impl Service {
         Ok(())
     }
 
-    /// Tries the next methods at once if no attempt of this stage arrived: there is no answer to wait for.
+    /// Tries the next methods immediately if no attempt of this stage was delivered: no answer can come.
     async fn go_on_if_all_failed(&self, id: &AttemptId) -> Result<()> {
         let (next, stage) = self.stage_of(id).await?;
         let has_failed = |attempt: &SearchAttempt| attempt.outcome == Some(SearchAttemptOutcome::Failed);

@@ -1,4 +1,4 @@
-//! The application: its database, its queue, and what works in the background.
+//! The application: its database, its queue, and its background work.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -14,18 +14,19 @@ use crate::channel::{Channel, Twilio};
 use crate::metrics::Metrics;
 use crate::model::{Manhunt, NewSetting, SettingKey};
 
-/// The queue of steps. The model's route brings it the first step of each search.
+/// The queue of steps. The model's route sends it the first step of each search.
 pub const STEPS: &str = "manhunt-steps";
 
-/// Steps at work at once. Each takes little: most of them wait for a receiver.
+/// Concurrent steps. Each needs few resources: most of them wait for a receiver.
 const STEPS_MAX: usize = 10_000;
 
-/// The most notices that are under way to one receiver.
+/// The most notices that are being sent to one receiver.
 const UNDERWAY_MAX: usize = 32;
-/// The most notices that wait for one receiver, each as a step at work. Further ones stay in the queue for a while.
+/// The most notices that wait for one receiver, each as a step in progress. Further ones stay in the queue
+/// for a while.
 const WAITING_MAX: usize = 1_000;
 
-/// How often a step is tried before it is given up.
+/// How often a step is tried before it becomes a dead letter.
 const STEP_RECEIVES_MAX: u32 = 5;
 
 /// The secret that signs links, among the settings.
@@ -34,17 +35,17 @@ pub(crate) const LINK_SECRET: &str = "link-secret";
 /// How the application is set up.
 #[derive(Clone)]
 pub struct Settings {
-    /// What links in messages begin with, without a slash at its end.
+    /// The prefix of links in messages, without a final slash.
     pub base_url: String,
     /// How long links are valid.
     pub link_life: Duration,
     /// The key of the administrator. With one, every request needs a key; without, the API is open.
     pub admin_key: Option<String>,
-    /// Whose replies to texts and calls are accepted.
+    /// The provider whose replies to texts and calls are accepted.
     pub telephone: Option<Arc<Twilio>>,
 }
 
-/// What requests and steps work with.
+/// The state of requests and steps.
 pub struct Service {
     /// The typed client.
     pub db: Manhunt<AnyDatabase>,
@@ -55,7 +56,8 @@ pub struct Service {
     pub(crate) tokens: Tokens,
     pub(crate) metrics: Metrics,
     pub(crate) settings: Settings,
-    /// Held while dead letters are read or replayed: the next reader's receipt handles replace the earlier ones.
+    /// Held while dead letters are read or replayed, because the next reader's receipt handles replace the
+    /// earlier ones.
     pub(crate) letters: tokio::sync::Mutex<()>,
     clock: Arc<dyn Clock>,
 }
@@ -95,7 +97,7 @@ impl Service {
         })
     }
 
-    /// Lets notices that wait for their turn be sent after the next start; those under way are finished.
+    /// Defers notices that wait for their turn to the next start; running ones are finished.
     pub fn end_waiting(&self) {
         self.lines.close();
     }
@@ -105,7 +107,7 @@ impl Service {
     }
 }
 
-/// The secret that signs links: made at the first start, and found at every other one.
+/// The secret that signs links: created at the first start, and read at later ones.
 async fn link_secret(db: &Manhunt<AnyDatabase>) -> Result<Vec<u8>, Box<dyn Error>> {
     let key = SettingKey::new(LINK_SECRET);
     if let Some(found) = db.get(&key).consistent().await? {

@@ -1,17 +1,17 @@
-//! What happened in a search, told from its rows and nothing else.
+//! The history of a search, from its rows alone.
 
 use serde::Serialize;
 use trestle::{Map, Timestamp, typed};
 
 use crate::model::{Search, SearchAttempt, SearchAttemptOutcome, SearchStatus};
 
-/// A search as a story.
+/// The history of a search.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub struct Trail {
     /// What happened, in order.
     pub entries: Vec<Entry>,
-    /// The longest time an attempt was later than it should have been.
+    /// The longest delay of an attempt.
     pub latency_ms_max: u64,
     /// How long the search took, if it has ended.
     pub took_ms: Option<u64>,
@@ -25,12 +25,12 @@ pub struct Entry {
     pub at: String,
     /// What.
     pub what: String,
-    /// For attempts: how much later than they were due, as far as their rows say.
+    /// For attempts: the delay, as far as their rows show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<u64>,
 }
 
-/// The story of a search whose attempts are in order.
+/// The history of a search whose attempts are in order.
 pub fn trail(search: &Search, attempts: &[SearchAttempt]) -> Trail {
     let start = search.started_datetime.moment();
     let mut entries = vec![entry(start, "the search began", None)];
@@ -53,7 +53,7 @@ pub fn trail(search: &Search, attempts: &[SearchAttempt]) -> Trail {
     }
 }
 
-/// What happened to an attempt: made, failed, sent after all, answered.
+/// The events of an attempt: made, failed, finally sent, answered.
 fn tell(attempt: &SearchAttempt, entries: &mut Vec<Entry>) {
     let kind = attempt.r#type.map_or("a method", |kind| kind.as_str());
     let destination = attempt.destination.as_deref().unwrap_or("an unknown destination");
@@ -92,7 +92,7 @@ fn failures(attempt: &SearchAttempt) -> Vec<(Timestamp, String)> {
     };
     match (&attempt.failures, &attempt.error) {
         (Some(failures), _) => failures.iter().filter_map(|one| failure(one.as_m()?)).collect(),
-        // A row from before failures were kept one by one.
+        // A row that is older than the separate storing of failures.
         (None, Some(error)) => vec![(attempt.attempted_at.moment(), error.clone())],
         (None, None) => Vec::new(),
     }

@@ -1,5 +1,5 @@
-//! The transformers change: a new pipeline is filled from the beginning while the sources go on changing, searches are
-//! switched over, and nothing is missing. Once by each design, so that they can be compared.
+//! The transformers change: a new pipeline is filled from the beginning while the sources continue to change,
+//! searches are switched over, and nothing is missing. Once with each design, so that they can be compared.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,17 +65,18 @@ struct Sample {
     payload: Value,
 }
 
-/// Sample records without end.
+/// An endless sequence of sample records.
 #[derive(Deserialize)]
 pub(crate) struct Samples(BTreeMap<Source, Vec<Sample>>);
 
 impl Samples {
-    /// Those that come with the application.
+    /// The bundled samples.
     pub(crate) fn read() -> Result<Self> {
         Ok(serde_json::from_str(SAMPLE)?)
     }
 
-    /// Writes the sample of this number as a new version of its record. Numbers beyond the samples give copies.
+    /// Writes the sample of this number as a new version of its record. Numbers beyond the samples give
+    /// copies.
     pub(crate) async fn write(
         &self,
         app: &Catalogue,
@@ -95,7 +96,7 @@ impl Samples {
         Ok(id)
     }
 
-    /// Writes so many copies of each, and says how many records that makes.
+    /// Writes so many copies of each, and returns the number of records.
     async fn fill(&self, app: &Catalogue, copies: usize) -> Result<usize> {
         let numbers = |(source, samples): (&Source, &Vec<Sample>)| {
             let source = *source;
@@ -107,7 +108,8 @@ impl Samples {
         Ok(written.len())
     }
 
-    /// Changes records, inserts new ones and withdraws some, until the reindex is over. Says how many of each.
+    /// Changes records, inserts new ones and withdraws some, until the reindex is over. Returns the number of
+    /// each.
     async fn traffic(&self, app: &Catalogue, new: usize, is_over: &Cell<bool>) -> Result<[usize; 3]> {
         let mut counts = [0; 3];
         for number in 0.. {
@@ -130,7 +132,7 @@ impl Samples {
     }
 }
 
-/// The id of a sample, in the shape that its source gives ids.
+/// The id of a sample, in the form of its source's ids.
 pub(crate) fn id(source: Source, number: usize) -> String {
     match source {
         Source::Sierra => format!("{:07}", 1_000_001 + number),
@@ -192,7 +194,7 @@ pub(crate) async fn run(app: &Arc<Catalogue>, copies: usize, out: &mut impl Writ
     }
 }
 
-/// Reindexes everything by one of the designs, and says what it cost.
+/// Reindexes everything with one of the designs, and prints the cost.
 async fn reindex(app: &Arc<Catalogue>, design: RunDesign) -> Shown<String> {
     let begun = Instant::now();
     let asked = json!({ "source": "all", "destination": CATALOGUE, "design": design });
@@ -208,7 +210,7 @@ async fn reindex(app: &Arc<Catalogue>, design: RunDesign) -> Shown<String> {
     Ok(format!("It took {took:.1?}: {rows}"))
 }
 
-/// Prints the counts and what is missing; says how many records are.
+/// Prints the counts and what is missing; returns the number of records.
 async fn print(app: &Arc<Catalogue>, pipeline: &str, records: usize, out: &mut impl Write) -> Shown<usize> {
     let (status, missing) = app.status(pipeline).await?;
     write!(out, "{}", table(&status, &missing))?;

@@ -23,13 +23,13 @@ const PAGE: &str = include_str!("../page.html");
 const OPENAPI: &str = include_str!("../openapi.json");
 /// The most dead letters that are shown.
 const LETTERS_MAX: usize = 1_000;
-/// The destination that searches are about.
+/// The destination of searches.
 pub const CATALOGUE: &str = "catalogue";
 
 type App = State<Arc<Catalogue>>;
 type Answer = Result<Response>;
 
-/// Every path of the API and what answers there.
+/// Every path of the API and its handlers.
 pub fn routes() -> Vec<(&'static str, MethodRouter<Arc<Catalogue>>)> {
     let record = get(get_record).put(put_record).delete(withdraw_record);
     vec![
@@ -57,7 +57,7 @@ pub fn router(app: Arc<Catalogue>) -> Router {
     site(router, PAGE, OPENAPI).with_state(app)
 }
 
-/// Serves it until the program is told to end, and stops its background work then.
+/// Serves it until the program is asked to end, and stops its background work then.
 pub async fn serve(app: Arc<Catalogue>, port: u16) -> io::Result<()> {
     let listener = Loopback::listen(port).await?;
     writeln!(io::stdout(), "reindexer serves {}", listener.url())?;
@@ -115,7 +115,7 @@ async fn work(State(app): App, Path(id): Path<String>) -> Answer {
     shown(found.ok_or_else(|| Error::not_found(format!("work {id}")))?)
 }
 
-/// The source that a path names.
+/// The source in a path.
 fn source_in(path: &str) -> Result<Source> {
     let unknown = |unknown: NotOneOf| Error::NotFound(unknown.to_string());
     path.parse().map_err(unknown)
@@ -125,7 +125,7 @@ async fn get_record(State(app): App, Path((source, id)): Path<(String, String)>)
     shown(app.record(source_in(&source)?, &id).await?)
 }
 
-/// The payload is the body; what the source says besides stands in the query.
+/// The payload is the body; the other data of the source is in the query.
 async fn put_record(
     State(app): App,
     Path((source, id)): Path<(String, String)>,

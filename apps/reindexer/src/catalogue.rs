@@ -1,4 +1,4 @@
-//! The application: its database, its queues and object store, and what works in the background.
+//! The application: its database, its queues and object store, and its background work.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::pipeline::{Pipeline, RECEIVES_MAX, narrow};
 use crate::shards::{self, Shards};
 use crate::{Result, segments};
 
-/// What requests and workers work with.
+/// The state of requests and workers.
 pub struct Catalogue {
     /// The typed client.
     pub db: Reindexer<AnyDatabase>,
@@ -27,32 +27,33 @@ pub struct Catalogue {
     pub reindexer: trestle::reindex::Reindexer,
     /// The reindexers. They are idle when every record was sent or touched, or is a dead letter.
     pub workers: Workers,
-    /// Brings changes of records to pipelines, once it is started.
+    /// Delivers changes of records to pipelines, once it is started.
     pub(crate) router: OnceLock<Router>,
     pub(crate) setup: Setup,
     pub(crate) writes: Units,
     pub(crate) pipelines: RwLock<BTreeMap<String, Arc<Pipeline>>>,
 }
 
-/// What a catalogue is started with.
+/// The settings of a catalogue.
 pub struct Setup {
     /// The database.
     pub database: AnyDatabase,
-    /// How rows are raised to a version: by the same database, unless a test stands between them.
+    /// How rows are raised to a version: by the same database, unless a test replaces it.
     pub touch: Arc<dyn Touch>,
     /// Where payloads lie.
     pub objects: Objects,
     /// Where indexes lie.
     pub indexes: PathBuf,
-    /// The shards of the first design.
+    /// The size of shards in the first design.
     pub shards: Shards,
-    /// Segments that are sent at once; a table has that many at least. Each sends one record at a time, and those of all
-    /// share commits.
+    /// Segments that are sent at once; a table has at least that many. Each sends one record at a time, and
+    /// all of them share commits.
     pub segments: u32,
-    /// What reindexes may cost: read units of segments, write units of shards. What a reindex feeds writes to the same
-    /// database: if it yielded, it would take that for live traffic and rest all the time.
+    /// What reindexes may cost: read units of segments, write units of shards. The pipelines that a reindex
+    /// feeds write to the same database: a reindex that yielded would take that for live traffic and pause
+    /// all the time.
     pub budget: ReindexBudget,
-    /// How messages are worked on.
+    /// The settings of workers.
     pub workers: WorkerSettings,
 }
 
@@ -89,7 +90,7 @@ impl Catalogue {
             setup,
             pipelines: RwLock::default(),
         });
-        // From the first one on, rows have a version, without which they would not be in the index of shards.
+        // After the first one, rows have a version, without which they would not be in the index of shards.
         database.set_reindex_version(shards::TABLE, Some("record"), 0)?;
         for row in app.db.pipelines().collect().await? {
             app.open_pipeline(row).await?;
@@ -99,14 +100,15 @@ impl Catalogue {
             let publish = move |change| Arc::clone(&app).publish(destination, change);
             events.on(&job.job_config_id, |all| narrow(all, job.source), publish)
         });
-        // Segments are sent to routes, so these are there first.
+        // Segments are sent to routes, so these must exist first.
         let router = routes.start().await?;
         app.router.get_or_init(|| router);
         app.work().await?;
         Ok(app)
     }
 
-    /// The workers of both reindexers, in the order of the way. A table has one reindex by segments at a time.
+    /// The workers of both reindexers, in the order of processing. A table has one reindex by segments at a
+    /// time.
     async fn work(self: &Arc<Self>) -> Result<()> {
         let (workers, settings) = (&self.workers, self.setup.workers);
         let (runs, shards, rows) = (settings.at_once(1), settings.at_once(3), settings.at_once(100));
@@ -122,13 +124,13 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Stops the background work. What is under way is finished; the rest goes on after the next start.
+    /// Stops the background work. Running work is finished; the rest continues after the next start.
     pub async fn stop(&self) {
         if let Some(router) = self.router.get() {
             router.stop().await;
         }
         self.workers.stop().await;
-        // Pipelines know the catalogue, so it lets go of them.
+        // Pipelines hold the catalogue, so the catalogue releases them.
         for pipeline in std::mem::take(&mut *self.pipelines.write().await).values() {
             pipeline.workers.stop().await;
         }

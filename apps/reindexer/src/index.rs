@@ -15,7 +15,7 @@ use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Result, TantivyDocu
 use crate::source::Source;
 use crate::transform::Work;
 
-/// The memory of the writer. It is the least that tantivy takes.
+/// The memory of the writer: tantivy's minimum.
 const WRITER_BYTES: usize = 15_000_000;
 // The fields, in the order in which `schema` adds them. Most are those of a work; the last one is the whole work as JSON.
 const ID: Field = Field::from_field_id(0);
@@ -32,7 +32,7 @@ pub struct SearchIndex {
 }
 
 impl SearchIndex {
-    /// Opens the index in a directory, and makes it if it is missing.
+    /// Opens the index in a directory, and creates it if it is missing.
     pub fn open(directory: &Path) -> Result<Self> {
         fs::create_dir_all(directory)?;
         let files = MmapDirectory::open(directory).map_err(TantivyError::from)?;
@@ -49,13 +49,14 @@ impl SearchIndex {
         })
     }
 
-    /// Puts works into the index in one commit, each in the place of an earlier version. When this returns, they are
-    /// durable and are found. A later version stays: messages come late, and come again.
+    /// Puts works into the index in one commit, each in the place of an earlier version. When this returns,
+    /// they are durable and can be found. A later version in the index stays, because messages can be late or
+    /// repeated.
     pub fn put(&self, works: Vec<Work>) -> Result<()> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let put = self.commit(&mut writer, works);
         if put.is_err() {
-            // What was added and not committed would be part of the next commit.
+            // Uncommitted additions would be part of the next commit.
             writer.rollback()?;
         }
         put
@@ -94,7 +95,7 @@ impl SearchIndex {
         self.reader.searcher().search(&of_source, &Count)
     }
 
-    /// How many works are shown and match a query, and the best of them. Without words, all of them match.
+    /// How many visible works match a query, and the best of them. Without words, all of them match.
     pub fn search(
         &self,
         words: &str,

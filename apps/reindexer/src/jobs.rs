@@ -8,7 +8,7 @@ use crate::segments::{self, Parameters, ReindexJob};
 use crate::source::{Source, check_id};
 use crate::{Catalogue, Error, Result};
 
-/// The destinations that there are, and the sources whose records go there.
+/// The existing destinations, and the sources whose records are sent there.
 pub(crate) const DESTINATIONS: [(&str, &[Source]); 3] = [
     ("catalogue", Source::ALL),
     ("catalogue_miro_updates", &[Source::Miro]),
@@ -18,7 +18,7 @@ pub(crate) const DESTINATIONS: [(&str, &[Source]); 3] = [
     ),
 ];
 
-/// A job: records of a source go to a destination. Each is a route of the database.
+/// A job: sends records of a source to a destination. Each is a route of the database.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobConfig {
@@ -30,7 +30,7 @@ pub struct JobConfig {
     pub destination: &'static str,
 }
 
-/// The jobs that there are, Miro last of each destination.
+/// The existing jobs, Miro last for each destination.
 pub fn jobs() -> impl Iterator<Item = JobConfig> {
     let pairs =
         |(destination, sources): (_, &'static [Source])| sources.iter().map(move |to| (*to, destination));
@@ -51,7 +51,7 @@ pub(crate) fn job(id: &str) -> Result<JobConfig> {
     found.ok_or_else(|| Error::not_found(format!("job {id:?}; there are {}", names())))
 }
 
-/// A reindex that is asked for: of all records unless `max_records` or `ids` are given.
+/// A requested reindex: of all records unless `max_records` or `ids` are given.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewReindex {
@@ -87,13 +87,13 @@ fn segments_unless_given() -> RunDesign {
 /// What was started.
 #[derive(Debug, Default, Serialize)]
 pub struct Started {
-    /// The runs, in their order.
+    /// The runs, in order.
     pub runs: Vec<String>,
-    /// What the caller should know.
+    /// Warnings for the caller.
     pub warnings: Vec<String>,
 }
 
-/// Refuses what is doubtful, unless it is forced; then it is a warning.
+/// Refuses a doubtful request, unless it is forced; then this is a warning.
 pub(crate) fn warned(force: bool, doubt: String, way_out: &str) -> Result<Vec<String>> {
     if !force {
         return Err(Error::Conflict(format!("{doubt}: {way_out}")));
@@ -134,7 +134,7 @@ impl Catalogue {
         Ok(started)
     }
 
-    /// Lets the worker send the records of a run, or go on with it.
+    /// Lets the worker send the records of a run, or continue with it.
     pub(crate) async fn queue_run(&self, run: &Run, parameters: Parameters) -> Result<()> {
         let message = ReindexJob {
             job_config_id: run.job_config_id.clone(),

@@ -1,8 +1,9 @@
 //! Reindexer: a catalogue whose records can be transformed again at any time.
 //!
-//! Five sources keep versioned rows, with their payloads in an object store. A pipeline makes a work of each and puts it
-//! into a full-text index. When the transformers change, a new pipeline begins with an empty index, a reindex brings it every
-//! record while the sources go on changing, and searches are switched over when nothing is missing.
+//! Five sources keep versioned rows, with their payloads in an object store. A pipeline transforms each into
+//! a work and adds it to a full-text index. When the transformers change, a new pipeline begins with an empty
+//! index, a reindex sends it every record while the sources continue to change, and searches are switched
+//! over when nothing is missing.
 //!
 //! Start reading at [`Catalogue`], then `pipeline.rs`. The two designs of reindexing are `shards.rs` and `segments.rs`.
 

@@ -140,9 +140,9 @@ impl Door {
 }
 
 impl Server {
-    /// Asks it, and prints what it answers.
+    /// Sends the request, and prints the answer.
     async fn call(&self, method: &str, path: &str, body: Option<&NewReindex>) -> Done {
-        // That there is one already is as good.
+        // An error means that one is already installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let url = &self.url;
         let mut request = reqwest::Client::new().request(method.parse()?, format!("{url}/{path}"));

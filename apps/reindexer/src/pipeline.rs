@@ -1,8 +1,8 @@
 //! A pipeline: a version of the transformers and the index that it fills.
 //!
-//! Records come to the transformer's queue, from changes and from reindexing. What becomes of one is a row, written in one
-//! commit with a message for the ingestor, which puts the work into the index. A later version of a record is never
-//! replaced by an earlier one, so that messages may come late, and come again.
+//! Records arrive in the transformer's queue, from changes and from reindexing. The resulting work is a row,
+//! written in one commit with a message for the ingestor, which adds the work to the index. A later version
+//! of a record is never replaced by an earlier one, so that messages may be late or repeated.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,16 +19,17 @@ use crate::source::{Source, SourcePayload};
 use crate::transform::{TRANSFORMERS, Work, transform};
 use crate::{Catalogue, Error, Result};
 
-/// How often a message is tried before it is a dead letter. Attempts that a kill of the program cut off count, too.
+/// How often a message is tried before it becomes a dead letter. Attempts that were interrupted by a kill of
+/// the program count, too.
 pub(crate) const RECEIVES_MAX: u32 = 8;
 /// Records transformed at once.
 const TRANSFORMS_MAX: usize = 100;
-/// Works put into the index at once: they share a commit.
+/// Works added to the index at once: they share a commit.
 const INGESTS_MAX: usize = 2_000;
-/// Missing records that a refused switch names.
+/// How many missing records a refused switch names.
 const MISSING_NAMED: usize = 10;
 
-/// A pipeline at work.
+/// A running pipeline.
 pub struct Pipeline {
     /// Its name, the version of its transformers, and the destinations that it listens to.
     pub row: model::Pipeline,
@@ -38,8 +39,8 @@ pub struct Pipeline {
     app: Arc<Catalogue>,
 }
 
-/// What the route of a job takes: new versions of records of its source, touches of the first design, and rows that the
-/// second one sends. A new shard alone is none of these.
+/// The changes that the route of a job selects: new versions of records of its source, touches of the first
+/// design, and rows that the second one sends. A new shard alone does not count.
 pub(crate) fn narrow(all: Route, source: Source) -> Route {
     Route {
         events: vec![ChangeEvent::Insert, ChangeEvent::Modify, ChangeEvent::Backfill],
@@ -55,7 +56,7 @@ pub(crate) fn narrow(all: Route, source: Source) -> Route {
 }
 
 impl Pipeline {
-    /// The queue of records that are to be transformed, and that of works that are to be indexed.
+    /// The queue of records to be transformed, and that of works to be indexed.
     #[must_use]
     pub fn queues(&self) -> [String; 2] {
         ["transformer", "ingestor"].map(|stage| format!("{}-{stage}", self.row.name))
@@ -66,7 +67,7 @@ impl Pipeline {
         jobs().any(|job| job.source == source && self.row.destinations.contains(job.destination))
     }
 
-    /// The key of the work that it made of a record.
+    /// The key of the work of a record.
     pub(crate) fn key_of(&self, id: &str) -> WorkKey {
         let (pipeline, id) = (self.row.name.clone(), id.to_owned());
         WorkKey { pipeline, id }
@@ -87,7 +88,7 @@ impl Pipeline {
         let version = model::Work::VERSION;
         let is_newest = version.is_absent().or(version.is_at_most(work.version));
         let put = app.db.put(&row).only_if(is_newest);
-        // If a later version is there already, its message is there, too.
+        // If a later version is already stored, its message was sent, too.
         queue::commit(app.db.transaction().with(put), ingest)
             .await
             .held()?;
@@ -164,8 +165,8 @@ impl Catalogue {
         all.values().filter(listens).cloned().collect()
     }
 
-    /// Searches of a destination are answered by this pipeline from now on. If it lacks records, that is refused, unless it is
-    /// forced; then it is a warning.
+    /// From now on this pipeline answers the searches of a destination. If it lacks records, that is refused,
+    /// unless it is forced; then it is a warning.
     pub async fn serve_from(&self, destination: &str, name: &str, force: bool) -> Result<Vec<String>> {
         let new = self.pipeline(name).await?;
         if !new.row.destinations.contains(destination) {
@@ -196,7 +197,8 @@ impl Catalogue {
         self.pipeline(&row.pipeline).await
     }
 
-    /// Called with each change of a record, each touch, and each row that is sent: every pipeline that listens gets it.
+    /// Called with each change of a record, each touch, and each row that is sent: every listening pipeline
+    /// gets it.
     pub(crate) async fn publish(self: Arc<Self>, destination: &str, change: Changed<Record>) -> Result<()> {
         for pipeline in self.listeners(destination).await {
             let (queue, row) = (&pipeline.queues()[0], change.new.as_ref());

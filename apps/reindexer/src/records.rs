@@ -1,4 +1,4 @@
-//! Records of the sources: written with a version lock, so that no update is lost to another update.
+//! Records of the sources: written with a version lock, so that no update overwrites another one.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::model::{NewRecord, Record, RecordKey};
 use crate::source::{Source, check_id};
 use crate::{Catalogue, Error, Result};
 
-/// What a source says about a record, besides its payload. What it leaves out stays as it was.
+/// A source's data about a record, besides its payload. Fields that are left out do not change.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RecordFacts {
@@ -45,8 +45,8 @@ impl Catalogue {
         own.ok_or_else(|| Error::not_found(format!("record {id} of {source}")))
     }
 
-    /// Stores a payload, then the next version of its record. The payload of the version before stays where it is: a
-    /// message that is under way may name it.
+    /// Stores a payload, then the next version of its record. The previous version's payload stays, because a
+    /// message in the queue may refer to it.
     pub async fn put_record(
         &self,
         source: Source,
@@ -71,7 +71,7 @@ impl Catalogue {
         self.write_record(source, id, change).await
     }
 
-    /// Writes the next version of a row. Its reindex version is the database's matter.
+    /// Writes the next version of a row. The database sets its reindex version.
     async fn write_record(&self, source: Source, id: &str, change: impl Fn(&mut Record)) -> Result<Record> {
         let shard = self.setup.shards.of(source, id);
         self.track(&shard).await?;

@@ -1,5 +1,6 @@
-//! The design that replaced shards: the table is read in parallel segments, and rows go straight to the destination.
-//! Nothing is written to them, so that no stream fires and no change of an application is in the way.
+//! The design that replaced shards: the table is read in parallel segments, and rows are sent directly to the
+//! destination. Nothing is written to them, so that there are no change records and no conflicts with an
+//! application's changes.
 //!
 //! script → one message for each run → the database's reindexer → rows → route of the job → pipelines
 
@@ -18,10 +19,10 @@ use crate::{Catalogue, Result};
 
 /// The queue of runs.
 pub(crate) const QUEUE: &str = "reindex-worker-jobs";
-/// Before a message looks again whether the table is free.
+/// The pause before a message checks again whether the table is free.
 const BUSY_WAIT: Duration = Duration::from_secs(1);
 
-/// A message to the reindex worker, as the original has it; and the run that it is about.
+/// A message to the reindex worker, in the original's form, and its run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReindexJob {
@@ -29,7 +30,7 @@ pub struct ReindexJob {
     pub job_config_id: String,
     /// Which records.
     pub parameters: Parameters,
-    /// The run; that of the message's id unless given.
+    /// The run; by default that of the message's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
 }
@@ -44,7 +45,7 @@ pub enum Parameters {
     /// The first that come.
     #[serde(rename = "PartialReindexParameters")]
     Partial {
-        /// How many at most.
+        /// The most records.
         max_records: u64,
     },
     /// These.
@@ -56,7 +57,8 @@ pub enum Parameters {
 }
 
 impl Parameters {
-    /// What the database calls it. All rows of the table are read, and the route of the job takes those of its source.
+    /// The name of its reindex in the database. All rows of the table are read, and the route of the job
+    /// selects those of its source.
     fn scope(self, source: Source) -> ReindexScope {
         match self {
             Parameters::Complete => ReindexScope::Complete,
@@ -71,11 +73,12 @@ impl Parameters {
 }
 
 impl Catalogue {
-    /// Sends the records of a run. One that was cut off goes on at the pages where it was. If its start was cut off, the
-    /// database finishes it, or has forgotten it when this message comes again.
+    /// Sends the records of a run. An interrupted run continues at its last pages. If its start was
+    /// interrupted, the database finishes it, or has removed it when this message is received again.
     ///
-    /// *Invariant*: while a run has the table, no message of a run uses up its receives. Only a kill leaves the table to a run
-    /// whose message is not here. Then this message goes on with that run, and one that came before is sent anew.
+    /// *Invariant*: while a run holds the table, no message of a run uses up its receives. Only a kill leaves
+    /// the table to a run whose message is not being handled. Then this message continues that run first; a
+    /// message that was received before is sent again as a new one.
     pub(crate) async fn send_run(self: Arc<Self>, message: Job<ReindexJob>) -> Result<()> {
         let mut asked = message.body;
         let source = job(&asked.job_config_id)?.source;
@@ -101,7 +104,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Goes on with a run that a kill cut off; whether it is over then.
+    /// Continues an interrupted run; returns whether it is over then.
     async fn finish(&self, run: &str) -> bool {
         let worked = self.reindexer.work(run).await;
         if let Err(error) = &worked {

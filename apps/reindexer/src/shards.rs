@@ -1,5 +1,6 @@
-//! The design of the document: rows lie in shards, an index finds those of a shard that are behind, and each is raised to
-//! the desired version by a message of its own. The touch makes the stream fire, and the stream feeds the pipelines.
+//! The design of the document: rows are in shards, an index finds the outdated rows of a shard, and each is
+//! raised to the desired version by a separate message. The touch causes a change record, which the pipelines
+//! receive.
 //!
 //! script → one message for each shard → creator → one message for each row → processor → row → stream → pipelines
 
@@ -22,11 +23,11 @@ pub(crate) const SHARD_QUEUE: &str = "reindex-shards";
 /// The queue of rows.
 pub(crate) const REQUEST_QUEUE: &str = "reindex-requests";
 
-/// Shards of about so many records.
+/// The approximate number of records in a shard.
 #[derive(Clone, Copy, Debug)]
 pub struct Shards(pub u64);
 
-/// A shard is to be brought to a version.
+/// A request to raise a shard to a version.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShardRequest {
@@ -36,7 +37,7 @@ pub struct ShardRequest {
     pub desired_version: i64,
 }
 
-/// A row is to be brought to a version.
+/// A request to raise a row to a version.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RowRequest {
@@ -47,7 +48,8 @@ pub struct RowRequest {
 }
 
 impl Shards {
-    /// How many shards a source has. Its size is a setting, so that the shard of a row does not change with every insert.
+    /// The number of a source's shards. The size of shards is a setting, so that a row's shard does not
+    /// change with every insert.
     #[must_use]
     pub fn count(self, source: Source) -> u64 {
         let records: u64 = match source {
@@ -73,7 +75,7 @@ impl Shards {
 }
 
 impl Catalogue {
-    /// Sees to it that a shard is tracked.
+    /// Makes sure that a shard is tracked.
     pub(crate) async fn track(&self, shard: &str) -> Result<()> {
         if self.db.shard(shard).await?.is_none() {
             let shard_id = shard.to_owned();
@@ -82,8 +84,8 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Moves rows to the shards that the present shard size gives them, and says how many. Rows keep their version: for
-    /// pipelines, nothing has changed. A shard that no row is in any more is found empty from then on.
+    /// Moves rows to their shards for the present shard size, and returns how many. Rows keep their version:
+    /// for pipelines, nothing has changed. A shard that has lost all rows is found empty from then on.
     pub async fn reshard(&self) -> Result<usize> {
         let (mut rows, mut moved) = (self.db.all_records().consistent().stream(), 0);
         while let Some(row) = rows.try_next().await? {
@@ -98,8 +100,8 @@ impl Catalogue {
         Ok(moved)
     }
 
-    /// Asks for every shard of a source to be brought to a version, and says which. Rows that are inserted from now on have
-    /// it by themselves.
+    /// Requests that every shard of a source is raised to a version, and returns the version. From now on
+    /// inserted rows get it.
     pub(crate) async fn start_shards(&self, source: Source, desired: Option<i64>) -> Result<i64> {
         let database = &self.setup.database;
         let now = || database.clock().now().as_secs().cast_signed();
@@ -120,7 +122,7 @@ impl Catalogue {
         Ok(desired_version)
     }
 
-    /// The creator: asks for each row of a shard that is behind.
+    /// The creator: sends a request for each outdated row of a shard.
     pub(crate) async fn request_rows(self: Arc<Self>, job: Job<ShardRequest>) -> Result<()> {
         let (shard, desired_version) = (job.body.shard_id, job.body.desired_version);
         let behind = self.db.records_to_reindex(&shard, desired_version);
@@ -129,8 +131,8 @@ impl Catalogue {
         Ok(self.queues.send_jobs(REQUEST_QUEUE, requests).await?)
     }
 
-    /// The processor: raises one row, if it is still behind. Only the version lock decides: if the row was changed in
-    /// between, this message fails and comes again, and no other message is concerned.
+    /// The processor: raises one row, if it is still outdated. Only the version lock decides: if the row was
+    /// changed in between, this message fails and is received again; other messages are not affected.
     pub(crate) async fn raise(self: Arc<Self>, job: Job<RowRequest>) -> Result<()> {
         let RowRequest { id, desired_version } = job.body;
         self.writes.take(1.0).await;

@@ -1,4 +1,4 @@
-//! The sources, and a record of one as it travels: where its payload lies, never the payload itself.
+//! The sources, and a record in messages: the location of its payload, never the payload itself.
 
 use serde::Deserialize;
 use trestle::app::ObjectLocation;
@@ -6,7 +6,7 @@ use trestle::app::ObjectLocation;
 pub use crate::model::RecordSourceName as Source;
 use crate::{Error, Result};
 
-/// A record as transformers get it: what they need of its row, which is the message.
+/// A record as transformers receive it: the message contains what they need of its row.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SourcePayload {
@@ -14,9 +14,9 @@ pub struct SourcePayload {
     pub id: String,
     /// The source.
     pub source_name: Source,
-    /// Which version of the record this is.
+    /// The version of the record.
     pub version: i64,
-    /// Where the payload lies.
+    /// The location of the payload.
     pub location: ObjectLocation,
     /// Sierra, CALM and TEI: the record was withdrawn.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! What is true: counts at each stage, what is missing and why, and the ways to mend it.
+//! The true state: counts at each stage, what is missing and why, and how to repair it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,21 +18,22 @@ use crate::{Catalogue, Error, Result};
 
 /// Rows whose works are looked up at once.
 const ROWS_AT_ONCE: usize = 100;
-/// How often to look whether everything is done, and how many looks have to agree. Real time: workers take it.
+/// How often to check whether everything is done, and how many checks have to agree. Real time, because
+/// workers need it.
 const LOOKS: (Duration, usize) = (Duration::from_millis(50), 6);
 
-/// How far a pipeline is.
+/// The progress of a pipeline.
 #[derive(Debug, Serialize)]
 pub struct Status {
-    /// Counts for each source that it listens to.
+    /// Counts for each of its sources.
     pub sources: BTreeMap<Source, Stages>,
-    /// What waits in the queues on the way; those that end in `-dead` have the dead letters of the others.
+    /// Waiting messages in the queues; those that end in `-dead` have the dead letters of the others.
     pub queues: BTreeMap<String, Counts>,
     /// The routes from records to pipelines.
     pub routes: Vec<RouteStatus>,
 }
 
-/// How many records of a source have come how far, in their present version.
+/// How many records of a source have reached each stage, in their present version.
 #[derive(Debug, Default, Serialize)]
 pub struct Stages {
     /// Rows in the table.
@@ -57,13 +58,13 @@ pub struct MissingRecord {
     pub source: Source,
     /// Its version.
     pub version: i64,
-    /// The version that is in the index.
+    /// The version in the index.
     pub indexed: Option<i64>,
     /// The stage that it has not passed: `transformer` or `ingestor`.
     pub missing_at: &'static str,
 }
 
-/// A run, and how far it is.
+/// A run, and its progress.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunStatus {
@@ -72,19 +73,19 @@ pub struct RunStatus {
     pub run: Run,
     /// For shards: rows of the source, and those of them that have the version.
     pub at_version: Option<(u64, u64)>,
-    /// For segments: what the database says of it, once its turn has come.
+    /// For segments: the database's status of it, once its turn has come.
     pub sending: Option<ReindexStatus>,
     /// For segments: records that were not sent, with the reason, such as an id that no row has.
     pub failed: BTreeMap<String, String>,
 }
 
 impl Catalogue {
-    /// How far a pipeline is, and which records are missing.
+    /// The progress of a pipeline, and its missing records.
     pub async fn status(&self, name: &str) -> Result<(Status, Vec<MissingRecord>)> {
         let pipeline = self.pipeline(name).await?;
         let mut queues = self.workers.counts().await?;
         queues.extend(pipeline.workers.counts().await?);
-        // After the queues: what has left an empty queue is in the index when that is looked at.
+        // Read after the queues: a work that has left an empty queue is in the index when that is read.
         let (sources, missing) = self.survey(&pipeline).await?;
         let routes = self.routes();
         Ok((
@@ -101,11 +102,11 @@ impl Catalogue {
         self.router.get().map(Router::status).unwrap_or_default()
     }
 
-    /// Whether nothing is under way: no change that was not published, no message that waits.
+    /// Whether nothing is in progress: no unpublished change, no waiting message.
     async fn is_idle(&self) -> Result<bool> {
         let pipelines: Vec<_> = self.pipelines.read().await.values().cloned().collect();
         let is_behind = |route: &RouteStatus| route.lag_records + route.parked > 0 || route.lag_at_least;
-        // In the direction of the way: what has left one stage is in the next before that is looked at.
+        // In the order of processing: what has left one stage is in the next before that is read.
         let mut is_idle = self.workers.are_idle().await? && !self.routes().iter().any(is_behind);
         for pipeline in pipelines {
             is_idle = is_idle && pipeline.workers.are_idle().await?;
@@ -113,8 +114,8 @@ impl Catalogue {
         Ok(is_idle)
     }
 
-    /// Waits until nothing is under way. Routes count what they have not read a moment after it was written, so several
-    /// looks in a row have to agree.
+    /// Waits until nothing is in progress. Routes count unread changes a moment after they were written, so
+    /// several successive checks have to agree.
     pub async fn settle(&self) -> Result<()> {
         let mut agreed = 0;
         while agreed < LOOKS.1 {
@@ -124,7 +125,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Tries again what was given up: dead letters of a queue, of the route of a job, or of a run.
+    /// Retries dead letters: of a queue, of the route of a job, or of a run.
     pub async fn redrive(&self, name: &str) -> Result<()> {
         let dead = format!("{name}-dead");
         if self.queues.exists(&dead).await? {
@@ -134,13 +135,13 @@ impl Catalogue {
         } else {
             let run = self.run(name).await?.run;
             self.reindexer.replay(name).await?;
-            // It has begun, so the parameters are not looked at.
+            // It has begun, so the parameters are ignored.
             self.queue_run(&run, Parameters::Complete).await?;
         }
         Ok(())
     }
 
-    /// Looks at every record of a pipeline's sources once.
+    /// Reads every record of a pipeline's sources once.
     async fn survey(&self, pipeline: &Pipeline) -> Result<(BTreeMap<Source, Stages>, Vec<MissingRecord>)> {
         let listened = Source::ALL.iter().filter(|source| pipeline.listens_for(**source));
         let mut sources: BTreeMap<_, _> = listened.map(|source| (*source, Stages::default())).collect();
@@ -179,7 +180,7 @@ impl Catalogue {
         Ok((sources, missing))
     }
 
-    /// Sends the records that a pipeline lacks to it once more, and to no other. Says how many.
+    /// Sends a pipeline the records that it lacks, and no other pipeline. Returns how many.
     pub async fn resend(&self, name: &str) -> Result<usize> {
         let pipeline = self.pipeline(name).await?;
         let (_, missing) = self.survey(&pipeline).await?;
@@ -191,7 +192,7 @@ impl Catalogue {
         Ok(missing.len())
     }
 
-    /// A run, and how far it is.
+    /// A run, and its progress.
     pub async fn run(&self, name: &str) -> Result<RunStatus> {
         let run = self.db.run(name).await?;
         let run = run.ok_or_else(|| Error::not_found(format!("run {name}")))?;

@@ -1,7 +1,7 @@
 //! From a payload to a work: one transformer for each source, in two versions.
 //!
-//! Version 1 takes texts as they come. Version 2 knows the punctuation that catalogues put between the fields of a title,
-//! and adds subjects: a change after which every record has to be transformed again.
+//! Version 1 uses texts unchanged. Version 2 knows the punctuation that catalogues put between the fields of
+//! a title, and adds subjects: a change after which every record has to be transformed again.
 
 mod json;
 mod xml;
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::source::{Source, SourcePayload};
 use crate::{Error, Result};
 
-/// The versions of the transformers that there are.
+/// The existing versions of the transformers.
 pub const TRANSFORMERS: std::ops::RangeInclusive<i64> = 1..=2;
 
-/// Whether a work is shown.
+/// Whether a work is visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -29,7 +29,7 @@ pub enum Kind {
 /// A work of the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
-    /// The record that it was made of.
+    /// The record of the work.
     pub id: String,
     /// The source of the record.
     pub source: Source,
@@ -37,14 +37,14 @@ pub struct Work {
     pub version: i64,
     /// The version of the transformer.
     pub transformer: i64,
-    /// Whether it is shown.
+    /// Whether it is visible.
     pub kind: Kind,
     /// What it says.
     #[serde(flatten)]
     pub text: WorkText,
 }
 
-/// What a work says.
+/// The content of a work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkText {
@@ -54,14 +54,14 @@ pub struct WorkText {
     pub description: String,
     /// People and bodies.
     pub contributors: Vec<String>,
-    /// What it is about; since version 2.
+    /// Its subjects; since version 2.
     pub subjects: Vec<String>,
 }
 
-/// What a payload says, and whether its source does not want it shown.
+/// The content of a payload, and whether its source wants it hidden.
 type Read = std::result::Result<(WorkText, bool), String>;
 
-/// The work that this version of the transformers makes of a payload.
+/// The work of a payload, by this version of the transformers.
 pub fn transform(transformer: i64, record: &SourcePayload, payload: &[u8]) -> Result<Work> {
     let (id, source) = (record.id.clone(), record.source_name);
     let read = match source {

@@ -9,11 +9,11 @@ use trestle::api::{DeleteItem, Scan};
 use trestle::remote::Settings;
 use trestle::{AttributeValue, Clock, DatabaseExt as _, Item, Number, Remote, Wait as _};
 
-/// How often it looks.
+/// How often it checks.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Deletes rows whose time has come at the endpoint itself, past any gateway in this process: as time to live does there. It ends when this
-/// is dropped.
+/// Deletes expired rows directly at the endpoint, without a gateway of this process, like the endpoint's time
+/// to live. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Expiry {
     is_over: Arc<AtomicBool>,
@@ -52,7 +52,7 @@ impl Drop for Expiry {
     }
 }
 
-/// Deletes what is over. What fails is tried at the next look.
+/// Deletes expired rows. Failed deletes are tried again at the next check.
 fn expire(remote: &Remote, table: &str, attribute: &str, clock: &dyn Clock) {
     let now = AttributeValue::N(Number::from(clock.now().as_secs()));
     let due = Scan {

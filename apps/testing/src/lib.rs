@@ -8,7 +8,7 @@
 //! | `TRESTLE_TEST_ENDPOINT=URL` | there, under an access key of its own: DynamoDB Local keeps those apart |
 //! | `TRESTLE_TEST_ENDPOINT=URL` and `TRESTLE_TEST_GATEWAY=PROGRAM` | behind a gateway of its own before the endpoint, started for the test |
 //!
-//! `apps/embedded-only.txt` names the tests that are about the engine in this process, each with its reason.
+//! `apps/embedded-only.txt` names the tests that need the engine in this process, each with its reason.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "all of it is part of tests")]
 
@@ -41,7 +41,7 @@ fn given(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Where the database of one test is. A server that was started for it ends when this is dropped.
+/// The place of one test's database. A server that was started for it ends when this is dropped.
 #[derive(Clone, Debug)]
 pub struct TestPlace {
     program: &'static str,
@@ -55,16 +55,16 @@ struct Endpoint {
     _server: Option<Arc<Server>>,
 }
 
-/// A database, and where it is.
+/// A database and its place.
 #[derive(Clone, Debug)]
 pub struct TestDatabase {
     database: AnyDatabase,
-    // Goes after the database.
+    // Dropped after the database.
     _place: Option<TestPlace>,
 }
 
 impl TestDatabase {
-    /// An empty database of the program, on this clock.
+    /// An empty database of the program, with this clock.
     #[must_use]
     pub fn new(program: &'static str, clock: Arc<dyn Clock>) -> Self {
         let place = TestPlace::new(program);
@@ -93,11 +93,11 @@ impl std::ops::Deref for TestDatabase {
 }
 
 impl TestPlace {
-    /// A place with nothing in it, for the program of this name.
+    /// An empty place, for the program of this name.
     #[must_use]
     pub fn new(program: &'static str) -> Self {
         static PLACES: AtomicU32 = AtomicU32::new(0);
-        // Letters and digits only, and no two tests have the same, of whatever process.
+        // Only letters and digits, unique over all tests and processes.
         let key = format!(
             "test{}x{}",
             std::process::id(),
@@ -121,7 +121,8 @@ impl TestPlace {
         Self { program, endpoint }
     }
 
-    /// The database of the program, on this clock. Not at an endpoint, each call makes another one.
+    /// The database of the program, with this clock. Unless it is at an endpoint, each call creates another
+    /// one.
     #[must_use]
     pub fn open(&self, clock: Arc<dyn Clock>) -> AnyDatabase {
         match &self.endpoint {
@@ -134,7 +135,7 @@ impl TestPlace {
         }
     }
 
-    /// The database of the program: that of a directory which programs write, or the one at the endpoint.
+    /// The database of the program: the directory that programs write, or the endpoint.
     #[must_use]
     pub fn open_directory(&self, directory: &std::path::Path) -> AnyDatabase {
         match &self.endpoint {
@@ -143,7 +144,7 @@ impl TestPlace {
         }
     }
 
-    /// Tells a program where its database is, if it is at an endpoint.
+    /// Adds the flags for the program's database, if it is at an endpoint.
     pub fn tell<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         if let Some(endpoint) = &self.endpoint {
             signed(command.args(["--endpoint", &endpoint.url]), &endpoint.key);
@@ -151,8 +152,8 @@ impl TestPlace {
         command
     }
 
-    /// Rows of a table go when this attribute says so, by the clock of the test: a database in this process does that by itself, an endpoint by its own
-    /// clock only.
+    /// Rows of a table expire by this attribute and the clock of the test. A database in this process does
+    /// that already; an endpoint uses only its own clock.
     #[must_use]
     pub fn expire(
         &self,

@@ -31,7 +31,7 @@ pub(crate) fn is_taken(name: &str) -> bool {
     name == "openapi.json" || routes().iter().any(|(path, _)| first(path))
 }
 
-/// Every path and what answers there.
+/// Every path and its handlers.
 pub fn routes() -> Routes<Arc<Service>> {
     let mut routes: Routes<_> = vec![
         ("/healthcheck", get(async || "ok")),
@@ -94,7 +94,7 @@ async fn package(State(app): App, Path(name): Package) -> Answer {
     shown(app.package(&name).await?)
 }
 
-/// What a package depends on and what depends on it, as far as packages are published here.
+/// The dependencies and the dependents of a package that are published here.
 async fn graph(State(app): App, Path(name): Package) -> Answer {
     shown(app.graph(&name).await?)
 }

@@ -1,7 +1,7 @@
-//! Building: a tarball becomes files with URLs, and then a row.
+//! Building: from a tarball to files with URLs, and then a row.
 //!
-//! The row is written when every file can be fetched. A crash before that leaves files without a row, which the next try
-//! stores again under the same names.
+//! The row is written when every file can be fetched. A crash before that leaves files without a row, which
+//! the next attempt stores again under the same names.
 
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::model::{
 use crate::publish::manifest;
 use crate::{Error, File, Publication, Result, Service, Source, Spec};
 
-/// The most that a tarball may unpack to.
+/// The maximum size of an unpacked tarball.
 const UNPACKED_BYTES_MAX: u64 = 256 << 20;
 /// Files of a build that are stored and verified at once.
 const FILES_AT_ONCE: usize = 8;
@@ -42,8 +42,8 @@ impl Service {
         Ok(locales.iter().find_map(build).cloned())
     }
 
-    /// Builds a version in a locale, unless it is there, or older than what is in use and not asked for. In every case the
-    /// locale is done afterwards, or has failed with a reason.
+    /// Builds a version in a locale, unless the build exists, or is older than the one in use and was not
+    /// requested. Afterwards the locale is done, or has failed with a reason.
     pub(crate) async fn build(&self, spec: &Spec, locale: &str) -> Result<()> {
         let begun = self.begun_of(spec).await?;
         let begun = begun.or_not_found(format_args!("status of {spec}"))?;
@@ -69,8 +69,8 @@ impl Service {
         Ok(())
     }
 
-    /// Adds a build that was made elsewhere: a tarball with a folder `dist`, or single files. A locale that is there is a
-    /// conflict.
+    /// Adds a build that was made elsewhere: a tarball with a folder `dist`, or single files. An existing
+    /// locale is a conflict.
     pub async fn add_built(&self, spec: &Spec, locale: &str, publication: &Publication) -> Result<()> {
         let there = format!("{spec} is built in {locale} already; publish another version");
         if self.build_in(spec, &[locale]).await?.is_some() {
@@ -88,14 +88,15 @@ impl Service {
         if !self.add_build(spec, locale, files, None).await? {
             return Err(Error::Conflict(there));
         }
-        // The first version is used at once. A later one waits for a promotion, when all its locales are there.
+        // The first version is used immediately. A later one waits for a promotion, when all its locales are
+        // built.
         let mut first = self.db.transaction();
         self.point(&mut first, spec, None);
         first.commit().await.held()?;
         Ok(())
     }
 
-    /// Makes the files of a version and adds them. What is wrong with the package is [`Error::Invalid`].
+    /// Creates the files of a version and adds them. A fault of the package is [`Error::Invalid`].
     async fn bundle(&self, spec: &Spec, locale: &str) -> Result<()> {
         let published = self.published(&spec.name, &spec.version).await?;
         let tarball = self.tarball_of(&published).await?;
@@ -112,8 +113,8 @@ impl Service {
         built.await.map(drop)
     }
 
-    /// Stores and verifies files and their compressed twins, then writes the rows that name them. Says whether it was this call
-    /// that wrote them. Without a bundler, they were made elsewhere.
+    /// Stores and verifies files and their compressed twins, then writes the rows that name them. Returns
+    /// whether this call wrote them. Without a bundler, they were created elsewhere.
     async fn add_build(&self, spec: &Spec, locale: &str, files: Vec<File>, by: Option<&str>) -> Result<bool> {
         let Spec { name, env, version } = spec;
         if files.is_empty() {
@@ -171,8 +172,8 @@ impl Service {
     }
 }
 
-/// Unpacks the files of a package. Links and devices are left out, and so is what would lie elsewhere. Answers with the folder
-/// that they are in, whatever it is called, within a temporary one.
+/// Unpacks the files of a package. Links, devices, and files outside of the folder are left out. Returns
+/// their folder, whatever its name is, within a temporary one.
 fn unpack(tarball: &[u8]) -> io::Result<(TempDir, PathBuf)> {
     let to = tempfile::tempdir()?;
     let limited = GzDecoder::new(tarball).take(UNPACKED_BYTES_MAX);

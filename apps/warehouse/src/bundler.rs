@@ -1,4 +1,4 @@
-//! What makes files for browsers of a package: esbuild, or a copy of the files that the package brings along.
+//! Creates files for browsers from a package: with esbuild, or by copying files of the package.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -16,7 +16,7 @@ use crate::{Env, Manifest};
 /// The longest that a bundle may take.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// An unpacked package, and what it is to be built for.
+/// An unpacked package, and the target of its build.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'s> {
     /// Where its files are.
@@ -34,7 +34,7 @@ pub struct Source<'s> {
 pub struct File {
     /// Its name, with folders.
     pub name: String,
-    /// What is in it.
+    /// Its content.
     pub content: Vec<u8>,
 }
 
@@ -48,7 +48,8 @@ pub trait Bundler: Send + Sync {
     async fn bundle(&self, source: Source<'_>) -> Result<Vec<File>, String>;
 }
 
-/// The program esbuild that is named, or else found; without one, the files that packages bring along. The log says which it is.
+/// The given program esbuild, or the one that is found; without one, packages' own files are copied. The log
+/// names the choice.
 #[must_use]
 pub fn bundler(named: Option<PathBuf>) -> Arc<dyn Bundler> {
     let Some(program) = named.or_else(installed) else {
@@ -58,7 +59,7 @@ pub fn bundler(named: Option<PathBuf>) -> Arc<dyn Bundler> {
     };
     let path = program.display();
     tracing::info!("packages are bundled by {path}; --esbuild names another program");
-    // It runs in the folder of a package, where a path that is not absolute would mean another file.
+    // It runs in the folder of a package, where a relative path would mean another file.
     Arc::new(Esbuild(std::path::absolute(&program).unwrap_or(program)))
 }
 
@@ -94,7 +95,7 @@ impl Bundler for Esbuild {
         let mut command = Command::new(&self.0);
         command.current_dir(source.folder).arg(source.entry());
         command.args(["--bundle", "--minify", "--format=esm", "--log-level=warning"]);
-        // Dependencies are packages of their own, with builds of their own.
+        // Dependencies are separate packages with their own builds.
         command.arg("--packages=external");
         command.arg(define("LOCALE", source.locale));
         command.arg(define("NODE_ENV", source.env.as_str()));
@@ -110,7 +111,7 @@ impl Bundler for Esbuild {
     }
 }
 
-/// The files that a package brings along: `dist/LOCALE` if there is that folder, or `dist`, or else its entry alone.
+/// The package's own files: `dist/LOCALE` if there is that folder, or `dist`, otherwise only its entry.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Files;
 

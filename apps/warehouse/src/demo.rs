@@ -12,9 +12,9 @@ use serde::Deserialize;
 
 use crate::{Env, Error, File, JOBS, Publication, Result, Service, Spec};
 
-/// Folders of packages, and `steps.json`: what becomes of them.
+/// Folders of packages, and `steps.json`: the steps of the demonstration.
 static SAMPLE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/sample");
-/// How often to look whether everything is built. Real time: workers take it.
+/// How often to check whether everything is built. Real time, because workers need it.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A step of the demonstration.
@@ -26,7 +26,7 @@ enum Step {
     Rollback(String, Env),
 }
 
-/// Carries out every step, and says what became of it.
+/// Executes every step, and prints the result.
 pub async fn run(service: &Service, out: &mut impl Write) -> Result<()> {
     let sample = tempfile::tempdir()?;
     SAMPLE.extract(sample.path())?;
@@ -68,7 +68,7 @@ async fn table(service: &Service, out: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-/// The package in a folder, as npm would publish it.
+/// The package in a folder, in the form that npm would publish.
 fn packed(folder: &Path) -> Result<Publication> {
     let manifest = serde_json::from_slice(&fs::read(folder.join("package.json"))?)?;
     let mut tarball = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
@@ -77,7 +77,7 @@ fn packed(folder: &Path) -> Result<Publication> {
     Publication::new(manifest, vec![File { name, content }])
 }
 
-/// Waits until no job waits or is under way.
+/// Waits until no job waits or runs.
 async fn settle(service: &Service) -> Result<()> {
     while service.queues.counts(JOBS).await?.total() > 0 {
         if !service.queues.given_up(JOBS, 1).await?.is_empty() {

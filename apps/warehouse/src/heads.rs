@@ -1,5 +1,5 @@
-//! Heads: which version an environment uses. One row for each package and environment says so; it is the lock of
-//! promotions, and the heads of all locales follow it in the same commit.
+//! Heads: which version an environment uses. One row for each package and environment names it; it is the
+//! lock of promotions, and the heads of all locales follow it in the same commit.
 
 use trestle::app::OrNotFound as _;
 use trestle::typed::Version;
@@ -12,22 +12,22 @@ use crate::status::jobs;
 use crate::{Env, Error, Job, Result, Service, Spec};
 
 impl Service {
-    /// Lets an environment use a version, and then the dependents in its release line. If it is not built, it is built first.
-    /// With `from`, only if that is the version in use. With `tag`, the tag of the environment names it as well. Says whether it
-    /// is in use now.
+    /// Promotes a version in an environment, and then the dependents in its release line. If it is not built,
+    /// it is built first. With `from`, only if that is the version in use. With `tag`, the tag of the
+    /// environment names it as well. Returns whether it is in use now.
     pub async fn promote(&self, spec: &Spec, from: Option<&Version>, tag: bool) -> Result<bool> {
         let done = self.try_promote(spec, from, tag).await?;
         let first = format!("another promotion of {} in {} came first", spec.name, spec.env);
         done.ok_or_else(|| Error::Conflict(format!("{first}; look at the head and try again")))
     }
 
-    /// The same, however often other promotions come first: what they did is looked at each time.
+    /// The same, repeated when other promotions are first: their results are read each time.
     pub(crate) async fn promote_in_turn(&self, spec: &Spec, tag: bool) -> Result<()> {
         while self.try_promote(spec, None, tag).await?.is_none() {}
         Ok(())
     }
 
-    /// Promotes a version; `None` if another write came first.
+    /// Promotes a version; `None` if another write was first.
     async fn try_promote(&self, spec: &Spec, from: Option<&Version>, tag: bool) -> Result<Option<bool>> {
         let Spec { name, env, version } = spec;
         let release = self.db.release(name, *env).await?;
@@ -41,7 +41,7 @@ impl Service {
         if tag {
             writes.add(self.tagging(name, env.as_str(), version).await?);
         }
-        // A version without a status was imported, or built elsewhere: its builds are all there are.
+        // A version without a status was imported, or built elsewhere: its builds are complete.
         let status = self.begun_of(spec).await?.map(|begun| begun.status);
         let wanted = status.as_ref().map(|status| status.locales.clone());
         let (is_used, jobs) = if current == Some(version) {
@@ -58,12 +58,12 @@ impl Service {
         Ok(done.map(|()| is_used))
     }
 
-    /// Goes back to the version that was in use when the present one was first used, or to a given one.
+    /// Rolls back to the version that was in use when the present one was first used, or to a given one.
     pub async fn rollback(&self, name: &str, env: Env, to: Option<Version>) -> Result<Version> {
         let moves = self.head(name, env).await?.release_history;
         let current = moves.last().and_then(|moved| moved.version.clone());
         let current = current.or_not_found(format_args!("head of {name} in {env}"))?;
-        // However often it was left and taken again, so that one rollback after another goes further back.
+        // However often it was left and used again, so that successive rollbacks go further back.
         let is_current = |moved: &&ReleaseHistory| moved.version.as_ref() == Some(&current);
         let before = moves.iter().find(is_current);
         let to = to.or_else(|| before.and_then(|moved| moved.from.clone()));
@@ -75,12 +75,13 @@ impl Service {
         Ok(spec.version)
     }
 
-    /// The version in use, its builds in all locales, and the versions that were.
+    /// The version in use, its builds in all locales, and the previous versions.
     pub async fn head(&self, name: &str, env: Env) -> Result<Head> {
         Ok(self.db.head(name, env).gather().await?)
     }
 
-    /// Makes a version the one in use, if the release is still as it was read. The heads of all locales follow.
+    /// Puts a version into use, if the release is unchanged since it was read. The heads of all locales
+    /// follow.
     pub(crate) fn point(&self, writes: &mut Writes<'_>, spec: &Spec, read: Option<&Release>) {
         let mut release = Release::new(&spec.name, spec.env, spec.version.clone());
         release.previous_version = read.map(|read| read.version.clone());
@@ -114,7 +115,7 @@ impl Service {
         Ok(())
     }
 
-    /// Sets one tag and leaves the others alone, whatever becomes of them meanwhile.
+    /// Sets one tag and leaves the others alone, even if they change meanwhile.
     async fn tagging(&self, name: &str, tag: &str, version: &Version) -> Result<UpdatePackage<'_>> {
         let update = self.db.update_package(&self.package(name).await?);
         Ok(update.set_in_dist_tags(tag, version.to_string()))
@@ -126,7 +127,7 @@ impl Service {
         found.or_not_found(format_args!("package '{name}' in the registry"))
     }
 
-    /// Has a version built, and used when it is. What is under way goes on; what failed or was skipped is done again.
+    /// Builds a version and then uses it. Running builds continue; failed or skipped ones are repeated.
     async fn ask(&self, writes: &mut Writes<'_>, spec: &Spec, status: Option<Status>) -> Result<Vec<Job>> {
         let locales = self.locales_of(&spec.name, &spec.version).await?;
         if locales.is_empty() {

@@ -1,6 +1,7 @@
-//! Work that is done later: what waits in the queue, and who does it.
+//! Work that is done later: the jobs in the queue, and their workers.
 //!
-//! A message comes at least once. Each job therefore looks at what is there first, and what comes again changes nothing.
+//! A message is delivered at least once. So each job first checks the state, and a repetition changes
+//! nothing.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ pub enum Job {
         /// In which locale.
         locale: String,
     },
-    /// Publish what depends on a new version once more.
+    /// Publish the dependents of a new version again.
     Trigger {
         /// The package.
         name: String,
@@ -45,13 +46,14 @@ pub enum Job {
         /// What.
         #[serde(flatten)]
         spec: Spec,
-        /// Whether the tag of the environment is to say so.
+        /// Whether the tag of the environment is to name it.
         tag: bool,
     },
 }
 
 impl Service {
-    /// Makes a transaction and sends jobs: both, or neither. `None` if a condition did not hold, and nothing was done.
+    /// Executes a transaction and sends jobs: both, or neither. `None` if a condition did not hold, and
+    /// nothing was done.
     pub(crate) async fn commit(&self, writes: Writes<'_>, jobs: &[Job]) -> Result<Option<()>> {
         let messages: std::result::Result<_, _> = jobs.iter().map(NewMessage::job).collect();
         let messages = self.queues.enlist(JOBS, messages?).await?;
@@ -69,7 +71,7 @@ impl Service {
     }
 }
 
-/// What can never succeed is told in the log, and done with.
+/// A job that can never succeed is logged and removed.
 pub(crate) fn unless_hopeless(what: impl Debug, done: Result<()>) -> Result<()> {
     match done {
         Err(error @ (Error::NotFound(_) | Error::Invalid(_))) => {

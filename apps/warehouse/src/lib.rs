@@ -1,8 +1,8 @@
 //! Warehouse: a registry of npm packages that builds them for each environment and locale.
 //!
-//! A package that is published is stored, and jobs to build it wait in a queue, in one commit. Workers build each locale,
-//! store the files, and write a row when the files can be fetched. When all locales are there, one write of the
-//! [`model::Release`] of package and environment makes them the builds in use.
+//! A package that is published is stored, and jobs to build it wait in a queue, in one commit. Workers build
+//! each locale, store the files, and write a row when the files can be fetched. When all locales are built,
+//! one write of the [`model::Release`] of package and environment makes them the builds in use.
 //!
 //! Start reading at [`Service`], then `publish.rs`, `build.rs` and `heads.rs`.
 

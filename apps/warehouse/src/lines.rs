@@ -1,7 +1,7 @@
 //! Release lines: which versions of its dependents belong to a version of a package.
 //!
-//! A version that is published begins a line. What depends on it is published once more, as a prerelease of what it
-//! depended on before, if its range includes the new version. A promotion of a version promotes the dependents in its line.
+//! A published version begins a line. Its dependents are published again as prereleases, if their range
+//! includes the new version. A promotion of a version promotes the dependents in its line.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -15,7 +15,7 @@ use crate::model::{NewReleaseLineDep, PlacesWhere, ReleaseLine, ReleaseLineDep, 
 use crate::publish::manifest;
 use crate::{Manifest, Result, Service};
 
-/// A graph shows no more packages than that. The page knows it too.
+/// The most packages in a graph. The page has the same limit.
 const GRAPH_PACKAGES_MAX: usize = 500;
 
 /// A release line, and which version of each dependent is released with it.
@@ -43,8 +43,8 @@ impl Service {
         Ok(Line { line, dependents })
     }
 
-    /// What a package depends on and what depends on it, directly or not: for each package what it depends on. If there are too many,
-    /// the nearest are shown.
+    /// All direct and indirect dependencies and dependents of a package: each package with its dependencies.
+    /// If there are too many, the nearest are shown.
     pub async fn graph(&self, name: &str) -> Result<BTreeMap<String, BTreeSet<String>>> {
         let mut graph = BTreeMap::new();
         let mut to_do = VecDeque::from([self.package(name).await?.name]);
@@ -65,7 +65,7 @@ impl Service {
         Ok(row.map(|row| row.dependents).unwrap_or_default())
     }
 
-    /// Publishes the dependents of a new version once more, unless they are the reason why it was published.
+    /// Publishes the dependents of a new version again, unless they are the reason why it was published.
     pub(crate) async fn trigger(&self, name: &str, version: &Version, because: &[String]) -> Result<()> {
         let because: Vec<String> = because.iter().cloned().chain([name.to_owned()]).collect();
         let Line { line, .. } = self.line(name, Some(version.clone())).await?;
@@ -73,28 +73,28 @@ impl Service {
         let mut done = Ok(());
         for dependent in dependents.iter().filter(|one| !because.contains(one)) {
             let publish = async {
-                // What another publication did meanwhile is looked at again.
+                // Changes by another publication meanwhile are read again.
                 while !self.publish_again(dependent, &line, &because).await? {}
                 Ok(())
             };
-            // One that cannot be published holds up no other.
+            // A dependent that cannot be published does not delay others.
             done = done.and(unless_hopeless(dependent, publish.await));
         }
         done
     }
 
-    /// Publishes a dependent once more, for a line. Says whether that is done, or need not be.
+    /// Publishes a dependent again, for a line. Returns whether that is done, or not necessary.
     async fn publish_again(&self, dependent: &str, line: &ReleaseLine, because: &[String]) -> Result<bool> {
         let pkg = &line.pkg;
         let places = self.db.places(PlacesWhere { pkg, dependent });
         let places = places.collect().await?;
-        // The version in the highest line below, or what was published last.
+        // The version in the highest line below, or the last published one.
         let below = places.iter().find(|place| place.version < line.version);
         let before = match below {
             Some(place) => place.dependent_version.clone(),
             None => self.package(dependent).await?.version,
         };
-        // What was imported may depend on this package and not be here.
+        // Imported packages may depend on this package without being published here.
         let row = self.published(dependent, &before).await?;
         let mut manifest = manifest(&row)?;
         let is_done = places.iter().any(|place| place.version == line.version);
@@ -139,8 +139,8 @@ pub(crate) fn place_in(line: &ReleaseLine, dependent: &str, version: &Version) -
     place
 }
 
-/// Whether the range that a manifest asks for, of npm, includes the version of a line. A prerelease counts as the release that it
-/// leads to: what is published once more because of a dependency has such a version.
+/// Whether the range that a manifest asks for, of npm, includes the version of a line. A prerelease counts as
+/// the release that it leads to, because packages that are published again have such versions.
 pub(crate) fn wants(manifest: &Manifest, line: &ReleaseLine) -> bool {
     let named = manifest.get("dependencies").map(|named| &named[&line.pkg]);
     let named = named.and_then(Value::as_str);

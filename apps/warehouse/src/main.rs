@@ -62,7 +62,7 @@ fn main() -> ExitCode {
 
 async fn serve(cli: Cli) -> Result<(), Box<dyn Error>> {
     let (is_demo, options) = (matches!(cli, Cli::Demo(_)), Options::default());
-    // The demonstration's files go with it.
+    // The demonstration's files are removed with it.
     let temporary = tempfile::tempdir()?;
     let folder = temporary.path().to_owned();
     let ((database, data), door) = match cli {

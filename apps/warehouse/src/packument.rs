@@ -1,4 +1,4 @@
-//! What npm asks for: everything there is of a package.
+//! What npm asks for: all data of a package.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use crate::publish::manifest;
 use crate::{Env, Result, Service};
 
 impl Service {
-    /// A package with all its versions, as npm reads it. For an environment, `latest` is the version that its tag names.
+    /// A package with all its versions, in npm's form. For an environment, `latest` is the version that its
+    /// tag names.
     pub async fn packument(&self, name: &str, env: Option<Env>) -> Result<Value> {
         let Published { package, version } = self.db.published(name).gather().await?;
         let package = package.or_not_found(format_args!("package {name}"))?;
@@ -30,7 +31,8 @@ impl Service {
         )
     }
 
-    /// The manifest of a version, with the URL of its tarball here. What was imported has none here, and keeps the URL that it has.
+    /// The manifest of a version, with the URL of its tarball here. An imported version has none here, and
+    /// keeps its URL.
     fn described(&self, row: &VersionRow) -> Result<Value> {
         let mut manifest = manifest(row)?;
         if row.tarball.is_some() || row.tarball_of.is_some() {
@@ -52,7 +54,7 @@ impl Service {
         self.tarball_of(&self.published(name, &version).await?).await
     }
 
-    /// The tarball of a version, its own or the one that it shares.
+    /// The tarball of a version, its own or a shared one.
     pub(crate) async fn tarball_of(&self, row: &VersionRow) -> Result<Vec<u8>> {
         let (name, version) = (&row.name, row.tarball_of.as_ref().unwrap_or(&row.version));
         let tarball = self.published(name, version).await?.tarball;

@@ -1,4 +1,4 @@
-//! What `npm publish` sends, read and checked.
+//! The body of `npm publish`, parsed and checked.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use trestle::typed::Version;
 use crate::model::{NewVersion, StatusPromote, Version as VersionRow};
 use crate::{Error, File, Result};
 
-/// As npm has it.
+/// npm's limit.
 const NAME_CHARS_MAX: usize = 214;
 
 /// A `package.json`.
@@ -30,7 +30,7 @@ pub struct Publication {
     pub manifest: Manifest,
     /// Tags that are to name the version.
     pub tags: BTreeMap<String, Version>,
-    /// Files that came along.
+    /// The attached files.
     pub files: Vec<File>,
 }
 
@@ -65,7 +65,7 @@ impl Publication {
         })
     }
 
-    /// Reads the body of a request for this package. What it says of its tarball must be true.
+    /// Reads the body of a request for this package. Its statements about the tarball must be true.
     pub fn read(name: &str, body: &[u8]) -> Result<Self> {
         let body: Body = serde_json::from_slice(body).map_err(Error::invalid)?;
         check_name(name)?;
@@ -101,7 +101,7 @@ impl Publication {
         }
     }
 
-    /// The same for the same content, whichever npm packed it and when.
+    /// The same for the same content, whatever npm packed it and when.
     #[must_use]
     pub fn digest(&self) -> String {
         let mut told = self.manifest.clone();
@@ -141,12 +141,13 @@ impl Publication {
     }
 }
 
-/// Of a manifest, whether it is to be built. `"build": false`, or none, is a package that others use as it is.
+/// Whether a manifest asks for a build. A package with `"build": false`, or without `build`, is used
+/// unchanged.
 pub(crate) fn is_built(manifest: &Manifest) -> bool {
     manifest.get("build").is_some_and(|build| build != false)
 }
 
-/// Whether a build of this publication in dev is used at once.
+/// Whether a build of this publication in dev is used immediately.
 pub(crate) fn promotion(manifest: &Manifest) -> StatusPromote {
     match manifest.get("wrhs").map(|wrhs| &wrhs["autoPromoteOnPublish"]) {
         Some(Value::Bool(false)) => StatusPromote::No,
@@ -154,7 +155,7 @@ pub(crate) fn promotion(manifest: &Manifest) -> StatusPromote {
     }
 }
 
-/// What of a manifest says nothing of the package.
+/// Fields of a manifest that do not describe the package.
 pub(crate) fn is_private(key: &str) -> bool {
     key.starts_with('_') || key.starts_with("readme") || key == "dist"
 }
@@ -164,7 +165,7 @@ pub(crate) fn parse_version(text: &str) -> Result<Version> {
     Version::parse(text).map_err(wrong)
 }
 
-/// npm's rules for names, and those of our paths.
+/// npm's rules for names, and those of this API's paths.
 fn check_name(name: &str) -> Result<()> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.~".contains(c);
     let is_good =

@@ -13,14 +13,14 @@ use crate::model::{DependentOf, Package, PackageKey, ReleaseLine, ReleaseLineHea
 use crate::publication::{is_built, is_private, promotion};
 use crate::{DEFAULT_LOCALE, Env, Error, Job, Manifest, Publication, Result, Service, Spec};
 
-/// How often a publication begins again because another one changed the same package.
+/// How often a publication is repeated because another one changed the same package.
 const TRIES_MAX: usize = 20;
 /// A publication is one transaction of at most 100 rows: its own, and one for each of these.
 const LOCALES_AND_PARENTS_MAX: usize = 80;
 
 impl Service {
-    /// Stores a version, and has it built in dev. Says whether it is new: the same content again writes nothing, and other
-    /// content is refused.
+    /// Stores a version, and queues its builds in dev. Returns whether it is new: the same content again
+    /// writes nothing, and other content is refused.
     pub async fn publish(&self, publication: &Publication) -> Result<bool> {
         let (name, version) = (&publication.name, &publication.version);
         let mut row = publication.row();
@@ -36,7 +36,7 @@ impl Service {
         }
     }
 
-    /// Stores a version, released or as it is, unless it is there. Answers with what was there.
+    /// Stores a version, released or unchanged, unless it exists. Returns what was stored before.
     pub(crate) async fn store(
         &self,
         publication: &Publication,
@@ -63,8 +63,8 @@ impl Service {
         Err(Error::Conflict(busy))
     }
 
-    /// Adds to the writes of a version its status, its release line and its place in those of its parents, and sends its
-    /// jobs with them. `None` if another write came first.
+    /// Adds to the writes of a version its status, its release line and its place in those of its parents,
+    /// and sends its jobs with them. `None` if another write was first.
     pub(crate) async fn release(
         &self,
         mut writes: Writes<'_>,
@@ -79,7 +79,7 @@ impl Service {
             return Err(Error::invalid(format!("{name}@{version}: {most}")));
         }
         self.depend(&mut writes, name, &parents).await?;
-        // The line because of which a dependent is published once more has its place already.
+        // The line because of which a dependent is published again already has its place.
         for parent in parents.iter().filter(|one| because.last() != Some(&one.name)) {
             let lines = self.db.lines(&parent.name).collect().await?;
             if let Some(newest) = lines.iter().find(|line| wants(&manifest, line)) {
@@ -114,7 +114,7 @@ impl Service {
         Ok(built_in(&manifest, &self.managed(&manifest).await?))
     }
 
-    /// Of the dependencies of a manifest, the packages that are published here.
+    /// The dependencies of a manifest that are published here.
     async fn managed(&self, manifest: &Manifest) -> Result<Vec<Package>> {
         let named = manifest.get("dependencies").and_then(Value::as_object);
         let keys = named.into_iter().flat_map(Map::keys).map(PackageKey::new);
@@ -122,7 +122,7 @@ impl Service {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Adds the parents of a package to those that it has. Their side follows in the same commit.
+    /// Adds parents to a package. Their side follows in the same commit.
     async fn depend(&self, writes: &mut Writes<'_>, pkg: &str, parents: &[Package]) -> Result<()> {
         let there = self.db.dependent_of(pkg).await?;
         let mut row = there.clone().unwrap_or_else(|| DependentOf::new(pkg));
@@ -136,7 +136,8 @@ impl Service {
     }
 }
 
-/// The row of a package with the tags that it has and those that it is given; what the model does not name goes into `extended`.
+/// The row of a package with its tags and new ones; fields that the model does not declare are stored in
+/// `extended`.
 fn described(publication: &Publication, there: Option<&Package>) -> Package {
     let mut package = Package::new(&publication.name, publication.version.clone());
     if let Some(there) = there {
@@ -171,7 +172,7 @@ fn described(publication: &Publication, there: Option<&Package>) -> Package {
     package
 }
 
-/// The texts in a list; none of what is no list.
+/// The texts in a list; none if it is not a list.
 fn texts(value: &AttributeValue) -> BTreeSet<String> {
     let members = value.as_l().into_iter().flatten();
     let texts = members.filter_map(AttributeValue::as_s);
@@ -179,7 +180,8 @@ fn texts(value: &AttributeValue) -> BTreeSet<String> {
     texts.map(str::to_owned).collect()
 }
 
-/// The locales in which a version is to be built: its own, as far as all managed dependencies have them that name any.
+/// The locales in which a version is to be built: its own, restricted to those of all managed dependencies
+/// that name any.
 fn built_in(manifest: &Manifest, parents: &[Package]) -> BTreeSet<String> {
     if !is_built(manifest) {
         return BTreeSet::new();

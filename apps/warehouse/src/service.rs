@@ -1,4 +1,4 @@
-//! The application: its database, its queues, and what works in the background.
+//! The application: its database, its queues, and its background work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,30 +11,30 @@ use trestle::queue::{Queues, WorkerSettings, Workers};
 use crate::model::Warehouse;
 use crate::{Bundler, JOBS, WEBHOOKS};
 
-/// How often a message is tried before it becomes a dead letter. A program that is killed while it works has tried, too.
+/// How often a message is tried before it becomes a dead letter. A kill of the program counts as an attempt.
 const RECEIVES_MAX: u32 = 20;
 
-/// How long after a crash the jobs that were under way are done again.
+/// How long after a crash interrupted jobs are repeated.
 const VISIBILITY: Duration = Duration::from_secs(5);
 
-/// Webhooks under way at once.
+/// Concurrent webhooks.
 const POSTS_AT_ONCE: usize = 16;
 
-/// What the application is made of.
+/// The parts of the application.
 pub struct Setup {
-    /// Where built files are.
+    /// The place of built files.
     pub assets: PublicFiles,
     /// What builds packages.
     pub bundler: Arc<dyn Bundler>,
-    /// Who is told of builds.
+    /// The receivers of webhooks about builds.
     pub hooks: Webhooks,
-    /// What URLs of tarballs begin with.
+    /// The prefix of URLs of tarballs.
     pub base_url: String,
     /// Builds at once.
     pub builds_at_once: usize,
 }
 
-/// What requests and jobs work with.
+/// The state of requests and jobs.
 pub struct Service {
     /// The typed client.
     pub db: Warehouse<AnyDatabase>,

@@ -1,4 +1,4 @@
-//! What is built: a version of a package, for an environment.
+//! The object of a build: a version of a package, for an environment.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// The three of them.
+    /// Package, environment and version.
     pub fn new(name: impl Into<String>, env: Env, version: Version) -> Self {
         let name = name.into();
         Self { name, env, version }
@@ -42,7 +42,7 @@ impl fmt::Display for Spec {
     }
 }
 
-/// The locales in which a build is looked for, the best first: `es-MX`, then `es`, then `en-US`.
+/// The locales in which a build is searched, the best first: `es-MX`, then `es`, then `en-US`.
 #[must_use]
 pub fn locales_to_try(locale: &str) -> [&str; 3] {
     let language = locale.split('-').next().unwrap_or(locale);

@@ -1,4 +1,4 @@
-//! How far builds are. A locale counts once, however often it is reported: the database keeps the count.
+//! The progress of builds. A locale counts once, however often it is reported: the database keeps the count.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub struct Progress {
     pub total: i64,
 }
 
-/// A version whose build was begun: how far it is, and what happened to it, in order.
+/// A version whose build was begun: its progress, and what happened to it, in order.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "their types say it")]
 pub struct Begun {
@@ -33,7 +33,7 @@ pub struct Begun {
 }
 
 impl Service {
-    /// How far a version is, if it was begun; without a version, the one that was begun last.
+    /// The progress of a version, if its build was begun; without a version, the one that was begun last.
     pub async fn begun(&self, name: &str, env: Env, version: Option<Version>) -> Result<Option<Begun>> {
         let last = match version {
             None => self.db.status_head(name, env).await?.map(|head| head.version),
@@ -50,13 +50,14 @@ impl Service {
         }))
     }
 
-    /// How far this version is, if it was begun.
+    /// The progress of this version, if its build was begun.
     pub(crate) async fn begun_of(&self, spec: &Spec) -> Result<Option<Begun>> {
         let version = Some(spec.version.clone());
         self.begun(&spec.name, spec.env, version).await
     }
 
-    /// Adds the status of a version that is to be built in these locales. Answers with the jobs to send in the same commit.
+    /// Adds the status of a version that is to be built in these locales. Returns the jobs to send in the
+    /// same commit.
     pub(crate) async fn begin(
         &self,
         writes: &mut Writes<'_>,
@@ -107,7 +108,7 @@ impl Service {
         }
     }
 
-    /// Notes that a locale failed. What comes after it may still complete the version.
+    /// Records that a locale failed. A later attempt may still complete the version.
     pub(crate) async fn fail(&self, spec: &Spec, locale: &str, why: String) -> Result<()> {
         let mut event = self.event(spec, Some(locale), EventType::Error, "the build failed");
         event.details = Some(why);
@@ -119,8 +120,9 @@ impl Service {
         Ok(())
     }
 
-    /// If all locales are done: says so, once, and lets the version be used if it is to be. Both in one commit. Says whether that
-    /// is done, or need not be: if another write was first, what it did is to be looked at.
+    /// If all locales are done: records that once, and puts the version into use if requested, in one commit.
+    /// Returns whether that is done, or not necessary: if another write was first, the state has to be read
+    /// again.
     pub(crate) async fn finish(&self, spec: &Spec) -> Result<bool> {
         let begun = self.begun_of(spec).await?;
         let done = begun.filter(|begun| begun.progress.count >= begun.progress.total);
@@ -129,7 +131,7 @@ impl Service {
         };
         let is_asked = status.promote == StatusPromote::Asked;
         let is_ready = self.has_all(spec, &status.locales).await?;
-        // What was skipped and is asked for now is complete, and built all the same.
+        // A skipped version that is requested now counts as complete, and is built nevertheless.
         if status.complete && !(is_asked && is_ready) {
             return Ok(true);
         }
@@ -148,7 +150,7 @@ impl Service {
             let (used, new) = (release.as_ref().map(|release| &release.version), &spec.version);
             if used < Some(new) || is_asked && used != Some(new) {
                 self.point(&mut writes, spec, release.as_ref());
-                // In dev dependents were published once more, and have builds of their own.
+                // In dev, dependents were published again, and have their own builds.
                 if is_asked {
                     jobs = self.dependents_to_promote(spec, false).await?;
                 }
@@ -157,7 +159,7 @@ impl Service {
         Ok(self.commit(writes, &jobs).await?.is_some())
     }
 
-    /// Whether there are builds, and one in each of these locales. Where some were skipped there is not.
+    /// Whether there is a build in each of these locales. Skipped versions lack some.
     pub(crate) async fn has_all(&self, spec: &Spec, wanted: &BTreeSet<String>) -> Result<bool> {
         let builds = self.builds(spec).await?;
         let has = |locale: &String| builds.iter().any(|build| build.locale == *locale);

@@ -1,5 +1,5 @@
-//! Webhooks: routes of the model bring `build_started` and `build_completed` to a queue, once each, and from there they are
-//! posted to every receiver.
+//! Webhooks: routes of the model send `build_started` and `build_completed` to a queue, once each; a worker
+//! posts them to every receiver.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{Result, Service};
 pub const WEBHOOKS: &str = "warehouse-webhooks";
 
 impl Service {
-    /// Tells the receivers of a package, with the URL of its repository.
+    /// Notifies the receivers of a package, with the URL of its repository.
     pub(crate) async fn tell(self: Arc<Self>, job: queue::Job<Notice>) -> Result<()> {
         let mut notice = job.body;
         let pkg = notice.text("pkg").to_owned();

@@ -1,9 +1,9 @@
-//! What an attribute may be called.
+//! The names of attributes.
 
 /// The most bytes that the name of an attribute may have. Names of key attributes are shorter still.
 const BYTES_MAX: usize = 65_535;
 
-/// What is wrong with the name of an attribute, in DynamoDB's words.
+/// The mistake in the name of an attribute, in DynamoDB's words.
 #[must_use]
 pub fn name_problem(name: &str) -> Option<&'static str> {
     match name.len() {

@@ -1,12 +1,13 @@
 //! Items as compact bytes, for storage.
 //!
-//! A value is a tag byte and a payload. Lengths and counts are LEB128. A map's names are in order, and so are the
-//! members of a set: what was written decodes without sorting. The bytes carry no version; the store has one.
+//! A value is a tag byte and a payload. Lengths and counts are LEB128. A map's names are in order, and so are
+//! the members of a set: so that decoding needs no sorting. The bytes carry no version; the store has one.
 //!
-//! Each item has exactly one encoding, and nothing else decodes: equal bytes are equal items and the reverse.
+//! Each item has exactly one encoding, and other bytes do not decode: equal bytes are equal items and vice
+//! versa.
 //!
-//! Decoding trusts nothing: it never panics, never recurses beyond [`DEPTH_MAX`] and makes no room for more than
-//! a few hundred elements before it has seen them.
+//! Decoding trusts nothing: it never panics, never recurses beyond [`DEPTH_MAX`] and allocates space for at
+//! most a few hundred elements before it has seen them.
 
 use crate::{AttributeValue, Map};
 
@@ -18,7 +19,8 @@ mod write;
 pub use view::{StoredValue, StoredView};
 pub(crate) use walk::{Container, Visitor, walk};
 
-/// How deep a value may be nested in stored bytes. Requests are held to [`crate::NESTING_MAX`] long before.
+/// How deep a value may be nested in stored bytes. Requests are limited to the smaller
+/// [`crate::NESTING_MAX`].
 pub const DEPTH_MAX: usize = 64;
 
 /// The first byte of every value.
@@ -68,7 +70,7 @@ pub enum CodecError {
     /// Nested deeper than any item may be.
     #[error("The stored item is nested deeper than {DEPTH_MAX} levels.")]
     TooDeep,
-    /// A length that cannot be true, or is not written in the shortest way.
+    /// A length that is impossible, or is not written in the shortest form.
     #[error("The stored item contains a length that cannot be true.")]
     BadLength,
 }
@@ -86,7 +88,7 @@ pub fn encode_into(item: &Map, out: &mut Vec<u8>) {
     write::map(item, out);
 }
 
-/// Appends the bytes of the item that has these attributes, which are in order of name and each there once.
+/// Appends the bytes of the item with these attributes, which are sorted by name without duplicates.
 pub fn encode_attributes<'a>(
     attributes: impl ExactSizeIterator<Item = (&'a String, &'a AttributeValue)>,
     out: &mut Vec<u8>,

@@ -16,7 +16,7 @@ pub struct StoredItem<'a> {
 }
 
 impl<'a> StoredItem<'a> {
-    /// Looks whether `bytes` are an item.
+    /// Checks that `bytes` are an item.
     pub fn check(bytes: &'a [u8]) -> Result<Self, CodecError> {
         let mut counter = SizeCounter::default();
         walk(bytes, &mut counter)?;
@@ -39,20 +39,20 @@ impl<'a> StoredItem<'a> {
     }
 }
 
-/// What was checked decodes: the rules are the same.
+/// Checked bytes decode, because the rules are the same.
 fn decode_checked(bytes: &[u8]) -> Item {
     codec::decode(bytes).unwrap_or_default()
 }
 
 /// Items in order.
 ///
-/// They are kept as storage has them, and become values when they are taken out. An answer on the wire is written
-/// from the stored form: no value is made that is not used.
+/// They are kept in their stored form and decoded when they are taken out. An answer to a client is written
+/// from the stored form, so that unused values are never decoded.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Items {
-    /// All items, one behind the other. Only what was checked comes in.
+    /// All items, one after the other. Only checked bytes are added.
     bytes: Vec<u8>,
-    /// Where each of them ends.
+    /// The end of each item.
     ends: Vec<usize>,
 }
 
@@ -87,7 +87,7 @@ impl Items {
         self.ends.is_empty()
     }
 
-    /// The items' values, made one after another.
+    /// The decoded items, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Item> + '_ {
         (0..self.len()).map(|at| decode_checked(self.stored(at)))
     }
@@ -104,7 +104,7 @@ impl Items {
         out.reserve(self.bytes.len() + self.bytes.len() / 2 + 2);
         out.push(b'[');
         for at in 0..self.len() {
-            // Cannot fail: only what was checked came in.
+            // Cannot fail, because only checked bytes were added.
             let written = walk(self.stored(at), &mut JsonWriter::new(out));
             debug_assert_eq!(written, Ok(()));
         }
@@ -146,7 +146,7 @@ impl IntoIterator for Items {
     }
 }
 
-/// Makes the values of [`Items`] one after another.
+/// Decodes [`Items`] one by one.
 #[derive(Clone, Debug)]
 pub struct IntoItems {
     items: Items,

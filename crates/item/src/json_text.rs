@@ -1,16 +1,18 @@
 //! Items as JSON text, straight from their stored form.
 //!
-//! The same text as `serde` makes of the values, without the values: answers with many items are mostly this.
+//! The same text as `serde` makes of the values, without decoding them: most of an answer with many items is
+//! this text.
 
 use crate::Number;
 use crate::codec::{Container, Visitor};
 use crate::number::Text;
 use crate::serde_json_form::to_base64;
 
-/// Appends what it is told of. Each value is followed by a comma, which the end of what holds it takes away.
+/// Appends what it visits. Each value is followed by a comma, which the end of the enclosing container
+/// removes.
 pub(crate) struct JsonWriter<'a> {
     out: &'a mut Vec<u8>,
-    /// Whether what comes next is a member of a set: those do not say their type.
+    /// Whether the next value is a member of a set, which does not give its type.
     in_set: bool,
 }
 
@@ -32,7 +34,7 @@ impl<'a> JsonWriter<'a> {
     }
 }
 
-/// Closes what holds values: in the place of the last one's comma, if there was one.
+/// Closes a container: replaces the last value's comma, if there was one.
 pub(crate) fn close(out: &mut Vec<u8>, closing: &[u8]) {
     if out.last() == Some(&b',') {
         out.pop();
@@ -123,7 +125,8 @@ fn string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// How many bytes from the start stand for themselves. Most texts have nothing else, so it looks at many bytes at once.
+/// How many bytes at the start need no escaping. Most texts contain only such bytes, so this checks many
+/// bytes at once.
 fn clean_length(bytes: &[u8]) -> usize {
     const MANY: usize = 32;
     let is_clean = |chunk: &&[u8]| {

@@ -84,7 +84,8 @@ pub fn decode_component(kind: ScalarType, bytes: &[u8]) -> Option<(AttributeValu
     }
 }
 
-/// What follows one component; `None` if the bytes are not what [`encode_component`] writes. Its value is not looked at.
+/// What follows one component; `None` if the bytes are not what [`encode_component`] writes. Its value is not
+/// decoded.
 #[must_use]
 pub fn behind_component(kind: ScalarType, bytes: &[u8]) -> Option<&[u8]> {
     if kind == ScalarType::N {

@@ -5,8 +5,8 @@ use crate::AttributeValue;
 /// An item is the map at the top.
 pub type Item = Map;
 
-/// Up to this many attributes are looked through one after another: most names differ in length, which is seen without
-/// reading them. A search by halves reads one name per step.
+/// Up to this many attributes are searched linearly: most names differ in length, which is compared without
+/// reading them. A binary search reads one name per step.
 const SCANNED_MAX: usize = 24;
 
 /// Attributes by name, kept sorted by name.
@@ -33,8 +33,8 @@ impl Map {
         }
     }
 
-    /// Makes room for exactly `n` more attributes: twice the room, as for a vector that goes on growing, is beyond what
-    /// allocators hand out quickly.
+    /// Reserves space for exactly `n` more attributes: doubling, as for a growing vector, exceeds the sizes
+    /// that allocators provide quickly.
     pub fn reserve(&mut self, n: usize) {
         self.entries.reserve_exact(n);
     }
@@ -127,8 +127,8 @@ impl Map {
         self.entries.is_empty()
     }
 
-    /// Whether maps and lists stand inside each other at most as deep as DynamoDB allows in an item. Expressions can
-    /// build what no request could say at once.
+    /// Whether maps and lists are nested at most as deep as DynamoDB allows in an item. Expressions can build
+    /// deeper items than a single request could contain.
     #[must_use]
     pub fn is_within_nesting_limit(&self) -> bool {
         self.values()

@@ -12,9 +12,9 @@ pub(crate) use text::Text;
 
 /// The most significant digits a number may have.
 pub(crate) const DIGITS_MAX: u32 = 38;
-/// The highest power of ten a first digit may stand at.
+/// The highest power of ten of a first digit.
 const MAGNITUDE_MAX: i32 = 125;
-/// The lowest power of ten a first digit may stand at.
+/// The lowest power of ten of a first digit.
 const MAGNITUDE_MIN: i32 = -130;
 
 /// A decimal number, kept normalised: equal numbers have equal fields, and `Eq` and `Hash` may be derived.
@@ -105,7 +105,7 @@ impl Number {
         digits(self.coefficient())
     }
 
-    /// The power of ten the first digit stands at; meaningless for zero.
+    /// The power of ten of the first digit; meaningless for zero.
     pub(crate) fn magnitude(&self) -> i32 {
         i32::from(self.exponent) + self.digits() as i32 - 1
     }

@@ -1,4 +1,4 @@
-//! Items as plain JSON: what people and other programs want to read, without DynamoDB's type tags.
+//! Items as plain JSON, without DynamoDB's type tags, for people and other programs.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,8 @@ use serde::{Serialize, Serializer};
 
 use crate::{AttributeValue, Map, Number};
 
-/// An item or a map without type tags. Sets are arrays and bytes are base64; a number that floating point would round is text.
+/// An item or a map without type tags. Sets are arrays and bytes are base64; a number that floating point
+/// would round is a text.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain<'a>(pub &'a Map);
 

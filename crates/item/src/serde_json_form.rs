@@ -15,5 +15,5 @@ mod write;
 /// Starts the text of a deserialisation error that is a `ValidationException`; the rest is DynamoDB's message.
 pub const VALIDATION_MARK: char = '\u{1}';
 
-/// How many levels of maps and lists may stand inside each other. The item is the first.
+/// How many levels of maps and lists may be nested. The item is the first.
 pub const NESTING_MAX: usize = 32;

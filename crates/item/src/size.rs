@@ -8,7 +8,7 @@ pub const ITEM_BYTES_MAX: usize = 400 * 1024;
 
 /// What a map or list costs before its elements.
 const CONTAINER: usize = 3;
-/// What each element of a map or list costs beside itself.
+/// The size of an element of a map or list besides its own.
 const ELEMENT: usize = 1;
 
 /// The size of an item: its attributes' names and values.
@@ -19,7 +19,8 @@ pub fn of_item(item: &Map) -> usize {
         .sum()
 }
 
-/// No item is larger than so many times its stored form. An element of a list may take one byte there, and two here.
+/// No item is larger than so many times its stored form. An element of a list may take one byte there, and
+/// count as two here.
 pub const PER_STORED_BYTE_MAX: usize = 4;
 
 /// The size of one value.
@@ -56,7 +57,7 @@ fn of_number(number: &Number) -> usize {
     1 + pairs + usize::from(number.is_negative())
 }
 
-/// Adds up the size of an item that is read without making values of it.
+/// Adds up the size of an item without decoding its values.
 #[derive(Debug, Default)]
 pub(crate) struct SizeCounter {
     total: usize,

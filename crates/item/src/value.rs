@@ -152,7 +152,7 @@ impl AttributeValue {
         }
     }
 
-    /// How two values of the same scalar type are ordered; `None` for all others, which have no order.
+    /// The order of two values of the same scalar type; `None` for all others, which have no order.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
@@ -163,7 +163,7 @@ impl AttributeValue {
         }
     }
 
-    /// Whether at most `levels` maps and lists stand inside each other here. Looks no deeper than that.
+    /// Whether at most `levels` maps and lists are nested here. Examines no deeper levels.
     #[must_use]
     pub fn nests_within(&self, levels: usize) -> bool {
         match self {

@@ -15,17 +15,17 @@ pub(crate) struct Accesses<'m> {
     pub(crate) views: Vec<view::Planned>,
 }
 
-/// An access pattern, and what its things are called.
+/// An access pattern, and the names generated for it.
 pub(crate) struct Planned<'m> {
     pub(crate) pattern: &'m AccessPattern,
     function: Ident,
-    /// What a row becomes: a struct, or the enum of several.
+    /// The type of its rows: a struct, or the enum of several.
     pub(crate) row: Ident,
     /// The variants of the enum, if it is one: name, entity, and type.
     pub(crate) variants: Vec<Variant>,
-    /// The struct that its rows are sorted out into, if they are of several entities.
+    /// The struct into which its rows are sorted, if they belong to several entities.
     pub(crate) gathered: Option<Ident>,
-    /// The struct of its parameters, if two of them could be taken for one another.
+    /// The struct of its parameters, if two of them could be confused.
     parameters: Option<Ident>,
     arguments: Vec<Argument<'m>>,
 }
@@ -90,7 +90,7 @@ fn variants(rows: &[(String, Ident)]) -> Vec<Variant> {
         .collect()
 }
 
-/// The struct of an entity; what the index shows of it, if that is not all.
+/// The struct of an entity; or of the part that the index shows, if that is not all.
 fn row_type(
     plan: &mut Plan<'_>,
     pattern: &AccessPattern,
@@ -131,7 +131,7 @@ fn arguments<'m>(plan: &Plan<'m>, pattern: &'m AccessPattern) -> Vec<Argument<'m
         let value = match one_of {
             Some(one_of) => quote!(#one_of),
             None if borrowed => quote!(str),
-            // The beginning of a timestamp is no timestamp.
+            // The beginning of a timestamp is not a timestamp.
             None if attribute.is_none() => quote!(::std::string::String),
             None => types::of_kind(parameter.kind),
         };
@@ -145,7 +145,7 @@ fn arguments<'m>(plan: &Plan<'m>, pattern: &'m AccessPattern) -> Vec<Argument<'m
     pattern.parameters().iter().map(argument).collect()
 }
 
-/// Whether two arguments have the same type, so that one could be given for the other.
+/// Whether two arguments have the same type, so that they could be confused.
 fn can_be_swapped(arguments: &[Argument<'_>]) -> bool {
     let mut types: Vec<String> = arguments
         .iter()

@@ -1,4 +1,4 @@
-//! The client: the model's marker, and everything that can be asked of the database.
+//! The client: the model's marker, and all reads and writes.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -121,7 +121,7 @@ fn update_function(plan: &Plan<'_>, planned: &update::Planned) -> Option<TokenSt
     })
 }
 
-/// A head can be pointed at another row of its group: a rollback, or the way forward again.
+/// A head can be pointed at another row of its group: for a rollback, or forward again.
 fn points(plan: &Plan<'_>, entity: &trestle_model::Entity) -> Option<TokenStream> {
     let typed = typed();
     let head = entity.effects().iter().find_map(|effect| match effect {

@@ -1,4 +1,4 @@
-//! Sums of entities: of those that an access pattern returns, and of all.
+//! Enums of entities: of those that an access pattern returns, and of all.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -9,7 +9,7 @@ use crate::json;
 use crate::names::{Taken, ident, snake};
 use crate::plan::{Plan, typed};
 
-/// A variant of a sum: its name, its entity, and the struct of its rows.
+/// A variant of an enum: its name, its entity, and the struct of its rows.
 pub(crate) type Variant = (Ident, String, Ident);
 
 pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned<'_>) -> TokenStream {
@@ -22,7 +22,7 @@ pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned<'_>) -> TokenStream {
     quote!(#sum #gathered)
 }
 
-/// The sum of all entities of the model: for code that gets rows of any entity.
+/// The enum of all entities of the model: for code that handles rows of any entity.
 pub(crate) fn everything(plan: &Plan<'_>) -> TokenStream {
     let doc = format!(
         "A row of any entity of the model `{}`: what comes from a stream, say.",
@@ -129,8 +129,8 @@ fn gathered(plan: &Plan<'_>, planned: &Planned<'_>) -> Option<TokenStream> {
     })
 }
 
-/// Whether a partition of the table holds at most one row of the entity: its sort key says nothing more than its partition
-/// key does.
+/// Whether a partition of the table holds at most one row of the entity: its sort key contains nothing
+/// besides its partition key.
 fn is_single(plan: &Plan<'_>, planned: &Planned<'_>, entity: &str) -> bool {
     let pattern = planned.pattern;
     let table = plan.model.table(pattern.table_name());

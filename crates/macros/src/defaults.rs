@@ -64,7 +64,7 @@ fn any(value: &AttributeValue) -> TokenStream {
     }
 }
 
-/// As what is inside of it.
+/// The default of the contained type.
 fn inner(value: &AttributeValue) -> TokenStream {
     let typed = typed();
     match value {

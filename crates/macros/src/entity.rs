@@ -65,7 +65,7 @@ fn row(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
         }
 
         impl #row {
-            /// What identifies this row.
+            /// The key of this row.
             pub fn key(&self) -> #key {
                 #typed::Entity::key(self)
             }
@@ -88,7 +88,7 @@ fn head_key(plan: &Plan<'_>, names: &EntityNames<'_>) -> Option<TokenStream> {
     let fields = key_of_other(names, head);
     Some(quote! {
         impl #row {
-            /// What identifies the head of this row's group.
+            /// The key of the head of this row's group.
             pub fn head_key(&self) -> #key {
                 #key { #(#fields)* }
             }
@@ -189,7 +189,7 @@ fn attributes(names: &EntityNames<'_>) -> TokenStream {
     quote!(impl #row { #(#consts)* })
 }
 
-/// What clients write: the row itself, and a new one that says only what must be said.
+/// What clients write: the row itself, and a new row with only the required fields.
 fn written(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
     let typed = typed();
     let EntityNames {
@@ -230,7 +230,7 @@ fn written(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
         pub struct #new { #(#new_fields)* }
 
         impl #new {
-            /// What will identify the row.
+            /// The key of the new row.
             pub fn key(&self) -> #key {
                 #key { #(#identity: ::core::clone::Clone::clone(&self.#identity),)* }
             }
@@ -256,7 +256,8 @@ fn written(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
     }
 }
 
-/// A row of what must be said of it, where none of that can be taken for another. Otherwise `NewOrder` has the names.
+/// A row from its required fields, if no two of them can be confused. Otherwise the fields of `NewOrder` have
+/// names.
 fn made_of(names: &EntityNames<'_>, required: &[&Field<'_>]) -> Option<TokenStream> {
     if types::can_be_swapped(required.iter().copied()) {
         return None;
@@ -279,7 +280,7 @@ fn made_of(names: &EntityNames<'_>, required: &[&Field<'_>]) -> Option<TokenStre
     })
 }
 
-/// What clients remove: what they write, and heads.
+/// Rows that clients remove: those that they write, and heads.
 fn removed(plan: &Plan<'_>, names: &EntityNames<'_>) -> Option<TokenStream> {
     let typed = typed();
     let (row, marker) = (&names.row, &plan.marker);
@@ -287,7 +288,7 @@ fn removed(plan: &Plan<'_>, names: &EntityNames<'_>) -> Option<TokenStream> {
     (!kept).then(|| quote!(impl #typed::Remove<#marker> for #row {}))
 }
 
-/// The item that a row is.
+/// The item of a row.
 fn item(names: &EntityNames<'_>) -> TokenStream {
     let (typed, rest) = (typed(), &names.rest);
     let known = if names.entity.is_closed() {
@@ -310,7 +311,7 @@ pub(crate) fn insert(names: &EntityNames<'_>, field: &Field<'_>) -> TokenStream 
     }
 }
 
-/// A field of a row that was just made.
+/// A field of a new row.
 fn made(names: &EntityNames<'_>, field: &Field<'_>) -> TokenStream {
     let name = &field.name;
     if names.is_required(field) {

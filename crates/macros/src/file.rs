@@ -24,7 +24,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Fault> {
     })
 }
 
-/// The file's text as an expression. The compiler sees the file this way, and builds anew when it changes.
+/// The file's text as an expression. It makes the compiler track the file, and build again when it changes.
 pub(crate) fn text(path: &Path) -> TokenStream {
     let text = &path.text;
     if is_beside(path) {
@@ -38,7 +38,7 @@ pub(crate) fn text(path: &Path) -> TokenStream {
     }
 }
 
-/// Whether the path is meant as in `include_str!`.
+/// Whether the path is relative as in `include_str!`.
 fn is_beside(path: &Path) -> bool {
     path.text.starts_with("./")
 }

@@ -1,4 +1,4 @@
-//! What stands between the parentheses: one path.
+//! The content of the parentheses: one path.
 
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 
@@ -6,7 +6,7 @@ use crate::Fault;
 
 const USAGE: &str = "expected the path of a model file: model!(\"models/shop.toml\")";
 
-/// A path, and where it stands.
+/// A path, and its position.
 pub(crate) struct Path {
     pub(crate) text: String,
     pub(crate) span: Span,
@@ -21,7 +21,7 @@ pub(crate) fn path(input: TokenStream) -> Result<Path, Fault> {
         return Err(Fault::new(more.span(), USAGE));
     }
     match first {
-        // What a `macro_rules!` hands on is wrapped in nothing.
+        // Tokens from a `macro_rules!` are in an invisible group.
         TokenTree::Group(group) if group.delimiter() == Delimiter::None => path(group.stream()),
         TokenTree::Literal(literal) => match unquoted(&literal.to_string()) {
             Some(text) => Ok(Path {

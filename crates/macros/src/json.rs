@@ -1,11 +1,11 @@
-//! Rows, keys and values of the model as JSON, by the names that the model has for them.
+//! Rows, keys and values of the model as JSON, with the model's names.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use crate::plan::typed;
 
-/// What is serialized as the plain item that `item` makes of it.
+/// Serialized as the plain item that `item` returns.
 pub(crate) fn as_item(name: &Ident, item: &TokenStream) -> TokenStream {
     let typed = typed();
     let body = quote! {
@@ -15,7 +15,7 @@ pub(crate) fn as_item(name: &Ident, item: &TokenStream) -> TokenStream {
     serialize(name, &body)
 }
 
-/// A sum is what its row is.
+/// An enum is serialized like its row.
 pub(crate) fn as_variant<'v>(name: &Ident, variants: impl Iterator<Item = &'v Ident>) -> TokenStream {
     let typed = typed();
     let body = quote! {
@@ -36,7 +36,7 @@ pub(crate) fn as_object(name: &Ident, members: &[(Ident, &str)]) -> TokenStream 
     serialize(name, &body)
 }
 
-/// A value of which there are few: text or a whole number, both ways.
+/// A value with few possibilities: text or a whole number, in both directions.
 pub(crate) fn as_one_of(name: &Ident, is_number: bool) -> TokenStream {
     let typed = typed();
     let (written, read) = if is_number {

@@ -40,7 +40,7 @@ pub(crate) fn expand(plan: &Plan<'_>, names: &EntityNames<'_>) -> TokenStream {
     }
 }
 
-/// A key is as good as its values where none can be taken for another. Otherwise they have names.
+/// A key can be built from its values directly if no two can be confused. Otherwise they have names.
 fn new(names: &EntityNames<'_>) -> Option<TokenStream> {
     if types::can_be_swapped(identity(names)) {
         return None;

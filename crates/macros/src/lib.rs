@@ -1,7 +1,7 @@
 //! `model!`: a typed client from a model file, at compile time.
 //!
-//! The model is read and proved by `trestle-model`, here as in the database. What is generated is thin: structs, and
-//! functions that hand names and values to `trestle-typed`, which does the work.
+//! The model is read and proved by `trestle-model`, here as in the database. The generated code is thin:
+//! structs, and functions that pass names and values to `trestle-typed`, which does the work.
 //!
 //! An internal part of Trestle: programs use the crate `trestle`.
 
@@ -29,13 +29,14 @@ use plan::Plan;
 
 /// Generates the client of a model: `trestle::model!("models/shop.toml");`
 ///
-/// The path is relative to the package's `Cargo.toml`; with `./` before it, to the file that says it. See the crate `trestle` for what is generated.
+/// The path is relative to the package's `Cargo.toml`; with `./` before it, to the file with the macro. See
+/// the crate `trestle` for what is generated.
 #[proc_macro]
 pub fn model(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     expand(input.into()).unwrap_or_else(Fault::into_tokens).into()
 }
 
-/// Why there is no client: one message for each thing that is wrong.
+/// Why there is no client: one message for each mistake.
 struct Fault {
     span: Span,
     messages: Vec<String>,
@@ -72,7 +73,8 @@ fn expand(input: TokenStream) -> Result<TokenStream, Fault> {
     }
 }
 
-/// Each error of the model file with its place, as compilers write it; that it is an error, this one says itself.
+/// Each error of the model file with its place, in the form of compilers, without the word "error", which the
+/// compiler adds.
 fn problems(path: &str, problems: &[trestle_model::Problem]) -> Vec<String> {
     let errors = problems
         .iter()

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proc_macro2::{Ident, Span};
 
-/// Words that stand for something else, and can be names only with `r#` before them.
+/// Reserved words that can be names only with `r#` before them.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else",
     "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
@@ -83,7 +83,7 @@ pub(crate) fn ident(name: &str) -> Ident {
     }
 }
 
-/// The names that are taken in one place.
+/// The names that are taken in one scope.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Taken {
     names: BTreeSet<String>,

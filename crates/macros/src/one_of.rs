@@ -9,7 +9,7 @@ use crate::json;
 use crate::names::{Taken, ident, pascal};
 use crate::plan::{EntityNames, Field, typed};
 
-/// Whether the values can be told apart by name: texts, or whole numbers.
+/// Whether the values can be distinguished by name: texts, or whole numbers.
 pub(crate) fn has_enum(attribute: &Attribute) -> bool {
     let texts = attribute.kind == AttributeKind::String;
     let numbers = attribute.kind == AttributeKind::Integer;
@@ -44,7 +44,7 @@ fn variants(attribute: &Attribute) -> Vec<Ident> {
         .collect()
 }
 
-/// The enums of an entity that are its own.
+/// The enums that are generated for an entity itself.
 pub(crate) fn expand(names: &EntityNames<'_>) -> Vec<TokenStream> {
     let own = names.fields.iter().filter(|field| field.owns_enum);
     own.filter_map(|field| Some(expand_one(names, field, field.one_of.as_ref()?)))
@@ -72,7 +72,7 @@ fn expand_one(names: &EntityNames<'_>, field: &Field<'_>, name: &Ident) -> Token
     let numbers = numbers.filter_map(Number::to_i64);
     let as_number = is_number.then(|| {
         quote! {
-            /// The number that is stored.
+            /// The stored number.
             pub const fn as_i64(self) -> i64 {
                 match self { #(Self::#variants => #numbers,)* }
             }
@@ -93,7 +93,7 @@ fn expand_one(names: &EntityNames<'_>, field: &Field<'_>, name: &Ident) -> Token
             /// Every value, in the order of the model.
             pub const ALL: &'static [Self] = &[#(Self::#variants,)*];
 
-            /// The value as the model writes it.
+            /// The value as in the model file.
             pub const fn as_str(self) -> &'static str {
                 match self { #(Self::#variants => #shown,)* }
             }

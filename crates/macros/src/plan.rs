@@ -1,4 +1,4 @@
-//! The names of everything that is generated, decided before anything is, so that no two collide.
+//! The names of all generated items, decided first, so that no two collide.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use trestle_model::{Attribute, Entity, Model, Role};
 use crate::names::{Taken, ident, pascal, snake};
 use crate::{access, client, collection, entity, key, one_of, update, view};
 
-/// What the generated code calls the runtime.
+/// The name of the runtime crate in generated code.
 pub(crate) fn typed() -> TokenStream {
     quote!(::trestle::typed)
 }
 
-/// Functions that every client has, and that no access pattern may hide.
+/// Functions of every client, which no access pattern may hide.
 const CLIENT: &[&str] = &[
     "on",
     "apply_to",
@@ -40,7 +40,7 @@ const CLIENT: &[&str] = &[
     "clone",
 ];
 
-/// A model, and what its things are called in Rust.
+/// A model, and its names in Rust.
 pub(crate) struct Plan<'m> {
     pub(crate) model: &'m Model,
     /// The text of the model file, as an expression.
@@ -56,7 +56,7 @@ pub(crate) struct Plan<'m> {
     entities: BTreeMap<&'m str, EntityNames<'m>>,
 }
 
-/// What the things of an entity are called.
+/// The names generated for an entity.
 pub(crate) struct EntityNames<'m> {
     pub(crate) entity: &'m Entity,
     pub(crate) row: Ident,
@@ -75,7 +75,7 @@ pub(crate) struct Field<'m> {
     pub(crate) name: Ident,
     /// The enum of its values, if it has few.
     pub(crate) one_of: Option<Ident>,
-    /// Whether that enum is made for this field, and is not the one of another entity.
+    /// Whether that enum is generated for this field, and does not belong to another entity.
     pub(crate) owns_enum: bool,
 }
 
@@ -132,8 +132,9 @@ impl<'m> Plan<'m> {
         }
     }
 
-    /// An attribute shares the enum of another one with the same name and the same values: heads, unique rows and entries that
-    /// of the entity they come from, others that of the entity which the model names first.
+    /// An attribute shares the enum of another one with the same name and the same values: heads, unique rows
+    /// and entries share that of the entity they come from, others that of the first such entity in the
+    /// model.
     fn shared_enum(&self, entity: &Entity, attribute: &Attribute) -> Option<Ident> {
         let origin = entity.role().follows().and_then(|of| self.entities.get(of));
         let entities = origin.into_iter().chain(self.entities.values());
@@ -165,12 +166,12 @@ impl<'m> Plan<'m> {
         self.entities.get(name)
     }
 
-    /// A type's name that nothing else has.
+    /// A type name that nothing else has.
     pub(crate) fn type_name(&mut self, name: &str, suffix: &str) -> Ident {
         ident(&self.types.take(name, suffix))
     }
 
-    /// A function's name that nothing else of the client has.
+    /// A function name that no other function of the client has.
     pub(crate) fn function_name(&mut self, name: &str) -> Ident {
         ident(&self.functions.take(name, "_"))
     }
@@ -228,13 +229,13 @@ impl EntityNames<'_> {
         self.entity.identity().contains(&field.attribute.name)
     }
 
-    /// Whether the field is an `Option`. Sets are not: an empty one is as good as none.
+    /// Whether the field is an `Option`. Sets are not, because an empty set means the same.
     pub(crate) fn is_optional(&self, field: &Field<'_>) -> bool {
         let may_lack = field.attribute.optional || self.is_time(field);
         may_lack && !self.is_identity(field) && !crate::types::is_set(field.attribute.kind)
     }
 
-    /// Whether a new row must give it.
+    /// Whether a new row requires it.
     pub(crate) fn is_required(&self, field: &Field<'_>) -> bool {
         let attribute = field.attribute;
         let may_lack = attribute.optional || attribute.default.is_some() || self.is_time(field);

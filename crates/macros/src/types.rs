@@ -37,7 +37,7 @@ pub(crate) fn of_kind(kind: AttributeKind) -> TokenStream {
     }
 }
 
-/// How a function takes a value, and what it makes of it: whatever becomes text is text.
+/// How a function takes a value, and how it converts it: anything that becomes text is accepted as text.
 pub(crate) fn taken(field: &Field<'_>) -> (TokenStream, TokenStream) {
     let name = &field.name;
     if field.attribute.kind == AttributeKind::String && field.one_of.is_none() {
@@ -51,7 +51,7 @@ pub(crate) fn taken(field: &Field<'_>) -> (TokenStream, TokenStream) {
     }
 }
 
-/// The arguments of a function that takes these fields, and the fields that it makes of them.
+/// The arguments of a function that takes these fields, and the fields that it builds from them.
 pub(crate) fn arguments<'f>(
     fields: impl Iterator<Item = &'f Field<'f>>,
 ) -> (Vec<TokenStream>, Vec<TokenStream>) {
@@ -62,7 +62,7 @@ pub(crate) fn arguments<'f>(
     fields.map(one).unzip()
 }
 
-/// Whether two of these fields have the same type, so that one could be given for the other.
+/// Whether two of these fields have the same type, so that they could be confused.
 pub(crate) fn can_be_swapped<'f>(fields: impl Iterator<Item = &'f Field<'f>>) -> bool {
     let mut types: Vec<String> = fields.map(|field| value(field).to_string()).collect();
     types.sort_unstable();
@@ -84,7 +84,7 @@ pub(crate) fn is_set(kind: AttributeKind) -> bool {
     element(kind).is_some()
 }
 
-/// How a field is introduced in documentation: by the model's words.
+/// The introduction of a field in the documentation: the model's `about`.
 pub(crate) fn doc(field: &Field<'_>) -> String {
     let attribute = field.attribute;
     let mut doc = format!("`{}`: {}", attribute.name, attribute.kind.name());

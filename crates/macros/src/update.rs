@@ -1,4 +1,4 @@
-//! The builder of an update: setters for what may change, and for nothing else.
+//! The builder of an update: setters only for mutable attributes.
 
 mod frozen;
 mod setters;
@@ -10,7 +10,7 @@ use crate::names::snake;
 use crate::plan::{EntityNames, Field, Plan, typed};
 use frozen::Frozen;
 
-/// An entity of which something may change.
+/// An entity with mutable attributes.
 pub(crate) struct Planned {
     pub(crate) entity: String,
     pub(crate) function: Ident,
@@ -74,7 +74,7 @@ pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned) -> TokenStream {
                 Self(self.0.only_if(condition))
             }
 
-            /// Changes more if there is a value to change it to.
+            /// Sets an attribute only if there is a value.
             pub fn when<V>(self, value: ::core::option::Option<V>, set: impl FnOnce(Self, V) -> Self) -> Self {
                 match value {
                     ::core::option::Option::Some(value) => set(self, value),

@@ -1,4 +1,4 @@
-//! What an index shows of an entity, where it does not show all of it.
+//! The part of an entity that an index shows, if it does not show all of it.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -8,7 +8,7 @@ use crate::entity::{field_of, identity, insert, read};
 use crate::json;
 use crate::plan::{EntityNames, Field, Plan, typed};
 
-/// An entity, seen through an index.
+/// An entity as an index shows it.
 pub(crate) struct Planned {
     pub(crate) entity: String,
     pub(crate) table: String,
@@ -73,7 +73,7 @@ pub(crate) fn expand(plan: &Plan<'_>, planned: &Planned) -> TokenStream {
         #json
 
         impl #name {
-            /// What identifies the row.
+            /// The key of the row.
             pub fn key(&self) -> #key {
                 #key { #(#identity: ::core::clone::Clone::clone(&self.#identity),)* }
             }

@@ -10,14 +10,14 @@ use crate::path::{is_path, path};
 use crate::syntax::{Expr, ExprKind, Infix, TypeName};
 use crate::value::{is_value, value};
 
-/// The condition a `WHERE` clause means.
+/// The condition of a `WHERE` clause.
 pub(crate) fn condition(expr: &Expr, parameters: Parameters<'_>) -> Result<Condition> {
     let condition = Lowering { parameters }.boolean(expr, BooleanContext::Where)?;
     check::condition(&condition)?;
     Ok(condition)
 }
 
-/// Where something true or false is wanted; messages differ.
+/// Where a truth value is expected; messages differ.
 #[derive(Clone, Copy)]
 enum BooleanContext {
     Where,
@@ -302,7 +302,7 @@ fn unsupported(operator: &str) -> StatementError {
     ))
 }
 
-/// Why an expression can stand nowhere in a condition.
+/// Why an expression is not allowed in a condition.
 fn refused(expr: &Expr) -> StatementError {
     match &expr.kind {
         ExprKind::Missing => StatementError::new("MISSING must be compared using IS operator"),

@@ -1,4 +1,4 @@
-//! The key attributes a statement's conditions are measured against.
+//! The key attributes with which a statement's conditions are compared.
 
 use trestle_expr::{Comparator, Condition, KeyAttribute, Operand, Path};
 use trestle_item::{AttributeValue, Item};

@@ -163,7 +163,7 @@ impl<'a> Lexer<'a> {
             text.push_str(&written);
             exponent = written.parse::<i32>().map_err(|_| unreadable())?;
         }
-        // Numbers are read the way a 32-bit decimal scale allows; beyond it there is no number to judge.
+        // Numbers are read the way a 32-bit decimal scale allows; larger numbers are refused.
         let digits = i64::try_from(fraction.len()).map_err(|_| unreadable())?;
         i32::try_from(digits - i64::from(exponent)).map_err(|_| unreadable())?;
         Ok(text)

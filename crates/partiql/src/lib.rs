@@ -1,14 +1,14 @@
-//! DynamoDB's PartiQL: statements in SQL's clothes, read into operations on items.
+//! DynamoDB's PartiQL: statements in SQL's form, parsed into operations on items.
 //!
 //! A statement goes through three steps, and each refuses its own kind of mistake in DynamoDB's words:
 //!
-//! 1. *Reading* ([`parse`]): text to tokens to syntax. What comes out knows its table.
-//! 2. *Binding* ([`Parsed::bind`]): parameters take their places; literals become attribute values, the `WHERE`
+//! 1. *Reading* ([`parse`]): text to tokens to syntax. The result knows its table.
+//! 2. *Binding* ([`Parsed::bind`]): parameters are inserted; literals become attribute values, the `WHERE`
 //!    clause a [`trestle_expr::Condition`], `SET` and `REMOVE` a [`trestle_expr::Update`].
 //! 3. *Planning* ([`Select::plan`], [`Change::target`], [`Delete::target`]): the conditions are divided by the keys
 //!    of the table or index, into what finds items and what filters them.
 //!
-//! The crate is pure: it knows no table beyond the key attributes it is told, and runs nothing.
+//! The crate is pure: it knows only the key attributes of tables that it is given, and executes nothing.
 //!
 //! ```
 //! use trestle_expr::KeyAttribute;

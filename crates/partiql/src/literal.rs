@@ -15,7 +15,7 @@ pub fn literal(value: &AttributeValue) -> Option<String> {
     Some(text)
 }
 
-/// A name in double quotes, so that no keyword and no sign can be mistaken in it.
+/// A name in double quotes, so that keywords and signs in it have no meaning.
 #[must_use]
 pub fn quoted_name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))

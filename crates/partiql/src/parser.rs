@@ -36,7 +36,7 @@ struct Parser {
     parameters: usize,
 }
 
-/// What stands after the last token, should the list ever be empty.
+/// The position after the last token, if the list is empty.
 const END: Token = Token {
     kind: Kind::End,
     span: Span {
@@ -109,7 +109,7 @@ impl Parser {
         }
     }
 
-    /// A name that is no keyword, or stands in quotes.
+    /// A name that is not a keyword, or is in quotes.
     fn take_name(&mut self) -> Option<(String, Span)> {
         let span = self.span();
         let name = match &self.head().kind {

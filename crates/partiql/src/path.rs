@@ -9,7 +9,7 @@ use crate::syntax::{self, Expr, ExprKind};
 /// How many elements a path may have, as in DynamoDB's expressions.
 const LEVELS_MAX: usize = 32;
 
-/// The document path an expression is, or why it is none.
+/// The document path of an expression, or why it is not one.
 pub(crate) fn path(expr: &Expr) -> Result<Path> {
     let (root, steps) = match &expr.kind {
         ExprKind::Path { root, steps } => (root.as_ref(), steps.as_slice()),
@@ -29,7 +29,7 @@ pub(crate) fn path(expr: &Expr) -> Result<Path> {
     Ok(Path { attribute, steps })
 }
 
-/// Whether the expression is meant as a path, well-formed or not.
+/// Whether the expression has the form of a path, valid or not.
 pub(crate) fn is_path(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Name(_) | ExprKind::Path { .. })
 }
@@ -60,7 +60,7 @@ fn step(step: &syntax::Step) -> Result<Step> {
     }
 }
 
-/// What stands between brackets: a list index, or a map's name as a text.
+/// The text between brackets: a list index, or a map's name as a text.
 fn index(expr: &Expr) -> Result<Step> {
     match &expr.kind {
         ExprKind::Text(name) | ExprKind::Name(name) => component(name).map(Step::Name),

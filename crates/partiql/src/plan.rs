@@ -1,6 +1,6 @@
-//! How a `SELECT` reaches its items: the keys it names, and what is left to filter.
+//! How a `SELECT` finds its items: the keys it names, and the conditions that remain as a filter.
 //!
-//! The `WHERE` clause is brought into branches, one of which must hold, as far as its `OR`s are about keys. If
+//! The `WHERE` clause is converted to branches, one of which must hold, as far as its `OR`s concern keys. If
 //! every branch names a partition, only those partitions are read; otherwise everything is.
 
 mod branches;
@@ -17,12 +17,12 @@ use crate::syntax::Direction;
 use branches::{Branch, branches};
 use range::Range;
 
-/// How to read, and what to keep of it.
+/// How to read, and the filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Where to look.
     pub access: Access,
-    /// What the items found there must fulfil besides.
+    /// The other conditions on the items found there.
     pub filter: Option<Condition>,
     /// Whether each partition is read from its largest sort key down.
     pub descending: bool,
@@ -41,7 +41,7 @@ pub enum Access {
 struct Stretch {
     hash: AttributeValue,
     sort: Option<KeyOp>,
-    /// Whether a negated condition on the sort key stands beside it; such branches may overlap.
+    /// Whether there is also a negated condition on the sort key; such branches may overlap.
     negated: bool,
 }
 
@@ -101,7 +101,7 @@ impl Select {
         })
     }
 
-    /// What `ORDER BY` asks of partitions and of sort keys.
+    /// The order that `ORDER BY` asks for, of partitions and of sort keys.
     fn direction(&self, branches: &[Branch<'_>], keys: Keys<'_>) -> Result<Order> {
         let mut order = Order::default();
         for term in &self.order {

@@ -1,4 +1,4 @@
-//! Where a token stands in the statement.
+//! The position of a token in the statement.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Statements ready to run: what an operation on items needs, and nothing of the text.
+//! Statements ready to run: what an operation on items needs, without the text.
 
 use trestle_expr::{Condition, KeyAttribute, Path, Update};
 use trestle_item::{AttributeValue, Item};
@@ -14,8 +14,8 @@ use crate::{parser, update, value};
 
 /// Reads a statement. Its table is known from here on; its values and conditions after [`Parsed::bind`].
 ///
-/// The two steps exist because DynamoDB looks for the table between them: a text that cannot be read is refused
-/// first, then a missing table, then values and conditions that make no sense.
+/// There are two steps because DynamoDB looks up the table between them: an unparsable text is refused first,
+/// then a missing table, then invalid values and conditions.
 pub fn parse(text: &str) -> Result<Parsed> {
     let syntax = parser::parse(text)?;
     let source = match &syntax {
@@ -43,7 +43,7 @@ pub fn parse(text: &str) -> Result<Parsed> {
     Ok(Parsed { syntax, source })
 }
 
-/// Only the whole old item can be had from a deletion.
+/// A deletion can only return the whole old item.
 fn check_deleted(returning: Option<Returning>) -> Result<()> {
     match returning {
         None | Some(Returning::AllOld) => Ok(()),
@@ -54,14 +54,14 @@ fn check_deleted(returning: Option<Returning>) -> Result<()> {
     }
 }
 
-/// A statement that was read, its values not yet known.
+/// A parsed statement whose values are not yet known.
 #[derive(Clone, Debug)]
 pub struct Parsed {
     syntax: syntax::Statement,
     source: Source,
 }
 
-/// Whether a statement writes. One that cannot be read does not: it is refused where it is carried out.
+/// Whether a statement writes. An unparsable one does not: it is refused where it is executed.
 #[must_use]
 pub fn is_write(text: &str) -> bool {
     parse(text).is_ok_and(|parsed| !parsed.is_read())
@@ -80,7 +80,7 @@ impl Parsed {
         self.source.index.as_deref()
     }
 
-    /// Whether it is a `SELECT`. `EXISTS` counts as a write, because it stands among writes.
+    /// Whether it is a `SELECT`. `EXISTS` counts as a write, because it is used among writes.
     #[must_use]
     pub fn is_read(&self) -> bool {
         matches!(self.syntax, syntax::Statement::Select(_))
@@ -103,7 +103,7 @@ impl Parsed {
         }
     }
 
-    /// Puts the parameters in place and makes sense of values, conditions and paths.
+    /// Inserts the parameters and interprets values, conditions and paths.
     pub fn bind(&self, parameters: &[AttributeValue]) -> Result<Statement> {
         let parameters = Parameters(parameters);
         Ok(match &self.syntax {
@@ -185,7 +185,7 @@ pub struct Select {
     pub table: String,
     /// The index to read instead of the table itself.
     pub index: Option<String>,
-    /// What to answer of each item; all of it if there is none.
+    /// What to return of each item; all of it if there is none.
     pub projection: Option<Projection>,
     /// The whole `WHERE` clause; [`Select::plan`] divides it.
     pub condition: Option<Condition>,
@@ -235,7 +235,7 @@ pub struct Delete {
     pub returning: bool,
 }
 
-/// One item and what must be true of it for the write to happen.
+/// One item and the condition of the write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The key.
@@ -244,7 +244,7 @@ pub struct Target {
     pub condition: Option<Condition>,
 }
 
-/// What DynamoDB says of a write that does not name its item.
+/// DynamoDB's message about a write that does not name its item.
 const KEY_MANDATORY: &str = "Where clause does not contain a mandatory equality on all key attributes";
 
 impl Insert {
@@ -260,7 +260,7 @@ impl Insert {
             })
     }
 
-    /// What must be true for the insertion: nothing has the key.
+    /// The condition of the insertion: no item has the key.
     #[must_use]
     pub fn condition(&self, keys: Keys<'_>) -> Condition {
         Condition::NotExists(key_path(keys.hash))
@@ -291,14 +291,15 @@ impl Delete {
 }
 
 impl Select {
-    /// The key, if the statement names exactly one item and asks nothing else of it.
+    /// The key, if the statement names exactly one item and has no further condition.
     pub fn key(&self, keys: Keys<'_>) -> Result<Option<Item>> {
         let all = self.condition.as_ref().map(conjuncts).unwrap_or_default();
         let (key, rest) = keys.single_item(&all)?;
         Ok(key.filter(|_| rest.is_empty() && self.index.is_none()))
     }
 
-    /// The item and condition of an `EXISTS`: it must exist, and more must be asked of it than its key.
+    /// The item and condition of an `EXISTS`: the item must exist, and there must be more conditions than its
+    /// key.
     pub fn exists(&self, keys: Keys<'_>) -> Result<Target> {
         let all = self.condition.as_ref().map(conjuncts).unwrap_or_default();
         let (key, rest) = keys.single_item(&all)?;
@@ -314,7 +315,7 @@ impl Select {
     }
 }
 
-/// The key of a write and the conditions besides.
+/// The key of a write and the other conditions.
 fn written(condition: Option<&Condition>, keys: Keys<'_>) -> Result<(Item, Option<Condition>)> {
     let all = condition.map(conjuncts).unwrap_or_default();
     let (key, rest) = keys.single_item(&all)?;

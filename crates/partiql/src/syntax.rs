@@ -1,9 +1,8 @@
-//! A statement as it was written: names, literals and operators, nothing judged yet.
+//! A statement as it was written: names, literals and operators, not checked yet.
 
 use crate::span::Span;
 
-/// An expression and the token that stands for it in messages: an operator's sign, a call's name, otherwise
-/// the first token.
+/// An expression and its token in messages: an operator's sign, a call's name, otherwise the first token.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Expr {
     pub(crate) kind: ExprKind,

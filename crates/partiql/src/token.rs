@@ -2,7 +2,7 @@
 
 use crate::span::Span;
 
-/// One token and where it stands.
+/// One token and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Token {
     pub(crate) kind: Kind,

@@ -12,7 +12,7 @@ use crate::span::Span;
 use crate::syntax::{Change, Expr, ExprKind, Infix};
 use crate::value::{is_value, value};
 
-/// The actions the clauses mean, of which none touches what another touches.
+/// The actions of the clauses, none of which changes a part of another's target.
 pub(crate) fn actions(changes: &[Change], parameters: Parameters<'_>) -> Result<Vec<Action>> {
     let mut actions: Vec<Action> = Vec::with_capacity(changes.len());
     for change in changes {

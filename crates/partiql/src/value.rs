@@ -270,7 +270,8 @@ fn set(
         (false, true, true) => AttributeValue::string_set(texts).map_err(refused_set),
         (true, true, false) => AttributeValue::binary_set(bytes).map_err(refused_set),
         (true, false, true) => {
-            // DynamoDB finds repeated numbers while it converts the literal, and says so in words of its own.
+            // DynamoDB finds repeated numbers while it converts the literal, and has a separate message for
+            // them.
             let shown = numbers
                 .iter()
                 .map(Number::to_string)

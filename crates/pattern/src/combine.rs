@@ -1,7 +1,7 @@
-//! `$or` taken apart: one tree for each way through the alternatives.
+//! `$or` expanded: one tree for each combination of alternatives.
 //!
-//! As in EventBridge, what is beside an `$or` and what is chosen from it are asked of the same objects of an array.
-//! That is easy to say of one tree, and hard of a tree with choices in it.
+//! As in EventBridge, the fields beside an `$or` and the chosen alternative apply to the same objects of an
+//! array. That is easy to check with one tree, and hard with a tree that contains choices.
 
 use crate::fault::Fault;
 use crate::read::{Field, Fields};
@@ -43,7 +43,7 @@ fn of_fields<'a>(fields: &'a Fields, path: &mut Vec<&'a str>) -> Result<Vec<Name
     Ok(all)
 }
 
-/// Each of the one with each of the other.
+/// Each of the first list with each of the second.
 fn joined(one: &[Named], other: Vec<Named>, path: &[&str]) -> Result<Vec<Named>, Fault> {
     let count = one.len().saturating_mul(other.len());
     if count > COMBINATIONS_MAX {

@@ -1,4 +1,4 @@
-//! What a single value is held against.
+//! The comparisons of a single value.
 
 use crate::cidr::Cidr;
 use crate::fold::Folded;
@@ -7,7 +7,7 @@ use crate::wildcard::Wildcard;
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
 
-/// One of the alternatives of a field that ask about a value.
+/// One of a field's alternatives that concern a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Comparison {
     /// `{"exists": true}`: any value.
@@ -18,13 +18,13 @@ pub(crate) enum Comparison {
     Range(Range),
     Text(Text),
     Cidr(Cidr),
-    /// No text that is one of these; every other kind of value passes.
+    /// No text of this list; values of other types pass.
     NoText(Vec<Text>),
-    /// None of these numbers; every other kind of value passes.
+    /// None of these numbers; values of other types pass.
     NoNumber(Vec<Number>),
 }
 
-/// A question about text.
+/// A comparison with a text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Text {
     Equals(String),

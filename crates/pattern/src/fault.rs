@@ -1,4 +1,4 @@
-//! What is wrong with a pattern, and where.
+//! The mistakes in a pattern, with their places.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {message}")]
 pub struct Fault {
-    /// Where in the pattern: `detail.state[0].prefix`; `pattern` is the whole.
+    /// The place in the pattern: `detail.state[0].prefix`; `pattern` is the whole.
     pub path: String,
     /// What is wrong, and what is allowed there.
     pub message: String,
@@ -36,7 +36,7 @@ impl<'a> PatternPath<'a> {
         }
     }
 
-    /// How many fields and indexes lie above.
+    /// The number of fields and indexes above.
     pub(crate) fn depth(&self) -> usize {
         let mut path = self;
         let mut depth = 0;

@@ -1,17 +1,18 @@
-//! Event patterns in the language of Amazon EventBridge, and templates that make a new document of an event.
+//! Event patterns in the language of Amazon EventBridge, and templates that build a new document from an
+//! event.
 //!
-//! The crate is pure. A [`Pattern`] is read once, with everything wrong with it named at once, and then answers
-//! [`Pattern::matches`] without allocating and without failing. It says what EventBridge's documentation says:
+//! The crate is pure. A [`Pattern`] is parsed once, reporting all mistakes together; after that,
+//! [`Pattern::matches`] neither allocates nor fails. It follows EventBridge's documentation:
 //!
 //! - A field holds a list of alternatives; one of them must hold. All fields must.
-//! - An array in the event stands for its members: one member must pass. Where a pattern looks into objects of an
-//!   array, one and the same object must pass all of it.
+//! - An array in the event stands for its members: one member must pass. Where a pattern has fields of
+//!   objects in an array, one object must pass all of them.
 //! - Numbers are compared as numbers: `300`, `300.0` and `3e2` are the same.
 //! - A field that is missing passes only `{"exists": false}`.
 //!
-//! Where the documentation is silent, this crate chose: names with dots are names, not paths; `exists` asks about
-//! values, so that an object, or an array without values, is not there; a path may be given only once, counting what
-//! is beside an `$or`.
+//! Where the documentation says nothing, this crate decides: names with dots are names, not paths; `exists`
+//! concerns values, so that an object, or an array without values, does not exist; a path may be given only
+//! once, including the fields beside an `$or`.
 //!
 //! ```
 //! use serde_json::json;
@@ -41,15 +42,15 @@ use combine::combinations;
 use serde_json::Value;
 use tree::Tree;
 
-/// Which events are wanted.
+/// Selects events.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pattern {
-    /// One for each way through the `$or`s; one of them must match.
+    /// One for each combination of the `$or`s; one of them must match.
     alternatives: Vec<Tree>,
 }
 
 impl Pattern {
-    /// Reads a pattern from JSON, or names everything that is wrong with it.
+    /// Parses a pattern from JSON, or returns all mistakes in it.
     ///
     /// A pattern written in TOML is converted by the caller: tables are objects. TOML has no null.
     pub fn parse(pattern: &Value) -> Result<Pattern, Vec<Fault>> {
@@ -58,7 +59,7 @@ impl Pattern {
         Ok(Pattern { alternatives })
     }
 
-    /// Whether the event is wanted.
+    /// Whether the pattern matches the event.
     pub fn matches(&self, event: &Value) -> bool {
         self.alternatives.iter().any(|tree| tree.matches(event))
     }

@@ -1,4 +1,4 @@
-//! Numbers compared by their value, whatever way they are written, and ranges of them.
+//! Numbers compared by value, whatever their notation, and ranges of them.
 
 use serde_json::Number;
 use std::cmp::Ordering;
@@ -10,7 +10,8 @@ const WHOLE_MAX: f64 = 1e36;
 pub(crate) fn order(one: &Number, other: &Number) -> Ordering {
     match (whole(one), whole(other)) {
         (Some(one), Some(other)) => one.cmp(&other),
-        // A number with a fraction is less than 2^53 and exact; rounding the other one cannot move it past.
+        // A number with a fraction is less than 2^53 and exact; rounding the other one does not change their
+        // order.
         _ => {
             let value = |number: &Number| number.as_f64().unwrap_or(f64::NAN);
             value(one).total_cmp(&value(other))

@@ -146,7 +146,7 @@ fn anything_but_operator(path: &PatternPath<'_>, object: &Map<String, Value>) ->
     Ok(Comparison::NoText(texts.collect::<Result<_, _>>()?))
 }
 
-/// Every text begins and ends with the empty one, so that nothing would be left.
+/// Every text begins and ends with the empty one, so that no text would pass.
 fn some_text(path: &PatternPath<'_>, operand: &Value) -> Result<String, Fault> {
     match text(path, operand)? {
         "" => Err(path.fault("must not be empty: no text would be left")),

@@ -17,14 +17,14 @@ pub(crate) struct Fields {
     pub(crate) either: Vec<Fields>,
 }
 
-/// What a name in the pattern stands for.
+/// The meaning of a name in the pattern.
 #[derive(Debug)]
 pub(crate) enum Field {
     Nested(Fields),
     Leaf(Arc<Leaf>),
 }
 
-/// Names that EventBridge keeps for itself inside `$or`: there, they are operators that lost their field.
+/// Names that EventBridge reserves inside `$or`: there they are operators without a field.
 const RESERVED_IN_OR: &[&str] = &[
     "exactly",
     "equals-ignore-case",

@@ -1,9 +1,9 @@
-//! Templates that make a new JSON document of an event.
+//! Templates that build a new JSON document from an event.
 //!
-//! A template is JSON with holes: `{"region": <new.rgn>, "what": "layer <keys.pk> is gone"}`. Outside of text a hole
-//! is filled with the value at that path, inside of text with its text. What is missing is `null`, and nothing in text.
-//! `<<` stands for `<`, and `<.>` for the whole event. A name with a dot in it is quoted: `<new.'a.b'>`; a number
-//! picks the member of a list.
+//! A template is JSON with holes: `{"region": <new.rgn>, "what": "layer <keys.pk> is gone"}`. Outside of text
+//! a hole is replaced by the value at that path, inside of text by its text. A missing value becomes `null`,
+//! or the empty text. `<<` stands for `<`, and `<.>` for the whole event. A name with a dot in it is quoted:
+//! `<new.'a.b'>`; a number picks the member of a list.
 
 mod path;
 mod scan;
@@ -22,10 +22,10 @@ pub struct Template {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TemplateError {
-    /// A hole is not closed, empty, or holds what is no path.
+    /// A hole is not closed, empty, or does not contain a path.
     #[error("<{path}: {message}")]
     Hole {
-        /// What stands after the `<`.
+        /// The text after the `<`.
         path: String,
         /// What is wrong with it, and what is allowed.
         message: &'static str,
@@ -35,11 +35,11 @@ pub enum TemplateError {
         "with its holes filled, the template must be JSON: {message} (character {column} of line {line})"
     )]
     NoJson {
-        /// What the reader of JSON says.
+        /// The error of the JSON parser.
         message: String,
         /// The line of the template, from 1.
         line: usize,
-        /// The place in that line, from 1; holes before it count as `null`.
+        /// The column, from 1; holes before it count as `null`.
         column: usize,
     },
 }
@@ -59,7 +59,8 @@ impl Template {
     pub fn parse(text: &str) -> Result<Template, TemplateError> {
         let scanned = scan::scan(text)?;
         let filled = read_json(&scanned.filled(None))?;
-        // Holes are marked with a letter that occurs nowhere else, so that they can be found again after reading.
+        // Holes are marked with a letter that does not occur elsewhere, so that they can be found again after
+        // parsing.
         let marker = ('\u{e000}'..='\u{f8ff}')
             .find(|letter| !contains(&filled, *letter))
             .ok_or(TemplateError::Hole {
@@ -73,7 +74,7 @@ impl Template {
         })
     }
 
-    /// The document made of an event.
+    /// The document for an event.
     pub fn fill(&self, event: &Value) -> Value {
         fill(&self.root, event)
     }
@@ -102,7 +103,7 @@ fn contains(value: &Value, letter: char) -> bool {
     }
 }
 
-/// Turns what was read into nodes; recursion is bounded by that of the reader of JSON.
+/// Converts the parsed JSON to nodes; its recursion is limited by that of the JSON parser.
 fn node(value: Value, marker: char, holes: &[scan::Hole]) -> Node {
     match value {
         Value::String(text) => match scan::pieces(&text, marker, holes) {

@@ -1,13 +1,13 @@
-//! A pattern without `$or`, as a tree of fields, and how an event is held against it.
+//! A pattern without `$or`, as a tree of fields, and how it is compared with an event.
 
 use crate::comparison::Comparison;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Arrays in the event are followed this deep; what lies deeper is not there.
+/// Arrays in the event are followed to this depth; deeper values count as missing.
 const EVENT_DEPTH_MAX: usize = 256;
 
-/// What a place in the event must be.
+/// The condition on a place in the event.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Tree {
     /// An object, or an array with an object, that has these fields.
@@ -24,15 +24,16 @@ pub(crate) struct Leaf {
     pub(crate) comparisons: Vec<Comparison>,
 }
 
-/// The ways in which a place of the event can pass. Both may be open, and neither.
+/// The ways in which a place of the event can pass. Both, one or neither may be possible.
 ///
-/// They are told apart for the sake of arrays: a value that passes picks its member of the array, and the rest of the
-/// pattern is asked of the same member; a field that must be absent picks nothing, so it must be absent from all.
+/// They are distinguished because of arrays: a value that passes selects its member of the array, and the
+/// rest of the pattern applies to the same member; a field that must be absent selects none, so it must be
+/// absent from all.
 #[derive(Clone, Copy)]
 struct Ways {
-    /// Some value passes, and all else that is asked of its object holds.
+    /// A value passes, and all other conditions on its object hold.
     by_value: bool,
-    /// All that is asked is that values are absent, and they are.
+    /// There are only conditions that values are absent, and they are.
     by_absence: bool,
 }
 
@@ -52,7 +53,7 @@ impl Tree {
             (_, Some(Value::Array(members))) if depth < EVENT_DEPTH_MAX => self.among(members, depth + 1),
             (Tree::Fields(fields), Some(Value::Object(object))) => within(fields, Some(object), depth + 1),
             (Tree::Fields(fields), _) => within(fields, None, depth + 1),
-            // Values are at the leaves of an event; an object is none.
+            // Values are the leaves of an event; an object is not a value.
             (Tree::Leaf(leaf), None | Some(Value::Object(_) | Value::Array(_))) => Ways {
                 by_value: false,
                 by_absence: leaf.may_be_absent,

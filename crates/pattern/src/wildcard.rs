@@ -33,7 +33,7 @@ impl Wildcard {
         let Some(mut rest) = text.strip_prefix(first.as_str()) else {
             return false;
         };
-        // The earliest place is always good enough: it leaves the most for those that follow.
+        // The earliest match is always right: it leaves the most text for the parts that follow.
         for part in middle {
             let Some(at) = rest.find(part.as_str()) else {
                 return false;

@@ -1,4 +1,4 @@
-//! The one text that client and server must agree on before they sign it.
+//! The canonical text on which client and server must agree before it is signed.
 
 use crate::{ALGORITHM, Moment, Scope, sha256};
 use http::Uri;
@@ -22,7 +22,7 @@ pub fn string_to_sign(
     request.string_to_sign(signed_at, &scope.text())
 }
 
-/// A request as it is signed.
+/// A request in the form that is signed.
 pub(crate) struct CanonicalRequest<'a> {
     pub(crate) method: &'a str,
     pub(crate) uri: &'a Uri,
@@ -59,7 +59,7 @@ pub fn query_parameters(query: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Signers outside S3 encode the path once more as it stands.
+/// Except for S3, signers encode the path a second time.
 fn canonical_path(path: &str) -> String {
     if path.is_empty() {
         "/".to_owned()
@@ -68,7 +68,7 @@ fn canonical_path(path: &str) -> String {
     }
 }
 
-/// Sorted, encoded anew, and without the signature itself, which cannot cover itself.
+/// Sorted, encoded again, and without the signature itself, which cannot cover itself.
 fn canonical_query(query: &str) -> String {
     let mut parameters: Vec<String> = query
         .split('&')
@@ -102,7 +102,7 @@ fn header_value(name: &str, head: &Parts) -> String {
         .map(|(_, value)| squeeze(value.as_bytes()))
         .collect();
     if values.is_empty() && (name == "host" || name == ":authority") {
-        // HTTP/2 has no Host header; clients sign its value all the same.
+        // HTTP/2 has no Host header; clients sign its value nevertheless.
         return authority(head);
     }
     values.join(",")

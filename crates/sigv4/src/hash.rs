@@ -10,7 +10,7 @@ pub fn signature(secret: &str, scope: &Scope, text: &str) -> String {
     hex(&keyed_hash(&signing_key(secret, scope), text.as_bytes()))
 }
 
-/// What a secret signs with in a scope: the same all day.
+/// The signing key of a secret for a scope: the same all day.
 pub(crate) fn signing_key(secret: &str, scope: &Scope) -> Vec<u8> {
     let key = keyed_hash(format!("AWS4{secret}").as_bytes(), scope.date.as_bytes());
     let key = keyed_hash(&key, scope.region.as_bytes());
@@ -18,7 +18,7 @@ pub(crate) fn signing_key(secret: &str, scope: &Scope) -> Vec<u8> {
     keyed_hash(&key, scope.terminator.as_bytes())
 }
 
-/// Compares in a time that does not tell how much of the guess was right.
+/// Compares in a time that does not depend on how much of the guess is right.
 pub fn equal_in_constant_time(expected: &str, given: &str) -> bool {
     expected.as_bytes().ct_eq(given.as_bytes()).into()
 }
@@ -30,7 +30,7 @@ pub fn sha256(bytes: &[u8]) -> String {
 
 /// HMAC-SHA-256.
 pub fn keyed_hash(key: &[u8], message: &[u8]) -> Vec<u8> {
-    // HMAC takes keys of every length; were that ever to change, an empty signature matches nothing.
+    // HMAC accepts keys of every length; if that ever changed, an empty signature would match nothing.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
         return Vec::new();
     };

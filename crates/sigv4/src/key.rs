@@ -1,4 +1,4 @@
-//! Who signs, and what a signature is good for.
+//! Signing keys and their scopes.
 
 use std::fmt;
 
@@ -20,21 +20,21 @@ impl fmt::Debug for AccessKey {
     }
 }
 
-/// What a signing key is good for.
+/// The scope of a signing key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
     /// The day, as `20150830`.
     pub date: String,
-    /// The region that is asked.
+    /// The region of the request.
     pub region: String,
-    /// The service that is asked.
+    /// The service of the request.
     pub service: String,
     /// Always `aws4_request`, unless a client is wrong.
     pub terminator: String,
 }
 
 impl Scope {
-    /// The scope as it stands in a credential.
+    /// The scope in the form of a credential.
     pub fn text(&self) -> String {
         format!(
             "{}/{}/{}/{}",

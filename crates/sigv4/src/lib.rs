@@ -1,4 +1,5 @@
-//! AWS Signature Version 4: what a signature covers, how it is computed, and how a request of ours is signed.
+//! AWS Signature Version 4: what a signature covers, how it is computed, and how outgoing requests are
+//! signed.
 //!
 //! A verifier reads a request's claim, computes the same signature with [`string_to_sign`] and [`signature`],
 //! and compares with [`equal_in_constant_time`].

@@ -1,4 +1,4 @@
-//! Points in time as signatures write them: `20150830T123600Z`.
+//! Points in time in the form of signatures: `20150830T123600Z`.
 
 use std::fmt;
 
@@ -75,7 +75,7 @@ fn days_since_epoch(year: u64, month: u64, day: u64) -> Option<u64> {
 }
 
 fn civil_date(mut days: u64) -> (u64, u64, u64) {
-    // At 366 days a year the guess is never too late, and at most a few years too early.
+    // At 366 days per year the estimate is never too late, and at most a few years too early.
     let mut year = 1970 + days / 366;
     days -= (year - 1970) * 365 + leap_days_before(year) - leap_days_before(1970);
     while days >= days_in_year(year) {

@@ -1,14 +1,15 @@
-//! The region that a host of AWS tells.
+//! The region in the name of an AWS host.
 
 const ENDINGS: [&str; 3] = [".amazonaws.com", ".amazonaws.com.cn", ".api.aws"];
 
-/// Whether a host is one of AWS.
+/// Whether a host belongs to AWS.
 pub fn is_aws_host(host: &str) -> bool {
     ENDINGS.iter().any(|ending| host.ends_with(ending))
 }
 
-/// The region in the name of a host of AWS, wherever it stands there: `sqs.eu-west-1.amazonaws.com`, the older
-/// `eu-west-1.queue.amazonaws.com`, `streams.dynamodb.cn-north-1.amazonaws.com.cn`, `dynamodb.eu-west-1.api.aws`.
+/// The region in the name of a host of AWS, at any position: `sqs.eu-west-1.amazonaws.com`, the older
+/// `eu-west-1.queue.amazonaws.com`, `streams.dynamodb.cn-north-1.amazonaws.com.cn`,
+/// `dynamodb.eu-west-1.api.aws`.
 pub fn region_of_host(host: &str) -> Option<&str> {
     let name = ENDINGS.iter().find_map(|ending| host.strip_suffix(ending))?;
     name.split('.').rev().find(|part| is_region(part))

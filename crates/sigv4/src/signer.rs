@@ -1,4 +1,4 @@
-//! Signing requests of our own.
+//! Signing outgoing requests.
 
 use crate::canonical::{CanonicalRequest, squeeze};
 use crate::hash::signing_key;
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use trestle_env::Timestamp;
 
-/// Why a request cannot be signed: its path is no HTTP.
+/// Why a request cannot be signed: its path is not valid in HTTP.
 #[derive(Debug, thiserror::Error)]
 #[error("the request cannot be signed: {0}")]
 pub struct SignError(#[from] http::uri::InvalidUri);
@@ -17,25 +17,25 @@ pub struct SignError(#[from] http::uri::InvalidUri);
 #[derive(Debug)]
 pub struct Signer {
     key: AccessKey,
-    /// What a key that lives for a while only is sent with.
+    /// The token that is sent with a temporary key.
     session_token: Option<String>,
     region: String,
     service: String,
-    /// Of the last request.
+    /// The signing key of the last request.
     day: Mutex<Option<Arc<SigningDay>>>,
 }
 
-/// What is the same in all signatures of a day.
+/// The part that is the same in all signatures of a day.
 struct SigningDay {
     date: String,
-    /// The scope as it stands in a credential.
+    /// The scope in the form of a credential.
     scope: String,
     key: Vec<u8>,
 }
 
 impl std::fmt::Debug for SigningDay {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Not the key, which signs.
+        // Without the key, which is secret.
         f.debug_struct("SigningDay")
             .field("scope", &self.scope)
             .finish_non_exhaustive()
@@ -43,7 +43,7 @@ impl std::fmt::Debug for SigningDay {
 }
 
 impl Signer {
-    /// Signs with a key, and with the token that belongs to it if it lives for a while only.
+    /// Signs with a key, and with its token if the key is temporary.
     #[must_use]
     pub fn new(
         key: AccessKey,
@@ -65,14 +65,14 @@ impl Signer {
         &self.key
     }
 
-    /// The region that is asked.
+    /// The region of the requests.
     pub fn region(&self) -> &str {
         &self.region
     }
 
     /// The headers that sign a request, to be sent besides those given.
     ///
-    /// The request is told by its method, its path with the query, its `Host` and the other headers that are to be
+    /// The request is given by its method, its path with the query, its `Host`, the other headers to be
     /// covered, each once, and its body; all of them must be sent as given here.
     pub fn sign(
         &self,

@@ -3,7 +3,7 @@
 //! A store does not know items, tables or time. It keeps five sorted maps ([`Space`]) and promises three things:
 //!
 //! - **A batch is all or nothing**, over all spaces, for readers and for crashes ([`Store::commit`]).
-//! - **A snapshot never changes** ; snapshots and writers never wait for each other ([`Store::snapshot`]).
+//! - **A snapshot never changes**, and snapshots and writers never wait for each other ([`Store::snapshot`]).
 //! - **What was acknowledged stays**, as far as the chosen [`Durability`] says.
 //!
 //! `FjallStore` keeps them in a directory, [`MemoryStore`] in memory. Both pass the same conformance tests.

@@ -1,12 +1,12 @@
-//! What an exchange over HTTP means for a batch, whatever the target.
+//! The meaning of an HTTP exchange for a batch, for all targets.
 
 use trestle_events::Outcome;
 use trestle_http_client::Failure;
 
-/// So much of an answer's text is worth keeping as a reason.
+/// How much of an answer's text is kept as a reason.
 const REASON_BYTES_MAX: usize = 300;
 
-/// There was no answer. If nothing was sent, no record can be the reason; if something was, one may be.
+/// There was no answer. If nothing was sent, no record can be the reason; otherwise one may be.
 pub(crate) fn no_answer(failure: &Failure) -> Outcome {
     if failure.kind.may_have_arrived() {
         Outcome::Failed(failure.to_string())

@@ -1,4 +1,4 @@
-//! Calls to AWS, or to what speaks like it: signed, in the JSON protocol, in groups of ten.
+//! Calls to AWS, or to compatible services: signed, in the JSON protocol, in groups of ten.
 
 mod identity;
 mod send;
@@ -8,8 +8,8 @@ pub(crate) use identity::identity;
 pub(crate) use send::{EntryFault, Failure, Protocol, send};
 pub(crate) use service::{Service, ServiceKind, is_throttling};
 
-/// A call takes no more entries than this, with SQS and with EventBridge.
+/// The most entries of a call to SQS or EventBridge.
 pub(crate) const ENTRIES_MAX: usize = 10;
 
-/// And no more bytes. Newer services take more; every one of them takes this.
+/// The most bytes of a call. Newer services accept more; all of them accept this.
 pub(crate) const CALL_BYTES_MAX: usize = 256 * 1024;

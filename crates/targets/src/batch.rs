@@ -1,17 +1,17 @@
-//! A batch as others read it.
+//! A batch in the form for receivers.
 
 use serde::Serialize;
 use serde_json::Value;
 use trestle_events::{Batch, Delivery};
 use trestle_sigv4::sha256;
 
-/// One record on its way.
+/// One record to be delivered.
 #[derive(Serialize)]
 pub(crate) struct Record<'a> {
     /// The idempotency key, and the name of the record in partial results.
     id: &'a str,
     attempt: u32,
-    /// The change, or what the route's template made of it.
+    /// The change, or the result of the route's template.
     input: &'a Value,
 }
 
@@ -25,7 +25,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// A name for the batch: the same records in the same order have the same.
+/// A name for the batch: the same records in the same order have the same name.
 pub(crate) fn name(batch: &Batch) -> String {
     let ids: Vec<&str> = batch
         .deliveries

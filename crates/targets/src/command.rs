@@ -1,11 +1,11 @@
 //! Batches as lines on the standard input of a program.
 //!
 //! Each line is a record, `{"id": …, "attempt": …, "input": …}`. The environment has `TRESTLE_ROUTE`,
-//! `TRESTLE_DELIVERY` (the name of the batch), `TRESTLE_RECORDS` (their number), what the route's `environment` says, and of
-//! this process only what says where things are: its other variables may be secrets. Status 0 takes the batch, but for
-//! the records that the standard output reports as failed (see [`partial`]); 75, `EX_TEMPFAIL`, asks to come back
-//! later; any other refuses it, and the last line on standard error says why. A program that does not end by itself has
-//! failed, perhaps because of a record.
+//! `TRESTLE_DELIVERY` (the name of the batch), `TRESTLE_RECORDS` (their number), the route's `environment`,
+//! and of this process only variables with paths and locales: the others may be secrets. Status 0 accepts the
+//! batch, except the records that the standard output reports as failed (see [`partial`]); 75, `EX_TEMPFAIL`,
+//! means to try again later; any other refuses it, and the last line on standard error is the reason. A
+//! program that does not end in time has failed, perhaps because of a record.
 
 mod capture;
 mod group;
@@ -30,13 +30,13 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// `EX_TEMPFAIL` of sysexits.h.
 const TEMPORARY_FAILURE: i32 = 75;
 
-/// Partial results of the largest batch fit in.
+/// Partial results of the largest batch fit.
 const OUTPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// The last line is somewhere in here.
+/// The last line is within this many bytes.
 const ERRORS_BYTES_MAX: usize = 4 * 1024;
 
-/// What a program gets of this process' own variables: where things are, and how people write.
+/// The variables of this process that the program gets: paths and locales.
 const KEPT: [&str; 12] = [
     "PATH",
     "HOME",
@@ -53,7 +53,7 @@ const KEPT: [&str; 12] = [
     "PATHEXT",
 ];
 
-/// A program that takes batches.
+/// A program that receives batches.
 #[derive(Debug)]
 pub(crate) struct Program {
     program: String,
@@ -63,7 +63,7 @@ pub(crate) struct Program {
     timeout: Duration,
 }
 
-/// How a run of the program ended.
+/// The result of a run of the program.
 struct Ended {
     status: ExitStatus,
     output: Vec<u8>,
@@ -135,7 +135,7 @@ fn words(value: &Value) -> Option<(String, Vec<String>)> {
 impl Target for Program {
     fn deliver<'a>(&'a self, batch: &'a Batch) -> Deliver<'a> {
         Box::pin(async move {
-            // The time is real time: a program does not follow our clock.
+            // It is real time: a program does not follow another clock.
             match tokio::time::timeout(self.timeout, self.run(batch)).await {
                 Ok(Ok(ended)) => outcome(batch, &ended),
                 Ok(Err(error)) => Outcome::Unavailable(format!("{} could not run: {error}", self.program)),
@@ -150,7 +150,7 @@ impl Target for Program {
 }
 
 impl Program {
-    /// Runs the program. Dropping the future ends it, and all that it started.
+    /// Runs the program. Dropping the future ends it, and all processes that it started.
     async fn run(&self, batch: &Batch) -> std::io::Result<Ended> {
         let lines = lines(batch)?;
         let mut command = Command::new(&self.program);
@@ -197,7 +197,7 @@ fn lines(batch: &Batch) -> std::io::Result<Vec<u8>> {
     Ok(lines)
 }
 
-/// A program need not read all of its input to be content: its status decides.
+/// A program need not read all of its input to succeed: its status decides.
 async fn feed(input: Option<ChildStdin>, lines: &[u8]) {
     if let Some(mut input) = input {
         let _ = input.write_all(lines).await;

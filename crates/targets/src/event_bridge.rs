@@ -19,17 +19,17 @@ const KIND: ServiceKind = ServiceKind {
 /// Bytes of an entry besides its text, as EventBridge counts them: the time.
 const TIME_BYTES: usize = 14;
 
-/// A bus that takes batches.
+/// A bus that receives batches.
 pub(crate) struct EventBridge {
     service: Service,
     bus: Bus,
 }
 
-/// What events are made for.
+/// The route of the events.
 struct Bus {
     name: String,
     source: String,
-    /// Without one, each event is called by what it is about and what happened: `layer expire`.
+    /// Without one, each event is named after its entity and action: `layer expire`.
     detail_type: Option<String>,
 }
 
@@ -95,7 +95,7 @@ impl Protocol for Bus {
             "DetailType": detail_type,
             "Detail": detail,
             "Time": change.at.as_secs(),
-            // Where a consumer finds the idempotency key, whatever the template made of the change.
+            // Where a consumer finds the idempotency key, whatever the template is.
             "Resources": [delivery.id],
         });
         (entry, bytes)

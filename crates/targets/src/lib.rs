@@ -1,6 +1,7 @@
-//! Where changes go when they leave the process: webhooks, commands, SQS and EventBridge.
+//! Targets outside the process: webhooks, commands, SQS and EventBridge.
 //!
-//! [`open`] reads a route's destination, names everything that is wrong with it, and gives a target that is ready:
+//! [`open`] reads a route's destination, and returns a target that is ready, or all mistakes in the
+//! destination:
 //!
 //! ```toml
 //! target = { webhook = "https://example.com/hook", timeout = "10s", secret = { env = "HOOK_SECRET" } }
@@ -9,9 +10,10 @@
 //! target = { event_bridge = { endpoint = "https://events.eu-west-1.amazonaws.com", bus = "main", source = "shop" } }
 //! ```
 //!
-//! *Invariant*: a target never says that a change was taken when it does not know it. Whatever is in doubt is delivered
-//! again, with the same id. A target that cannot be reached is unavailable and refuses nothing; where an answer tells
-//! whose fault it is, the records are refused only if it is theirs. (A webhook's 4xx does not tell: it refuses the records.)
+//! *Invariant*: a target never reports a change as accepted without knowing it. A change in doubt is
+//! delivered again, with the same id. A target that cannot be reached is unavailable and refuses nothing;
+//! where an answer shows whose fault it is, the records are refused only if it is theirs. (A webhook's 4xx
+//! does not show it, and refuses the records.)
 //!
 //! ```
 //! use std::sync::Arc;
@@ -48,9 +50,9 @@ use trestle_events::{Destination, Target};
 /// The kinds of destination that [`open`] knows. The others stay inside the process.
 pub const KINDS: [&str; 4] = ["webhook", "command", "sqs", "event_bridge"];
 
-/// Makes a destination's target ready, or names everything that is wrong with it.
+/// Opens a destination's target, or returns all mistakes in the destination.
 ///
-/// Nothing is sent yet: a server that is not there shows at the first delivery.
+/// Nothing is sent yet: the first delivery shows whether the server exists.
 pub fn open(destination: &Destination, surroundings: &Surroundings) -> Result<Arc<dyn Target>, Vec<Fault>> {
     let mut settings = Settings::new(&destination.0);
     let kind = KINDS.into_iter().find(|kind| destination.0.contains_key(*kind));

@@ -1,10 +1,11 @@
-//! Partial results, as Lambda's `ReportBatchItemFailures` has them: `{"batchItemFailures": [{"itemIdentifier": id}]}`.
+//! Partial results in the form of Lambda's `ReportBatchItemFailures`: `{"batchItemFailures":
+//! [{"itemIdentifier": id}]}`.
 
 use serde_json::Value;
 use std::collections::HashSet;
 use trestle_events::{Batch, Outcome};
 
-/// What an answer says about a batch that was otherwise taken.
+/// The partial result of a batch that was otherwise accepted.
 pub(crate) fn outcome(batch: &Batch, answer: &[u8]) -> Outcome {
     let Ok(Value::Object(answer)) = serde_json::from_slice(answer) else {
         return Outcome::Done;
@@ -22,7 +23,7 @@ pub(crate) fn outcome(batch: &Batch, answer: &[u8]) -> Outcome {
     let mut failed: Vec<(String, String)> = Vec::with_capacity(failures.len());
     let mut seen = HashSet::new();
     for failure in failures {
-        // As with Lambda, an answer that cannot be understood takes nothing.
+        // As with Lambda, an answer that cannot be parsed accepts nothing.
         let Some(id) = failure.get("itemIdentifier").and_then(Value::as_str) else {
             return refused("has a member without itemIdentifier");
         };

@@ -1,4 +1,4 @@
-//! Secrets by name: a route file says where one is, never what it is.
+//! Secrets by name: a route file contains the place of a secret, never its value.
 
 use crate::Surroundings;
 use crate::settings::Settings;
@@ -19,7 +19,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The secret that a setting names, if there is such a setting.
+/// The secret that a setting names, if the setting is given.
 pub(crate) fn read(
     settings: &mut Settings<'_>,
     name: &'static str,
@@ -61,7 +61,7 @@ pub(crate) fn look_up(value: &Value, surroundings: &Surroundings) -> Result<Secr
     Ok(Secret(secret))
 }
 
-/// Text as it stands, or a secret by name.
+/// Plain text, or a secret by name.
 pub(crate) fn text_or_secret(value: &Value, surroundings: &Surroundings) -> Result<String, String> {
     match value {
         Value::String(text) => Ok(text.clone()),

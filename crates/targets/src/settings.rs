@@ -1,4 +1,4 @@
-//! A destination's settings, read one by one, with all mistakes collected.
+//! A destination's settings, read one by one; all mistakes are collected.
 
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -33,13 +33,13 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// What stands at a name. From now on, the name is known.
+    /// The value of a setting. From now on, the name counts as known.
     pub(crate) fn take(&mut self, name: &'static str) -> Option<&'a Value> {
         self.known.insert(name);
         self.map.get(name)
     }
 
-    /// Text that must be there and not be empty.
+    /// Required text that must not be empty.
     pub(crate) fn text(&mut self, name: &'static str) -> Option<&'a str> {
         let found = self.optional_text(name);
         if !self.map.contains_key(name) {
@@ -76,7 +76,7 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// The settings in a table of its own.
+    /// The settings in a nested table.
     pub(crate) fn table(&mut self, name: &'static str) -> Option<Settings<'a>> {
         match self.take(name)? {
             Value::Object(map) => Some(Settings {
@@ -90,7 +90,7 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// Takes over the mistakes of a table.
+    /// Adds the mistakes of a table.
     pub(crate) fn close(&mut self, table: Settings<'_>) {
         self.faults.extend(table.all_faults());
     }
@@ -102,7 +102,7 @@ impl<'a> Settings<'a> {
         });
     }
 
-    /// What was made of the settings, unless there is a mistake in them.
+    /// The result of the settings, unless there is a mistake in them.
     pub(crate) fn finish<T>(self, made: Option<T>) -> Result<T, Vec<Fault>> {
         let faults = self.all_faults();
         match made {

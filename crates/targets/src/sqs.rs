@@ -1,4 +1,4 @@
-//! Batches as messages in a queue of SQS, or of whatever speaks its JSON protocol.
+//! Batches as messages in an SQS queue, or in any service with SQS's JSON protocol.
 
 use crate::aws::{self, EntryFault, Failure, Protocol, Service, ServiceKind};
 use crate::settings::Settings;
@@ -17,13 +17,13 @@ const KIND: ServiceKind = ServiceKind {
     content_type: "application/x-amz-json-1.0",
 };
 
-/// A queue that takes batches.
+/// A queue that receives batches.
 pub(crate) struct Sqs {
     service: Service,
     queue: Queue,
 }
 
-/// What messages are made for.
+/// The route of the messages.
 struct Queue {
     url: String,
     is_fifo: bool,
@@ -71,8 +71,8 @@ impl Target for Sqs {
 }
 
 impl Protocol for Queue {
-    /// The body is the input; the attributes `route` and `id` tell the route and the idempotency key, as in a queue
-    /// of our own.
+    /// The body is the input; the attributes `route` and `id` contain the route and the idempotency key, as
+    /// in Trestle's own queues.
     fn entry(&self, route: &str, delivery: &Delivery, place: usize) -> (Value, usize) {
         let body = delivery.input().to_string();
         let bytes = body.len() + "routeStringidString".len() + route.len() + delivery.id.len();
@@ -85,7 +85,7 @@ impl Protocol for Queue {
             },
         });
         if self.is_fifo {
-            // In order per item, and once per change, as far as SQS remembers.
+            // In order per item, and once per change, as long as SQS remembers.
             let item = plain_json(delivery.change.item_key()).to_string();
             entry["MessageGroupId"] = json!(sha256(item.as_bytes()));
             entry["MessageDeduplicationId"] = json!(sha256(delivery.id.as_bytes()));

@@ -1,4 +1,4 @@
-//! What a target takes from the process it runs in.
+//! What a target uses of its process.
 
 use crate::Trust;
 use std::fmt;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use trestle_env::Clock;
 use trestle_http_client::{Client, Endpoint, Limits, Roots};
 
-/// Partial results of the largest batch fit in.
+/// Partial results of the largest batch fit.
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 type Variable = dyn Fn(&str) -> Option<String> + Send + Sync;
 
-/// The clock that dates signatures, where names of secrets are looked up, and what may be used.
+/// The clock for signatures, the environment for names of secrets, and the permissions.
 #[derive(Clone)]
 pub struct Surroundings {
     pub(crate) clock: Arc<dyn Clock>,
@@ -38,7 +38,7 @@ impl Surroundings {
         }
     }
 
-    /// The same for routes that may use less.
+    /// The same for routes with fewer permissions.
     #[must_use]
     pub fn trusting(&self, trust: Trust) -> Self {
         Surroundings {
@@ -47,7 +47,7 @@ impl Surroundings {
         }
     }
 
-    /// A client for calls to a target, which may not take longer than `time`.
+    /// A client for calls to a target, with this time limit.
     pub(crate) fn client(
         &self,
         endpoint: Endpoint,

@@ -2,8 +2,9 @@
 
 use trestle_http_client::{Endpoint, Reach};
 
-/// What a route may use of the process that runs it. A route that the operator wrote down may use all of it; one that came
-/// over the network may not run programs, read files and variables, or reach into the network that the process is in.
+/// What a route may use of the process that runs it. A route from the operator's files may use all of it; one
+/// that was created over the network may not run programs, read files and variables, or connect to the
+/// network of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trust {
     /// Run programs, and read files and environment variables.
@@ -32,7 +33,7 @@ impl Trust {
         }
     }
 
-    /// Refuses an address that cannot be reached; where a name leads shows with each connection.
+    /// Refuses an address that is not allowed; the addresses of a name are checked with each connection.
     pub(crate) fn check(self, endpoint: &Endpoint) -> Result<(), String> {
         let is_refused = match endpoint.host.parse() {
             Ok(address) => !self.reach().has(address),

@@ -1,7 +1,7 @@
 //! Batches as HTTP requests to a URL.
 //!
-//! The body is `{"route": …, "records": [{"id": …, "attempt": …, "input": …}]}`. A success takes all of it, but for the
-//! records that its body reports as failed; see [`partial`].
+//! The body is `{"route": …, "records": [{"id": …, "attempt": …, "input": …}]}`. A success accepts all of it,
+//! except the records that its body reports as failed; see [`partial`].
 
 mod signature;
 
@@ -25,7 +25,7 @@ use trestle_http_client::{Client, Endpoint, HttpResponse, Prepared, Repeat, Root
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A URL that takes batches.
+/// A URL that receives batches.
 pub(crate) struct Webhook {
     client: Client,
     headers: HeaderMap,
@@ -161,7 +161,7 @@ fn outcome(batch: &Batch, answer: &HttpResponse) -> Outcome {
     }
 }
 
-/// The status, when to come back, and the beginning of what the answer says.
+/// The status, when to try again, and the beginning of the answer's text.
 fn reason(answer: &HttpResponse) -> String {
     let mut reason = format!("answered {}", answer.status);
     if let Some(after) = answer

@@ -6,7 +6,7 @@
  * kernel stops the program only at the calls of interest.
  *
  * The log is a sequence of records, each "KIND NUMBER NUMBER NUMBER LENGTH LENGTH\n" and then two byte strings of these
- * lengths. A record is in the log before the program goes on, so whoever sees an effect of a call can see its record.
+ * lengths. A record is in the log before the program continues, so its record is there before an effect of a call is visible.
  *
  *   open      fd, flags, 0        path, ""       after it succeeded
  *   dup       old fd, new fd, 0                  after it succeeded
@@ -19,7 +19,7 @@
  *   link      0, 0, 0             from, to       after it succeeded
  *   unlink    0, 0, 0             path, ""       after it succeeded, also of a directory
  *   mkdir     0, 0, 0             path, ""       after it succeeded
- *   unknown   number of the call, 0, 0           something that changes files and that we do not understand
+ *   unknown   number of the call, 0, 0           a call that changes files and is not supported here
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,4 +1,4 @@
-//! Whether a server holds what was acknowledged, and agrees with itself.
+//! Whether a server has everything that was acknowledged, and is consistent.
 
 use crate::http::Client;
 use crate::server::{self, Server};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Everything a check of one server found.
+/// The result of a check of one server.
 #[derive(Debug)]
 pub struct Findings {
     /// All items of the table.
@@ -18,8 +18,8 @@ pub struct Findings {
     pub changes: usize,
 }
 
-/// Checks that every worker finds what it was promised by `mark`, and that index, counts and change log say the same as
-/// the items.
+/// Checks that every worker finds its acknowledged writes as of `mark`, and that index, counts and change log
+/// agree with the items.
 pub fn check(server: &Server, workers: &[Worker], mark: u64) -> Result<Findings, String> {
     let mut client = server.connect();
     let (items, table) = check_items(&mut client, workers, mark)?;
@@ -28,8 +28,8 @@ pub fn check(server: &Server, workers: &[Worker], mark: u64) -> Result<Findings,
     Ok(Findings { items, changes })
 }
 
-/// The same without the change log, which is trimmed after a day, and long after many writes. Returns all items, and the
-/// description of the table.
+/// The same without the change log, which is trimmed after a day, and long after many writes. Returns all
+/// items, and the description of the table.
 pub fn check_items(client: &mut Client, workers: &[Worker], mark: u64) -> Result<(Items, Value), String> {
     let items = by_key(all(
         client,
@@ -48,15 +48,15 @@ pub fn check_items(client: &mut Client, workers: &[Worker], mark: u64) -> Result
     Ok((items, table))
 }
 
-/// Lets the workers go on from the items that a check found.
+/// Lets the workers continue from the items that a check found.
 pub fn reconcile(workers: &mut [Worker], items: &Items) {
     for worker in workers {
         worker.reconcile(of_worker(items, worker));
     }
 }
 
-/// Opens the directory on a clock that can be moved, moves it past every expiry, and sees exactly the items go that
-/// have one. The directory is poorer afterwards.
+/// Opens the directory on a clock that can be moved, advances it past every expiry, and checks that exactly
+/// the items with an expiry are removed. They are missing in the directory afterwards.
 pub fn check_expiry(directory: &Path, items: &Items) -> Result<(), String> {
     let server = Server::start(server::serve(directory).arg("--virtual-clock"));
     let mut client = server.connect();
@@ -150,8 +150,8 @@ fn check_index(client: &mut Client, items: &Items, table: &Value) -> Result<(), 
     Ok(())
 }
 
-/// Replays every shard from its beginning: each record must start where the one before it ended, sequence numbers only
-/// grow, and the end is the table.
+/// Replays every shard from its beginning: each record must start where the previous one ended, sequence
+/// numbers only grow, and the end is the table.
 fn check_change_log(client: &mut Client, stream: &str, items: &Items) -> Result<usize, String> {
     let description = succeed(client, "DescribeStream", &json!({"StreamArn": stream}));
     let mut images: BTreeMap<String, Value> = BTreeMap::new();
@@ -206,7 +206,7 @@ pub fn records(client: &mut Client, stream: &str, shard: &Value) -> Vec<Value> {
     found
 }
 
-/// Runs `trestle verify`, which knows what no operation shows: expiry entries, and rows that nothing leads to.
+/// Runs `trestle verify`, which checks what no operation shows: expiry entries, and unreachable rows.
 pub fn verify(directory: &Path) -> Result<String, String> {
     let run = Command::new(server::binary())
         .arg("verify")

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A copy that comes to no end is a fault.
+/// A copy that takes longer is a failure.
 const PATIENCE: Duration = Duration::from_secs(1800);
 
 /// A running `trestle copy`; killed when dropped.
@@ -31,7 +31,7 @@ pub fn url(server: &Server) -> String {
     format!("http://{}", server.address)
 }
 
-/// The report that a copy printed last, or why it failed.
+/// The last report of a copy, or why it failed.
 pub fn report(done: &Output) -> Result<Value, String> {
     let text = String::from_utf8_lossy(&done.stdout);
     let last = text
@@ -70,7 +70,7 @@ impl Copier {
         }
     }
 
-    /// The rows that are at the target, as its state says.
+    /// The rows at the target, according to the copy's state.
     pub fn rows(&self) -> u64 {
         let Ok(text) = std::fs::read_to_string(&self.state) else {
             return 0;
@@ -80,7 +80,7 @@ impl Copier {
         tables.map(|table| table["rows"].as_u64().unwrap()).sum()
     }
 
-    /// The phase of the copy, as it said last.
+    /// The last reported phase of the copy.
     pub fn phase(&self) -> String {
         self.phase.lock().unwrap().clone()
     }

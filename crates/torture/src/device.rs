@@ -1,7 +1,7 @@
-//! A block device of its own for a data directory, whose power can be cut: a file system on a loop device.
+//! A separate block device for a data directory, whose power can be cut: a file system on a loop device.
 //!
-//! Unlike [`disk`](crate::disk), which works out what a disk may have kept, this is the kernel's own file system with its own
-//! recovery. It needs root.
+//! Unlike [`disk`](crate::disk), which computes what a disk may have kept, this is the kernel's own file
+//! system with its own recovery. It needs root.
 
 use crate::native;
 use std::fs::File;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 const BYTES: u64 = 1024 * 1024 * 1024;
 
-/// A mounted file system; taken away when dropped.
+/// A mounted file system; unmounted when dropped.
 pub struct Device {
     dir: TempDir,
     cut_power: PathBuf,
@@ -43,7 +43,7 @@ impl Device {
         run(Command::new(&self.cut_power).arg(self.path()));
     }
 
-    /// Mounts it again, after everything that used it has ended. The file system recovers by itself.
+    /// Mounts it again, after everything that used it has ended. The file system recovers automatically.
     pub fn restart(&self) {
         run(Command::new("umount").arg(self.path()));
         self.mount();

@@ -5,10 +5,10 @@
 //! [`Disk`] replays a [recording](crate::recording) up to a moment and then [rebuilds](Disk::rebuild) the directory as
 //! a disk could hold it then. What a finished `fsync` or `fdatasync` covered is there. Of everything else:
 //!
-//! - **Contents.** Writes that were not synced reach the disk in pages of 4 KiB, each page on its own: not at all, as
-//!   of any moment since the last sync, as of the newest write, only some of its 512-byte sectors, or with zeros where
-//!   the unsynced bytes should be. Bytes next to them on the same page that were synced earlier stay: a disk that
-//!   destroys what it has confirmed is broken, and no journal survives it.
+//! - **Contents.** Writes that were not synced reach the disk in pages of 4 KiB, each page independently: not
+//!   at all, as of any moment since the last sync, as of the newest write, only some of its 512-byte sectors,
+//!   or with zeros where the unsynced bytes should be. Bytes next to them on the same page that were synced
+//!   earlier stay: a disk that destroys what it has confirmed is broken, and no journal survives it.
 //! - **Lengths.** A file is as long as it was after any of the unsynced writes, or still as long as when it was synced.
 //!   Shortenings happen in their order, and not later than writes that came after them.
 //! - **Names.** Creating, renaming and removing need a sync of the folder. Changes of one folder become durable in
@@ -16,7 +16,7 @@
 //!   the files in them: also a synced file may have no name yet, and a name may come back to a file that was removed.
 //!   A rename within a folder is atomic.
 //!
-//! A sync covers what was finished before it began; what happened meanwhile is left uncertain. `sync_file_range`
+//! A sync covers everything that was finished before it began; later changes are uncertain. `sync_file_range`
 //! promises nothing. Not modelled: reordering within one folder, and media errors.
 
 use crate::recording::Event;
@@ -33,13 +33,13 @@ const O_TRUNC: i64 = 0o1000;
 
 type Id = usize;
 
-/// The replayed directory: what is durable, and what is on its way.
+/// The replayed directory: what is durable, and what is not yet.
 #[derive(Debug)]
 pub struct Disk<'a> {
     root: String,
     nodes: Vec<Node<'a>>,
     descriptors: HashMap<i64, Id>,
-    /// What each running sync will have made durable: how many changes of which node.
+    /// What each running sync will make durable: how many changes of which node.
     syncs: HashMap<(i64, i64), (Id, usize)>,
 }
 
@@ -78,7 +78,7 @@ enum NameChange {
     Rename(String, String, Id),
 }
 
-/// How much of what was not synced is there, on the whole.
+/// The share of unsynced changes that reached the disk.
 #[derive(Clone, Copy, Debug)]
 enum Luck {
     Nothing,
@@ -86,7 +86,7 @@ enum Luck {
     Mixed,
 }
 
-/// What became of one page's unsynced writes.
+/// What happened to one page's unsynced writes.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Old,
@@ -109,7 +109,7 @@ impl<'a> Disk<'a> {
         disk
     }
 
-    /// The recording names the directory so.
+    /// The recording's name for the directory.
     pub fn at(mut self, root: &str) -> Self {
         self.root = root.to_owned();
         self
@@ -140,7 +140,7 @@ impl<'a> Disk<'a> {
         id
     }
 
-    /// Does what the recorded program did next.
+    /// Replays the next event of the recorded program.
     pub fn replay(&mut self, event: Event<'a>) {
         match event {
             Event::Open { fd, flags, path } => self.open(fd, flags, path),
@@ -240,7 +240,7 @@ impl<'a> Disk<'a> {
         }
     }
 
-    /// Writes the directory to `target` as it may be if the power fails now.
+    /// Writes the directory to `target` in a state that it may have if the power fails now.
     pub fn rebuild(&self, target: &Path, random: &mut fastrand::Rng) {
         let luck = match random.u8(0..8) {
             0 => Luck::Nothing,
@@ -340,7 +340,7 @@ impl File<'_> {
         let mut contents = self.synced.clone();
         let mut fates = HashMap::new();
         let mut length = contents.len();
-        // A length lies between what the last durable shortening left and what the last write made of it.
+        // A length lies between those of the last durable truncation and of the last write.
         let mut lengths = vec![length];
         for change in &self.pending {
             match *change {
@@ -387,7 +387,7 @@ impl Fate {
 }
 
 impl Fate {
-    /// Carries out a write within one page, of which so many came before, as far as it got.
+    /// Applies the next write within one page, after so many others, as far as it reached the disk.
     fn write(self, contents: &mut Vec<u8>, offset: usize, data: &[u8], earlier: usize) {
         if contents.len() < offset + data.len() {
             contents.resize(offset + data.len(), 0);
@@ -458,7 +458,7 @@ fn write_sparse(path: &Path, contents: &[u8]) {
     }
 }
 
-/// How many of so many ordered changes are there.
+/// How many of so many ordered changes reached the disk.
 fn how_many(changes: usize, luck: Luck, random: &mut fastrand::Rng) -> usize {
     match luck {
         Luck::Nothing => 0,

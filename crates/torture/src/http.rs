@@ -1,4 +1,4 @@
-//! HTTP/1.1 by hand: one connection, one request at a time, and every failure told apart from an answer.
+//! HTTP/1.1 by hand: one connection, one request at a time; every failure is distinguished from an answer.
 
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -97,7 +97,7 @@ impl Client {
         self.read()
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.get_mut().write_all(bytes)
     }

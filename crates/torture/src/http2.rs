@@ -1,4 +1,4 @@
-//! HTTP/2 by hand, for a client that asks much and reads nothing.
+//! HTTP/2 by hand, for a client that sends many requests and reads nothing.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -26,7 +26,7 @@ pub struct Unread {
 }
 
 impl Unread {
-    /// Connects, and lets the server send as much as it likes.
+    /// Connects, and lets the server send without a limit.
     pub fn connect(address: &str) -> io::Result<Self> {
         let mut stream = TcpStream::connect(address)?;
         stream.write_all(PREFACE)?;
@@ -74,7 +74,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A header as HPACK writes it without its tables and without Huffman codes.
+/// A header in HPACK without tables and without Huffman codes.
 fn literal(name: &str, value: &str) -> Vec<u8> {
     let mut bytes = vec![0];
     for text in [name, value] {

@@ -1,7 +1,7 @@
-//! The real server, mistreated: killed, cut off from power, given a disk that is full or fails, and rude clients.
+//! Tests that mistreat the real server: kills, power cuts, full and failing disks, and hostile clients.
 //!
-//! Nothing here links Trestle. The tests start the binary that users start, speak HTTP to it as clients do, and decide
-//! by what was acknowledged what must be there afterwards:
+//! Nothing here links Trestle. The tests start the binary that users start, speak HTTP to it as clients do,
+//! and conclude from the acknowledged requests what must exist afterwards:
 //!
 //! - [`workload`] sends writes from several connections and remembers which of them were answered.
 //! - [`audit`] compares a server with what a workload remembers: items, index, change log, counts, expiry.

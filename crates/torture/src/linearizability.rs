@@ -1,12 +1,13 @@
-//! Whether a history of one item can be explained by some order of its operations, each at one moment between its call
-//! and its return.
+//! Whether a history of one item can be explained by some order of its operations, each at one moment between
+//! its call and its return.
 //!
-//! The search is that of Wing and Gong with Lowe's memory: try every operation that nothing else had to precede, go on with
-//! the rest, and never look twice at the same set of operations done in the same state.
+//! The search is that of Wing and Gong with Lowe's memory: try every operation that nothing else had to
+//! precede, continue with the rest, and never visit the same set of finished operations in the same state
+//! twice.
 
 use std::collections::HashSet;
 
-/// What a client asked of the item, and what it was answered.
+/// A client's operation on the item, and its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Puts a value, whatever is there.
@@ -15,11 +16,11 @@ pub enum Action {
     Delete,
     /// Reads: what was seen.
     Get(Option<u64>),
-    /// Replaces one value by another, if it is the one expected: whether it was.
+    /// Replaces one value by another if it is the expected one: whether it was replaced.
     Swap {
-        /// What must be there.
+        /// The expected value.
         expected: u64,
-        /// What takes its place.
+        /// The new value.
         new: u64,
         /// Whether it was carried out.
         done: bool,
@@ -54,14 +55,14 @@ struct Search<'a> {
     done: Vec<u64>,
 }
 
-/// An operation on the way to a solution: what to go back to if it leads nowhere.
+/// An operation on the way to a solution: the state to return to if it leads nowhere.
 struct Step {
     operation: usize,
     before: Option<u64>,
 }
 
 impl Search<'_> {
-    /// Depth first, with a stack of its own: histories are longer than the system's stack is deep.
+    /// Depth first, with an explicit stack, because histories are longer than the system's stack is deep.
     fn run(&mut self) -> bool {
         let mut steps: Vec<Step> = Vec::new();
         let mut state = None;
@@ -90,7 +91,7 @@ impl Search<'_> {
         }
     }
 
-    /// The first operation from `from` on that may come next and leads to something new.
+    /// The first operation from `from` on that may come next and leads to a new state.
     fn next(&mut self, from: usize, state: Option<u64>) -> Option<(usize, Option<u64>)> {
         let open = (0..self.history.len()).filter(|operation| !self.is_done(*operation));
         let first_return = open

@@ -1,9 +1,9 @@
-//! The helpers in C, compiled when a test needs them: what they do, Rust's `std` does not offer.
+//! The helpers in C, compiled when a test needs them: they do what Rust's `std` does not offer.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Compiles the program that runs a server and writes down what it does to its files. See `native/recorder.c`.
+/// Compiles the program that runs a server and records what it does to its files. See `native/recorder.c`.
 pub fn recorder(into: &Path) -> PathBuf {
     compile(
         "recorder",

@@ -1,4 +1,4 @@
-//! What `native/recorder.c` wrote down: every change to a directory, in order, with its bytes.
+//! The log of `native/recorder.c`: every change to a directory, in order, with its bytes.
 
 use std::path::Path;
 
@@ -22,17 +22,17 @@ pub enum Event<'a> {
     Write { fd: i64, offset: u64, data: &'a [u8] },
     /// A file's length was set.
     Truncate { fd: i64, length: u64 },
-    /// A sync begins: what comes later need not be covered by it.
+    /// A sync begins: later changes need not be covered by it.
     Sync { fd: i64, thread: i64 },
     /// That sync has succeeded.
     Synced { fd: i64, thread: i64 },
-    /// Something got another name.
+    /// A file or folder was renamed.
     Rename { from: &'a str, to: &'a str },
     /// A file got a second name.
     Link { from: &'a str, to: &'a str },
     /// A file or an empty folder lost its name.
     Unlink { path: &'a str },
-    /// A folder was made.
+    /// A folder was created.
     MakeFolder { path: &'a str },
 }
 

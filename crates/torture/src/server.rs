@@ -44,7 +44,7 @@ pub fn serve(directory: &Path) -> Command {
     serve_at(directory, 0)
 }
 
-/// The same on a port of choice, so that clients find the next server where the one before was.
+/// The same on a given port, so that clients find the next server at the same address.
 pub fn serve_at(directory: &Path, port: u16) -> Command {
     with_arguments(Command::new(binary()), directory, port)
 }
@@ -67,7 +67,7 @@ fn with_arguments(mut command: Command, directory: &Path, port: u16) -> Command 
 }
 
 impl Server {
-    /// Starts and waits for the line that tells the address. A server that does not start says why.
+    /// Starts and waits for the line with the address. Returns the reason if the server does not start.
     pub fn try_start(command: &mut Command) -> Result<Self, String> {
         let mut child = command
             .stdout(Stdio::piped())

@@ -1,8 +1,8 @@
-//! Writers that remember what they were promised.
+//! Writers that remember which of their writes were acknowledged.
 //!
-//! Every worker has its own items and one request under way at a time, so after a crash there is exactly one question
-//! per worker: was the request that got no answer carried out, or not? Each of its items must then be as one of the
-//! two says, down to the last byte; a transaction that is half there fits neither.
+//! Every worker has its own items and one request at a time, so after a crash there is exactly one question
+//! per worker: was the unanswered request carried out, or not? All of its items must then agree with one of
+//! the two, to the last byte; half a transaction agrees with neither.
 
 use crate::http::{Client, RawResponse};
 use serde_json::{Map, Value, json};
@@ -23,11 +23,11 @@ const ITEMS_PER_WORKER: u64 = 24;
 /// Items by their key.
 pub type Items = BTreeMap<String, Value>;
 
-/// One request: what it makes of which items.
+/// One request: the resulting items.
 #[derive(Clone, Debug)]
 pub struct Attempt {
     changes: Vec<(String, Option<Value>)>,
-    /// Set when it was answered with success: what the caller's clock showed then.
+    /// Set when it was answered with success: the time of the caller's clock.
     pub acknowledged: Option<u64>,
 }
 
@@ -50,9 +50,9 @@ pub struct Worker {
     random: fastrand::Rng,
     weight: Weight,
     version: u64,
-    /// What was there when the attempts began.
+    /// The items at the beginning of the attempts.
     base: Items,
-    /// As of the last attempt that was acknowledged.
+    /// The items after the last acknowledged attempt.
     items: Items,
     attempts: Vec<Attempt>,
 }
@@ -97,8 +97,8 @@ pub fn workers(count: usize, weight: Weight, seed: u64) -> Vec<Worker> {
     (0..count).map(|id| Worker::new(id, weight, seed)).collect()
 }
 
-/// Lets all workers write to `address` until `stop` says so or the server is gone. `mark` is asked for a number at
-/// every acknowledgement.
+/// Lets all workers write to `address` until `stop` returns true or the server is gone. `mark` is called for
+/// a number at every acknowledgement.
 pub fn run(
     workers: &mut [Worker],
     address: &str,
@@ -125,12 +125,13 @@ impl Worker {
         }
     }
 
-    /// What all keys of this worker begin with.
+    /// The prefix of all keys of this worker.
     pub fn prefix(&self) -> String {
         format!("w{}-", self.id)
     }
 
-    /// How many of the attempts were acknowledged at or before `mark`. They are a prefix: one is made after the other.
+    /// How many of the attempts were acknowledged at or before `mark`. They are the first ones, because
+    /// attempts are made in order.
     pub fn acknowledged_by(&self, mark: u64) -> usize {
         let is_by = |attempt: &&Attempt| attempt.acknowledged.is_some_and(|at| at <= mark);
         self.attempts.iter().take_while(is_by).count()
@@ -156,7 +157,7 @@ impl Worker {
         Err(self.describe_difference(found, acknowledged))
     }
 
-    /// Goes on from what is there.
+    /// Continues from these items.
     pub fn reconcile(&mut self, found: Items) {
         self.items = found.clone();
         self.base = found;
@@ -237,7 +238,7 @@ impl Worker {
         ("PutItem", body, vec![(key, Some(item))])
     }
 
-    /// Only if the item is as this worker left it; or as this very request left it, when it is sent again.
+    /// Only if the item is as this worker left it; or as this same request left it, when it is sent again.
     fn update(&mut self, key: String) -> (&'static str, Value, Vec<(String, Option<Value>)>) {
         let new = self.item(&key);
         let change = self.change_to(&key, &new);
@@ -252,7 +253,7 @@ impl Worker {
         ("UpdateItem", body, vec![(key, Some(new))])
     }
 
-    /// The update that turns whatever is there into `new`.
+    /// The update that changes any present item into `new`.
     fn change_to(&self, key: &str, new: &Value) -> Value {
         let (mut set, mut remove, mut values) = (Vec::new(), Vec::new(), Map::new());
         for name in ["v", "g", "expires", "noise"] {
@@ -336,8 +337,8 @@ impl Worker {
     }
 }
 
-/// Sends one request until it is answered with success. An internal error is not known to be stored, so the same request
-/// is sent again. False when the server is gone or it is time to stop.
+/// Sends one request until it is answered with success. After an internal error it is not known whether the
+/// request was carried out, so it is sent again. `false` when the server is gone or it is time to stop.
 fn send(client: &mut Client, operation: &str, body: &Value, stop: &(dyn Fn() -> bool + Sync)) -> bool {
     loop {
         match client.call(operation, body) {

@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// One table for everything, and an index over what is still to be done.
+/// One table for everything, and an index over open work.
 fn create_table(database: &Embedded) -> Result<(), trestle::Error> {
     let text = |name: &str| AttributeDefinition {
         attribute_name: name.to_owned(),

@@ -1,5 +1,5 @@
-//! An application on a model: finds a person by trying contact methods one after another. No key is written by hand, and
-//! nothing is tried in a loop.
+//! An application on a model: finds a person by trying contact methods one after another. The application
+//! builds no keys and needs no retry loops.
 //!
 //! ```sh
 //! cargo run -p trestle --example manhunt             # in memory
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(directory) => Embedded::open(directory, Options::default())?,
         None => Embedded::in_memory(Options::default())?,
     };
-    // Creates the table and its indexes, or finds them as they should be.
+    // Creates the table and its indexes, or checks that they are right.
     let db = Manhunt::apply_to(&database)?;
     hunt(&db).wait()
 }
@@ -46,7 +46,7 @@ async fn hunt(db: &Manhunt<impl Database>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A contact with two methods: all of it, or nothing.
+/// A contact with two methods: all of it is written, or nothing.
 async fn register(db: &Manhunt<impl Database>) -> Result<(), typed::Error> {
     let contact = NewContact {
         contact_id: "89fa8f8".into(),
@@ -84,7 +84,8 @@ async fn begin(db: &Manhunt<impl Database>, id: &str) -> Result<Search, Box<dyn 
     Ok(search.into())
 }
 
-/// Tries the method at this position; `None` when there are no more. A second call returns what the first one wrote.
+/// Tries the method at this position; `None` when there are no more. A second call returns the result of the
+/// first one.
 async fn attempt(
     db: &Manhunt<impl Database>,
     search: &Search,
@@ -100,7 +101,7 @@ async fn attempt(
         Some(()) => println!("tried {}: {}", method.r#type, method.destination),
         None => println!("{} was tried already", method.r#type),
     }
-    // Type and destination were copied from the method, by the database, in the same commit.
+    // The database copied type and destination from the method, in the same commit.
     db.get(new.key()).await
 }
 
@@ -115,7 +116,7 @@ fn new_attempt(search: &Search, method: &ContactMethod, position: usize) -> NewS
     }
 }
 
-/// Notes an answer and ends the search, together; only if it is still going on.
+/// Writes an answer and ends the search in one transaction, only if the search is still active.
 async fn answer(
     db: &Manhunt<impl Database>,
     attempt: &SearchAttempt,
@@ -148,7 +149,7 @@ async fn cancel(db: &Manhunt<impl Database>, search: &Search) -> Result<bool, ty
     }
 }
 
-/// The end of a search that is active. Its row in the index of statuses moves in the same commit.
+/// The end of an active search. Its row in the index of statuses moves in the same commit.
 fn ending<'d>(db: &'d Manhunt<impl Database>, id: &str, status: SearchStatus) -> model::UpdateSearch<'d> {
     db.update_search(SearchKey::new(id))
         .set_status(status)

@@ -67,7 +67,8 @@ impl From<Embedded> for AnyDatabase {
 
 #[cfg(feature = "remote")]
 impl AnyDatabase {
-    /// The database of a program at an endpoint. The models that are in force there are known when this returns. It blocks.
+    /// The database of a program at an endpoint. When this returns, the models in force there are loaded. It
+    /// blocks.
     pub fn at_endpoint(
         program: &str,
         settings: trestle_remote::Settings,
@@ -87,7 +88,7 @@ impl AnyDatabase {
 }
 
 impl AnyDatabase {
-    /// The database, if it is in this process: for what only such a one has.
+    /// The database, if it is in this process: for features that only such a database has.
     #[cfg(feature = "embedded")]
     #[must_use]
     pub fn embedded(&self) -> Option<&Embedded> {
@@ -110,7 +111,7 @@ impl AnyDatabase {
         }
     }
 
-    /// The clock that models, queues and routes follow.
+    /// The clock of models, queues and routes.
     #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {
         match &self.0 {
@@ -121,7 +122,8 @@ impl AnyDatabase {
         }
     }
 
-    /// Its reindexes; at an endpoint those of the program. Rows are sent to the routes of the router, while it is at work.
+    /// Its reindexes; at an endpoint those of the program. Rows are sent to the routes of the router while it
+    /// runs.
     #[must_use]
     pub fn reindexer(&self) -> Reindexer {
         match &self.0 {
@@ -132,7 +134,7 @@ impl AnyDatabase {
         }
     }
 
-    /// A reindex to a version begins: see [`Embedded::set_reindex_version`]. It blocks.
+    /// Records that a reindex to a version begins: see [`Embedded::set_reindex_version`]. It blocks.
     pub fn set_reindex_version(&self, table: &str, entity: Option<&str>, version: u64) -> Result<(), Error> {
         match &self.0 {
             #[cfg(feature = "embedded")]
@@ -142,14 +144,14 @@ impl AnyDatabase {
         }
     }
 
-    /// The migrations of its models; none are known where a server at the endpoint keeps the models.
+    /// The migrations of its models; none where a server at the endpoint stores the models.
     #[must_use]
     pub fn migrations(&self) -> Vec<MigrationStatus> {
         self.with_models(Models::migrations).unwrap_or_default()
     }
 
-    /// Ends the work of this process for the database: see [`Embedded::close`]. At an endpoint, another process of the program can take over
-    /// at once when the last handle is dropped.
+    /// Ends the work of this process for the database: see [`Embedded::close`]. At an endpoint, another
+    /// process of the program can take over immediately once the last handle is dropped.
     pub async fn close(self) -> Result<(), CloseError> {
         match self.0 {
             #[cfg(feature = "embedded")]
@@ -162,8 +164,8 @@ impl AnyDatabase {
         }
     }
 
-    /// All versions of its models; none if a server at the endpoint stores them: the program then knows only the version that it was
-    /// compiled with.
+    /// All versions of its models; none if a server at the endpoint stores them, because the program then
+    /// knows only the version with which it was compiled.
     pub(crate) fn model_versions(&self) -> Result<Vec<Arc<Model>>, BindError> {
         match &self.0 {
             #[cfg(feature = "embedded")]

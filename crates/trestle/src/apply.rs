@@ -12,16 +12,16 @@ pub enum ApplyError {
     /// It cannot be bound to the database.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// Something is in the way; nothing was changed.
+    /// Something prevents it; nothing was changed.
     #[error("{0}")]
     Refused(Box<Report>),
-    /// The server that keeps the models of the endpoint refused it, or did not answer.
+    /// The server that stores the models of the endpoint refused it, or did not answer.
     #[error("the server at the endpoint: {0}")]
     Server(String),
 }
 
-/// Makes the database what the model says: its tables are created or altered, and its keys, checks and effects are part
-/// of every commit from then on. Repeating it does nothing more; a program calls it whenever it starts.
+/// Applies the model: its tables are created or altered, and its keys, checks and effects are part of every
+/// commit from then on. A repetition changes nothing; a program calls it at every start.
 ///
 /// Generated clients have it as `apply_to`. For rows that are older than the model, and for a dry run, see
 /// [`WithModels::models`].

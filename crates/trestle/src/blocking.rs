@@ -1,6 +1,7 @@
-//! Waiting for an endpoint, also where a task calls.
+//! Waiting for an endpoint, also from a task.
 
-/// Runs on a thread without a runtime what waits for the endpoint: a task that waits might hold up the one that would answer.
+/// Runs calls that wait for the endpoint on a thread without a runtime: a waiting task might block the one
+/// that would answer.
 pub(crate) fn blocking<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| match scope.spawn(work).join() {
         Ok(done) => done,

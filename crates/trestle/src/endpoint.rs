@@ -1,8 +1,8 @@
 //! A program's database at an endpoint.
 //!
-//! Where the endpoint lets this process write Trestle's own tables, the process is a gateway: it stores the models and carries them out. Where it
-//! does not, it is a Trestle server or a gateway itself, which is asked to apply them. Queues and places of routes are in tables of
-//! the program in either case (`own.rs`).
+//! If the endpoint allows this process to write Trestle's own tables, the process is a gateway: it stores the
+//! models and enforces them. Otherwise the endpoint is itself a Trestle server or a gateway, which is asked
+//! to apply them. Queues and positions of routes are in tables of the program in either case (`own.rs`).
 
 mod model_text;
 mod own;
@@ -34,14 +34,15 @@ use model_text::without_routes;
 use own::OwnTables;
 use server::ModelServer;
 
-/// How often to look for changes: an endpoint tells nothing by itself. Less often than five times in a second, which a shard of Amazon DynamoDB allows.
+/// How often to check for changes, because an endpoint sends no notifications. Less often than the five times
+/// per second that a shard of Amazon DynamoDB allows.
 const POLL: Duration = Duration::from_millis(250);
 
 /// Why a program has no database at an endpoint.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointError {
-    /// It cannot be called like this.
+    /// The settings of the endpoint are not valid.
     #[error("{0}")]
     Settings(String),
     /// It does not answer, or refuses.
@@ -52,7 +53,7 @@ pub enum EndpointError {
         /// What it says.
         error: Error,
     },
-    /// Its models cannot be carried out here.
+    /// Its models cannot be enforced here.
     #[error("the endpoint {endpoint}: {error}")]
     Gateway {
         /// The endpoint.
@@ -73,7 +74,7 @@ pub(crate) struct AtEndpoint {
     clock: Arc<dyn Clock>,
 }
 
-/// What derives keys and carries out effects.
+/// Derives keys and executes effects.
 enum ModelsAt {
     /// This process.
     Gateway(Gateway),
@@ -119,7 +120,7 @@ impl AtEndpoint {
         })
     }
 
-    /// The tables of the program, and everyone else's at the endpoint.
+    /// The tables of the program, and all other tables at the endpoint.
     pub(crate) fn rows(&self) -> &dyn Database {
         match &self.models {
             ModelsAt::Gateway(gateway) => gateway,
@@ -157,7 +158,7 @@ impl AtEndpoint {
         Ok(blocking(|| work(models)))
     }
 
-    /// All versions of the models, as far as this process knows them.
+    /// All versions of the models that this process knows.
     pub(crate) fn model_versions(&self) -> Result<Vec<Arc<Model>>, BindError> {
         match &self.models {
             ModelsAt::Gateway(gateway) => blocking(|| gateway.models().versions()),
@@ -165,7 +166,8 @@ impl AtEndpoint {
         }
     }
 
-    /// Routes are run by the program, so that the model is stored without them: no server runs them as well.
+    /// The program runs the routes, so the model is stored without them: otherwise a server would run them as
+    /// well.
     pub(crate) fn apply_model(&self, text: &str) -> Result<Report, ApplyError> {
         let text = without_routes(text);
         match &self.models {
@@ -178,7 +180,7 @@ impl AtEndpoint {
         let text = without_routes(text);
         match &self.models {
             ModelsAt::Gateway(gateway) => match gateway.apply_model(&text) {
-                // Rows lie elsewhere: whether they can move is for the gateway to say.
+                // Rows are elsewhere: the gateway decides whether they can move.
                 Err(ApplyError::Refused(_)) => gateway.migrate_model(&text, options),
                 applied => applied.map(drop).map_err(MigrateError::of_apply),
             },
@@ -210,7 +212,7 @@ impl AtEndpoint {
         reindexes::touch(self, rows)
     }
 
-    /// The router, while it is at work.
+    /// The router, while it runs.
     fn router(&self) -> Option<Router> {
         at_work(
             self.router
@@ -268,13 +270,15 @@ fn at_work(router: Option<&WeakRouter>) -> Option<Router> {
     (!router.is_stopped()).then_some(router)
 }
 
-/// What the clock of the system shows when the program's shows `at`. How far the endpoint's clock is ahead is known of the system's only.
+/// The time of the system's clock when the program's clock shows `at`. The offset of the endpoint's clock is
+/// known only relative to the system's clock.
 fn in_system_time(clock: &dyn Clock, at: Timestamp) -> Timestamp {
     let (own, system) = (clock.now(), SystemClock::new().now());
     system.plus(at.since(own)).minus(own.since(at))
 }
 
-/// Rings a bell in real time, whatever clock the program follows: changes appear at the endpoint, which has a clock of its own.
+/// Rings a bell in real time, whatever the program's clock is: changes appear at the endpoint, which has its
+/// own clock.
 async fn ring_again_and_again(bell: Weak<Signal>) {
     while let Some(bell) = bell.upgrade() {
         bell.ring();
@@ -283,8 +287,8 @@ async fn ring_again_and_again(bell: Weak<Signal>) {
     }
 }
 
-/// Whether the endpoint keeps Trestle's own tables to itself: then it knows models, and this process stores none. The request deletes
-/// nothing: no row has this key.
+/// Whether the endpoint protects Trestle's own tables: then it knows models, and this process stores none.
+/// The request deletes nothing, because no row has this key.
 fn keeps_models(remote: &Remote) -> Result<bool, Error> {
     let nothing = DeleteItem {
         table_name: "_trestle.gateways".to_owned(),

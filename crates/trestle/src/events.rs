@@ -1,8 +1,10 @@
-//! What follows a write, in the same program: functions that are called with the changes of an entity, as structs.
+//! Handlers of changes in the same program: functions that are called with the changes of an entity, as
+//! structs.
 //!
-//! A handler is called at least once for each change that its route takes, in order for each item, also for what happened
-//! while the program was not running. When it fails or panics it is called again, later and later; a change that is given up
-//! becomes a dead letter, which can be looked at and replayed. What a handler does must therefore bear repeating.
+//! A handler is called at least once for each change that its route selects, in order for each item,
+//! including changes made while the program was not running. When it fails or panics it is called again,
+//! after increasing pauses; a change that is given up becomes a dead letter, which can be inspected and
+//! replayed. So a handler must be idempotent.
 //!
 //! ```
 //! use trestle::events::{ChangeEvent, Changed, Events, Route};
@@ -38,8 +40,8 @@
 //!
 //! # Routes in a file
 //!
-//! Which changes go where can also stand in the model file, or in a file of routes; the program then says what the names in
-//! it mean. `docs/reference/routes.md` has all settings.
+//! Routes can also be declared in the model file or in a route file; the program then provides the handlers
+//! and queues that they name. `docs/reference/routes.md` has all settings.
 //!
 //! ```
 //! # use trestle::events::{Changed, Events};
@@ -76,7 +78,7 @@
 //!
 //! # Streams
 //!
-//! The table needs a stream, and a handler that looks at the row before needs one that shows it: `stream =
+//! The table needs a stream. A handler that uses the old row needs one with old images: `stream =
 //! "new-and-old-images"` in the model.
 
 mod changed;
@@ -102,16 +104,16 @@ use crate::AnyDatabase;
 use handler::Handler;
 use named::{Connected, Named};
 
-/// How often to look for changes that no bell announced.
+/// How often to check for changes without a notification.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Routes to handlers while they are put together.
+/// Routes to handlers that are being put together.
 #[must_use = "nothing is delivered until this is started"]
 pub struct Events {
     db: AnyDatabase,
     routes: Vec<Route>,
     doors: BTreeMap<String, Door>,
-    /// Knows the models from the start on.
+    /// Contains the models from the start on.
     typer: Arc<ModelTyper>,
     definitions: BTreeMap<&'static str, &'static Definition>,
     named: Named,
@@ -149,8 +151,9 @@ impl Events {
         self
     }
 
-    /// Connects the name in `target = { handler = "name" }` with a function. The routes to it must take this entity
-    /// alone. A name without a function, and a function that no route names, are errors of [`Events::start`].
+    /// Connects the name in `target = { handler = "name" }` with a function. The routes to it must take this
+    /// entity alone. [`Events::start`] returns an error for a name without a function, and for a function
+    /// that no route names.
     pub fn handler<E, F, R, X>(mut self, name: &str, handler: F) -> Self
     where
         E: Entity + 'static,
@@ -172,8 +175,9 @@ impl Events {
         self
     }
 
-    /// Calls `handler` with the changes of an entity. The route is given all of them from now on, and `narrow` says
-    /// which it takes and how hard it tries. Its place is kept under its name, which therefore stays the same.
+    /// Calls `handler` with the changes of an entity. By default the route takes all of them from now on;
+    /// `narrow` selects changes and sets retries. Its position is stored under its name, which must therefore
+    /// not change.
     pub fn on<E, F, R, X>(self, name: &str, narrow: impl FnOnce(Route) -> Route, handler: F) -> Self
     where
         E: Entity + 'static,
@@ -186,8 +190,8 @@ impl Events {
         self.route::<E>(name, Destination::new("handler", name), door, narrow)
     }
 
-    /// Sends a message to a queue of the database for each change of an entity, exactly once. The message is the change as
-    /// JSON, or what the route's `input` makes of it.
+    /// Sends a message to a queue of the database for each change of an entity, exactly once. The message is
+    /// the change as JSON, or the result of the route's `input`.
     pub fn to_queue<E: Entity>(self, name: &str, narrow: impl FnOnce(Route) -> Route, queue: &str) -> Self {
         let door = Door::Enlist(Arc::new(QueueDoor::new(self.db.queues().clone(), queue)));
         self.route::<E>(name, Destination::new("queue", queue), |_| door, narrow)
@@ -215,9 +219,9 @@ impl Events {
         self
     }
 
-    /// Starts delivering, on the Tokio runtime of the caller. When this returns, later changes are delivered. Routes of
-    /// an earlier start that are not among these are forgotten. A database has one router: while an earlier one is at work,
-    /// this is refused.
+    /// Starts delivering, on the Tokio runtime of the caller. When this returns, later changes are delivered.
+    /// Routes of an earlier start that are not among these are removed. A database has one router: while an
+    /// earlier one runs, this is refused.
     pub async fn start(mut self) -> Result<Router, ApplyError> {
         let mut models: Vec<Arc<trestle_model::Model>> = Vec::new();
         for definition in self.definitions.values() {
@@ -262,7 +266,8 @@ impl Events {
     }
 }
 
-/// The models that are stored with the data, all versions: what happened before a migration is told in the layout of then.
+/// The models that are stored with the data, all versions: changes made before a migration are reported in
+/// the layout of that time.
 fn stored(db: &AnyDatabase) -> Result<Vec<Arc<trestle_model::Model>>, ApplyError> {
     db.model_versions().map_err(|error| match error {
         BindError::Database(error) => ApplyError::Database(error),

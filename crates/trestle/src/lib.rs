@@ -51,22 +51,22 @@
 //! | [`Embedded::on`] | any [`Store`] and any [`Clock`]; with a [`VirtualClock`] a test decides when items expire |
 //! | [`Embedded::open_for_repair`] | a directory whose stored models do not load, to correct or remove them |
 //!
-//! Models that were applied before are in force when the database is open: rows whose time passed while it was closed expire
-//! with everything that follows from it. A handle is cheap to clone and can be used from any number of threads. It hands
-//! out [`models`](Embedded::models) and [`queues`](Embedded::queues). The database closes with its last handle;
-//! [`Embedded::close`] does it in order and reports errors.
+//! Models that were applied before are in force when the database is open: rows whose time passed while it
+//! was closed expire with everything that follows from it. A handle is cheap to clone and can be used from
+//! any number of threads. It provides [`models`](Embedded::models) and [`queues`](Embedded::queues). The
+//! database closes with its last handle; [`Embedded::close`] does it in order and reports errors.
 //!
 //! Tables whose names begin with `_trestle` belong to Trestle. Programs read them and do not write them, except for parts of large
 //! values, which a typed client puts by itself.
 //!
 //! # Calling
 //!
-//! - **On a thread**: [`Embedded::run`] blocks until the answer is there. A write is there when it is as durable as
-//!   [`StoreSettings::durability`] says: by default, when it would survive a power cut.
-//! - **In a task**: import [`DatabaseExt`] and `db.put_item(…).await`. No runtime is needed or assumed; reads are
-//!   answered where they are called, writes wait for the commit they share with others.
-//! - **Against [`Database`]**: code that takes `&dyn Database` runs on this database as on anything else that
-//!   answers DynamoDB's operations.
+//! - **On a thread**: [`Embedded::run`] blocks until the answer is available. A write is answered when it is
+//!   as durable as [`StoreSettings::durability`] requires: by default, when it would survive a power cut.
+//! - **In a task**: import [`DatabaseExt`] and `db.put_item(…).await`. No runtime is needed or assumed; reads
+//!   run on the calling thread, writes wait for the commit that they share with others.
+//! - **Against [`Database`]**: code that takes `&dyn Database` runs on this database and on any other
+//!   endpoint with DynamoDB's operations.
 //!
 //! Failures are one type, [`Error`]: its [`ErrorKind`] is DynamoDB's exception, its message DynamoDB's text. A cancelled
 //! transaction carries its reasons in the order of its items, a failed condition the item that failed it, if asked to.
@@ -75,8 +75,9 @@
 //!
 //! # With a model
 //!
-//! [`model!`] reads a model file when the program is compiled, and makes a struct of each entity and a function of each
-//! access pattern. No key is written by hand, and what the model does not allow does not compile.
+//! [`model!`] reads a model file when the program is compiled, and generates a struct for each entity and a
+//! function for each access pattern. Programs build no keys, and code that the model does not allow does not
+//! compile.
 //!
 //! ```
 //! use trestle::typed::Timestamp;
@@ -108,21 +109,22 @@
 //! # }
 //! ```
 //!
-//! In a task it is `.await`; [`Wait`] is for threads. The guide is `docs/model/typed-client.md`, an application
-//! `examples/manhunt.rs`; what the generated code stands on is in [`typed`].
+//! In a task it is `.await`; [`Wait`] is for threads. The guide is `docs/model/typed-client.md`, an
+//! application is `examples/manhunt.rs`; the basis of the generated code is in [`typed`].
 //!
-//! Functions that are called with what has changed are in [`events`]; work that is done later, or again, in [`queue`]; a
-//! version with other keys, and rows that move to them while they are read and written, in [`migrate`]; every row once more, for a
-//! new index or a changed transformation, in [`reindex`].
+//! Handlers of changes are in [`events`]; work that is done later, or retried, in [`queue`]; changes of the
+//! key layout without downtime in [`migrate`]; processing every row again, for a new index or a changed
+//! transformation, in [`reindex`].
 //!
 //! An attribute of type `large` holds more than an item: `db.write_large(&bytes)` before the row is put, `db.read_large(&row.payload)`
 //! afterwards; `docs/model/typed-client.md` has the rest.
 //!
 //! # On a remote endpoint
 //!
-//! With the feature `remote`, a `Remote` is a [`Database`], too: Amazon DynamoDB, ScyllaDB Alternator, DynamoDB Local, or
-//! `trestle serve`, over HTTP or HTTPS, signed with the credentials of the environment. What is written against
-//! [`Database`] runs there unchanged. A `Gateway` before it knows models, as a directory does, and any number of programs can have one:
+//! With the feature `remote`, a `Remote` is a [`Database`], too: Amazon DynamoDB, ScyllaDB Alternator,
+//! DynamoDB Local, or `trestle serve`, over HTTP or HTTPS, signed with the credentials of the environment.
+//! Code for [`Database`] runs there unchanged. A `Gateway` in front of it enforces models, as a directory
+//! does, and any number of programs can have one:
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -145,18 +147,20 @@
 //! # }
 //! ```
 //!
-//! Where the endpoint is a Trestle server, or gateway, that has the model, `Shop::on(remote).model_applied()` is enough. Where
-//! nothing knows the model, `Shop::on(remote)` reads and puts rows; what a database has to derive, it refuses.
+//! Where the endpoint is a Trestle server, or gateway, that has the model, `Shop::on(remote).model_applied()`
+//! is enough. Where neither knows the model, `Shop::on(remote)` reads and puts rows, and refuses writes that
+//! need derived rows or keys.
 //!
-//! A program that is to run in a directory as well as at an endpoint holds an [`AnyDatabase`], which also hands out queues, routes and reindexes.
+//! A program that works both with a directory and at an endpoint uses an [`AnyDatabase`], which also provides
+//! queues, routes and reindexes.
 //!
-//! What fails on the way is tried again where that is safe. A write that might count twice is sent once; if its answer is
-//! lost, the error says that it is not known whether it was made.
+//! Failed requests are repeated where that is safe. A write that might count twice is sent once; if its
+//! answer is lost, the error says that it is not known whether it was made.
 //!
 //! # An application with an HTTP API
 //!
-//! With the feature `app`, the module `app` has what every application repeats: errors with their HTTP status, a page and its
-//! OpenAPI description, a port of this machine that is served until Ctrl-C, a log.
+//! With the feature `app`, the module `app` has the common code of applications: errors with their HTTP
+//! status, a page and its OpenAPI description, a port of this machine that is served until Ctrl-C, a log.
 //!
 //! # Deleting a collection
 //!
@@ -178,7 +182,7 @@
 //!
 //! # What does not compile
 //!
-//! A setter of what may not change is no setter:
+//! There is no setter for an immutable attribute:
 //!
 //! ```compile_fail
 //! mod shop {

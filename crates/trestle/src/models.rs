@@ -1,7 +1,7 @@
-//! The models that are stored with the data: [`Embedded::models`](crate::Embedded::models) hands them out.
+//! The models that are stored with the data: see [`Embedded::models`](crate::Embedded::models).
 //!
-//! A generated client applies its own model (`apply_to`, `migrate_to`). This is for what goes beyond: a dry run, rows that
-//! are older than the model, and a list of what is in force.
+//! A generated client applies its own model (`apply_to`, `migrate_to`). This is for everything else: a dry
+//! run, rows that are older than the model, and a list of the models in force.
 //!
 //! ```
 //! use trestle::models::{ApplyOptions, Unwatched};

@@ -1,8 +1,9 @@
-//! Work for later: queues in the same database, and workers that take it from them.
+//! Work for later: queues in the same database, and workers that process their messages.
 //!
-//! A worker calls a function with each message of a queue, several at once. What fails comes again, later each time, and
-//! ends with its reason in a dead-letter queue. A message may wait up to a year before it is seen. [`commit`] sends
-//! messages together with writes: both, or neither. [`Workers`] keeps the workers of an application together.
+//! A worker calls a function with each message of a queue, several at once. A failed message is received
+//! again, after a longer time each time, and finally moves to a dead-letter queue with its reason. A message
+//! can be delayed for up to a year. [`commit`] sends messages together with writes: both, or neither.
+//! [`Workers`] keeps the workers of an application together.
 //!
 //! ```
 //! use std::time::Duration;
@@ -61,8 +62,8 @@ pub use workers::Workers;
 
 use trestle_typed::{Error, Transaction};
 
-/// Makes a transaction and sends messages: both, or neither. [`Queues::enlist`] prepares the messages; the transaction must
-/// be of the same database.
+/// Executes a transaction and sends messages: both, or neither. [`Queues::enlist`] prepares the messages; the
+/// transaction must be of the same database.
 pub async fn commit<M>(transaction: Transaction<'_, M>, enlisted: Enlisted) -> Result<(), Error> {
     let transaction = transaction.along(enlisted.writes.clone());
     transaction.through(&enlisted).commit().await?;

@@ -17,7 +17,7 @@ use crate::migrate::MigrateError;
 /// A database that derives keys and executes effects: one in this process, or an endpoint behind a `Gateway` (with the
 /// feature `remote`), or [`AnyDatabase`](crate::AnyDatabase). `apply_to` and `migrate_to` of generated clients take any.
 pub trait WithModels: Database + Clone + 'static {
-    /// The models that are stored with the data; an error says where they are, if a server keeps them.
+    /// The models that are stored with the data; if a server stores them, the error says where.
     fn models(&self) -> Result<&Models, Error>;
 
     /// The clock that models follow.

@@ -11,14 +11,14 @@ use crate::get::{access, bind};
 use crate::handle::Handle;
 use crate::{Bookmark, Error, FromRow, Page, RowStream};
 
-/// How many rows a page has unless the caller or the model says.
+/// How many rows a page has by default.
 const PAGE_SIZE: u32 = 100;
 
 /// Marks access patterns that read one partition.
 #[derive(Clone, Copy, Debug)]
 pub enum Queried {}
 
-/// Marks access patterns that read everything.
+/// Marks access patterns that scan.
 #[derive(Clone, Copy, Debug)]
 pub enum Scanned {}
 
@@ -55,31 +55,31 @@ impl<'d, T: FromRow, How> AccessRows<'d, T, How> {
         (self.handle, self.access, self.parameters)
     }
 
-    /// How many rows a page has, and a request reads; without it, as the model says.
+    /// How many rows a page has, and a request reads; by default, the model's number.
     pub fn page_size(mut self, rows: u32) -> Self {
         self.page_size = Some(rows.max(1));
         self
     }
 
-    /// Goes on behind a bookmark.
+    /// Continues after a bookmark.
     pub fn after(mut self, bookmark: impl Into<Bookmark>) -> Self {
         self.after = Some(bookmark.into());
         self
     }
 
-    /// Goes on behind the bookmark that a caller brought, or begins where there is none.
+    /// Continues after the caller's bookmark, or begins at the start without one.
     pub fn continued(mut self, after: Option<impl Into<Bookmark>>) -> Self {
         self.after = after.map(Into::into);
         self
     }
 
-    /// Sees every write that was finished before. Not for a global index.
+    /// Sees every write that was finished before. Not possible for a global index.
     pub fn consistent(mut self) -> Self {
         self.consistent = true;
         self
     }
 
-    /// The rows one after another; pages are fetched as they are needed.
+    /// The rows one by one; pages are fetched as they are needed.
     pub fn stream(self) -> RowStream<'d, T> {
         match self.request(self.page_size) {
             Ok(request) => RowStream::new(self.handle, self.access, request),
@@ -97,8 +97,8 @@ impl<'d, T: FromRow, How> AccessRows<'d, T, How> {
         Ok(rows)
     }
 
-    /// How many rows there are. They are read, as a scan or a query reads them; where the pattern finds no rows of other
-    /// entities, they stay in the database.
+    /// How many rows there are. The database reads all of them; if the pattern finds no rows of other
+    /// entities, none is transferred.
     pub async fn count(self) -> Result<u64, Error> {
         let request = self.request(self.page_size)?;
         if access(self.handle, self.access)?.strays().is_empty() {
@@ -121,7 +121,7 @@ impl<'d, T: FromRow, How> AccessRows<'d, T, How> {
         self.stream().next().await.transpose()
     }
 
-    /// Whether every row that is read is one to return, so that the first one read is the first.
+    /// Whether every row read is also returned, so that the first one read is the first.
     fn takes_all(&self) -> Result<bool, Error> {
         let pattern = access(self.handle, self.access)?;
         let filter = match bind(self.handle, self.access, &self.parameters)? {
@@ -131,10 +131,10 @@ impl<'d, T: FromRow, How> AccessRows<'d, T, How> {
         Ok(filter.is_none() && pattern.strays().is_empty())
     }
 
-    /// One page: as many rows as it has room for, and where to go on if there are more.
+    /// One page: as many rows as it may have, and where to continue if there are more.
     pub async fn page(self) -> Result<Page<T>, Error> {
         let wanted = self.page_size.or(self.limit()?).unwrap_or(PAGE_SIZE);
-        // One more tells whether there are more, also where rows are filtered out.
+        // One more shows whether there are more, even if rows are filtered out.
         let mut stream = match self.request(Some(wanted.saturating_add(1))) {
             Ok(request) => RowStream::new(self.handle, self.access, request),
             Err(error) => return Err(error),
@@ -153,8 +153,8 @@ impl<'d, T: FromRow, How> AccessRows<'d, T, How> {
         Ok(page)
     }
 
-    /// What one request reads: at most a page of rows, and at most 1 MB of them. An embedded database reads them as they are
-    /// at one moment. Behind `next` there may be no more rows.
+    /// What one request reads: at most a page of rows, and at most 1 MB of them. An embedded database reads
+    /// them as of one moment. There may be no more rows after `next`.
     pub async fn at_once(self) -> Result<Page<T>, Error> {
         let wanted = self.page_size.or(self.limit()?).unwrap_or(PAGE_SIZE);
         let request = self.request(Some(wanted))?;
@@ -198,7 +198,8 @@ impl<'d, T: FromRow, How> AccessRows<'d, T, How> {
 }
 
 impl<T: FromRow> AccessRows<'_, T, Scanned> {
-    /// Only one of `of` parts of about the same size, counted from 0, so that several workers share the reading.
+    /// Only one of `of` parts of about the same size, counted from 0, so that several workers can share the
+    /// reading.
     pub fn segment(mut self, segment: u32, of: u32) -> Self {
         self.segment = Some((segment, of));
         self

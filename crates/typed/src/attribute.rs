@@ -93,13 +93,13 @@ impl<E, T> Attribute<E, T> {
         Operand::Path(Path::top(self.name))
     }
 
-    /// The row has it.
+    /// The row has the attribute.
     #[must_use]
     pub fn exists(self) -> If<E> {
         If::new(Condition::Exists(Path::top(self.name)))
     }
 
-    /// The row lacks it.
+    /// The row lacks the attribute.
     #[must_use]
     pub fn is_absent(self) -> If<E> {
         If::new(Condition::NotExists(Path::top(self.name)))
@@ -120,12 +120,12 @@ impl<E, T: Value> Attribute<E, T> {
         self.compared(Comparator::Equal, &value.into())
     }
 
-    /// It is not this, or the row lacks it.
+    /// Its value differs, or the row lacks it.
     pub fn differs_from(self, value: impl Into<T>) -> If<E> {
         self.compared(Comparator::NotEqual, &value.into())
     }
 
-    /// It is one of these.
+    /// Its value is one of these.
     pub fn is_one_of(self, values: impl IntoIterator<Item = impl Into<T>>) -> If<E> {
         let list: Vec<Operand> = values
             .into_iter()
@@ -139,27 +139,27 @@ impl<E, T: Value> Attribute<E, T> {
 }
 
 impl<E, T: Ordered> Attribute<E, T> {
-    /// It is less than this.
+    /// Its value is less than this.
     pub fn is_less_than(self, value: impl Into<T>) -> If<E> {
         self.compared(Comparator::Less, &value.into())
     }
 
-    /// It is this or less.
+    /// Its value is this or less.
     pub fn is_at_most(self, value: impl Into<T>) -> If<E> {
         self.compared(Comparator::LessOrEqual, &value.into())
     }
 
-    /// It is greater than this.
+    /// Its value is greater than this.
     pub fn is_greater_than(self, value: impl Into<T>) -> If<E> {
         self.compared(Comparator::Greater, &value.into())
     }
 
-    /// It is this or greater.
+    /// Its value is this or greater.
     pub fn is_at_least(self, value: impl Into<T>) -> If<E> {
         self.compared(Comparator::GreaterOrEqual, &value.into())
     }
 
-    /// It lies between these, both included.
+    /// Its value is between these, both included.
     pub fn is_between(self, low: impl Into<T>, high: impl Into<T>) -> If<E> {
         If::new(Condition::Between {
             operand: self.operand(),
@@ -170,7 +170,7 @@ impl<E, T: Ordered> Attribute<E, T> {
 }
 
 impl<E, T: Text> Attribute<E, T> {
-    /// It begins with this text.
+    /// Its value begins with this text.
     pub fn begins_with(self, text: impl Into<String>) -> If<E> {
         If::new(Condition::BeginsWith {
             operand: self.operand(),
@@ -180,7 +180,7 @@ impl<E, T: Text> Attribute<E, T> {
 }
 
 impl<E, T: Contains> Attribute<E, T> {
-    /// It contains this: an element of a set or list, or a part of a text.
+    /// Its value contains this: an element of a set or list, or a part of a text.
     pub fn contains(self, element: impl Into<T::Element>) -> If<E> {
         If::new(Condition::Contains {
             operand: self.operand(),

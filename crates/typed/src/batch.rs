@@ -1,4 +1,4 @@
-//! Many rows at once. What the database leaves undone is asked for again.
+//! Many rows at once. Requests that the database leaves unprocessed are sent again.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ use crate::handle::Handle;
 use crate::row::{key_of, read_in};
 use crate::{Entity, Error};
 
-/// DynamoDB's bound for reads.
+/// DynamoDB's limit for reads.
 const READS_MAX: usize = 100;
-/// DynamoDB's bound for writes.
+/// DynamoDB's limit for writes.
 const WRITES_MAX: usize = 25;
-/// How often in a row the database may do nothing at all of what it was asked.
+/// How often in a row the database may process nothing of a batch.
 const IDLE_ROUNDS_MAX: usize = 16;
 
 /// The rows with these identifying attributes, in their order; `None` where there is none.
@@ -74,7 +74,7 @@ async fn read_batch(
     Ok((rows, undone.keys))
 }
 
-/// Puts and deletes, in any order; of several with the same key, the last counts.
+/// Puts and deletes, in any order; for several with the same key, the last counts.
 pub(crate) async fn write_many(handle: Handle<'_>, drafts: Vec<Draft>) -> Result<(), Error> {
     let mut writes: BTreeMap<(String, Vec<u8>), WriteRequest> = BTreeMap::new();
     for draft in drafts {

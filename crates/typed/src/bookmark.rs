@@ -1,4 +1,4 @@
-//! Where a list was left.
+//! Bookmarks: where a list was left.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use crate::Error;
 const ACCESS: &str = "access";
 const KEY: &str = "key";
 
-/// A place in what an access pattern finds, to go on from later: opaque text, safe in a URL.
+/// A position in the rows of an access pattern, to continue from later: opaque text, safe in a URL.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Bookmark(String);
@@ -33,7 +33,7 @@ impl Bookmark {
         &self.0
     }
 
-    /// The key behind which to go on.
+    /// The key after which to continue.
     pub(crate) fn key(&self, access: &'static str) -> Result<Item, Error> {
         let foreign = || Error::Bookmark {
             access,

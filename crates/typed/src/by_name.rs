@@ -1,4 +1,4 @@
-//! Access patterns by their names, for programs that show whatever a path or a person asks for.
+//! Access patterns by name, for programs in which a path or a user names them.
 
 use trestle_api::Database;
 use trestle_collection::parameters;
@@ -33,7 +33,7 @@ impl<D: Database, M: Model> Client<D, M> {
         let texts = names
             .zip(given)
             .map(|(parameter, text)| (parameter.name.clone(), (*text).to_owned()));
-        // It also says which patterns there are.
+        // The error lists the existing patterns.
         let parameters = parameters(model, access, texts).map_err(Error::from)?;
         match pattern {
             Some(pattern) if pattern.parameters().len() == given.len() => Ok((pattern.name(), parameters)),

@@ -1,4 +1,4 @@
-//! Changing a row after having read it, with a lock on its version.
+//! Changing a row that was read before, with a lock on its version.
 
 use trestle_api::{Database, pause_after};
 use trestle_item::{AttributeValue, Item};
@@ -8,11 +8,13 @@ use crate::write::Put;
 use crate::{Attribute, Client, Entity, Error, Get, Key, Model, Value as _, Write};
 
 impl<D: Database, M: Model> Client<D, M> {
-    /// Reads a row, lets `change` make the next one of it, and writes that as the next version, if the row still has the version
-    /// that was read. Otherwise all of it happens again, so that no write is lost to another one. Says which version it wrote.
+    /// Reads a row, lets `change` compute its next state, and writes that as the next version if the row
+    /// still has the version that was read. Otherwise all of this is repeated, so that no write overwrites
+    /// another one. Returns the version that it wrote.
     ///
-    /// `change` gets `None` if there is no row; what it makes is inserted then. The key and the version of what it makes do
-    /// not matter: the first version is 1, and each is one more than the version before. If it fails, nothing is written.
+    /// `change` gets `None` if there is no row; its result is inserted then. The key and the version in its
+    /// result are ignored: the first version is 1, and each further one is one more. If it fails, nothing is
+    /// written.
     ///
     /// ```ignore
     /// let version = db.change(RecordKey::new("b1"), Record::VERSION, |row| {

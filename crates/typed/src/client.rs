@@ -14,7 +14,7 @@ use crate::transaction::check;
 use crate::write::{Check, Delete, Put, Update};
 use crate::{Definition, Entity, Error, Future, Get, Key, Model, Remove, Timestamp, Transaction, Write};
 
-/// A database, seen through the model `M`.
+/// A database with the model `M`.
 pub struct Client<D, M> {
     database: D,
     clock: Arc<dyn Clock>,
@@ -23,7 +23,8 @@ pub struct Client<D, M> {
 }
 
 impl<D, M> Client<D, M> {
-    /// A client of this database. Until [`Client::model_applied`] says that it knows the model, what a database has to derive is refused.
+    /// A client of this database. Until [`Client::model_applied`] states that the database knows the model,
+    /// writes that need derived rows or keys are refused.
     pub fn new(database: D) -> Self {
         Client {
             database,
@@ -40,7 +41,8 @@ impl<D, M> Client<D, M> {
         self
     }
 
-    /// Says that the model is applied to the database: it derives index keys and carries out effects, in the commit.
+    /// States that the model is applied to the database, which derives index keys and carries out effects in
+    /// the commit.
     #[must_use]
     pub fn model_applied(mut self) -> Self {
         self.applied = true;
@@ -59,7 +61,7 @@ impl<D, M> Client<D, M> {
 }
 
 impl<D: Database + 'static, M> Client<D, M> {
-    /// The same client, for code that does not care on which database it runs.
+    /// The same client, for code that works with any database.
     #[must_use]
     pub fn shared(self) -> Client<Arc<dyn Database>, M> {
         Client {
@@ -92,7 +94,7 @@ impl<D, M: Model> std::fmt::Debug for Client<D, M> {
 }
 
 impl<D: Database, M: Model> Client<D, M> {
-    /// What the generated functions make requests with.
+    /// For generated functions: what they need to make requests.
     pub fn handle(&self) -> Handle<'_> {
         Handle {
             database: &self.database,
@@ -126,7 +128,8 @@ impl<D: Database, M: Model> Client<D, M> {
         Put::new(self.handle(), row.to_item())
     }
 
-    /// Writes rows, replacing those with the same keys. Not all or none: for that, there are transactions.
+    /// Writes rows, replacing those with the same keys. Some of them may fail; use a transaction to write all
+    /// or none.
     pub fn put_many<'r, W: Write<M> + 'r>(&self, rows: impl IntoIterator<Item = &'r W>) -> Future<'_, ()> {
         let draft = |row: &W| {
             Draft::new(
@@ -147,7 +150,7 @@ impl<D: Database, M: Model> Client<D, M> {
         Delete::new(self.handle(), key.to_item())
     }
 
-    /// Removes rows. Not all or none: for that, there are transactions.
+    /// Removes rows. Some of them may fail; use a transaction to remove all or none.
     pub fn delete_many<K: Key<M>>(&self, keys: impl IntoIterator<Item = K>) -> Future<'_, ()>
     where
         K::Entity: Remove<M>,
@@ -163,7 +166,7 @@ impl<D: Database, M: Model> Client<D, M> {
         Box::pin(write_many(self.handle(), drafts))
     }
 
-    /// What must hold of a row for a transaction to be made: that it exists, unless told otherwise.
+    /// A condition of a transaction on a row: by default that it exists.
     pub fn check<K: Key<M>>(&self, key: K) -> Check<K::Entity> {
         check(key.to_item())
     }
@@ -173,12 +176,12 @@ impl<D: Database, M: Model> Client<D, M> {
         Transaction::new(self.handle())
     }
 
-    /// Changes some attributes of a row; the generated builders stand on it.
+    /// Changes some attributes of a row; the basis of the generated builders.
     pub fn update_of<K: Key<M>>(&self, key: K) -> Update<'_, K::Entity> {
         Update::new(self.handle(), key.to_item())
     }
 
-    /// Points a head at another row of its group, which the database then promotes. Generated code calls it.
+    /// Points a head at another row of its group, which the database then promotes. For generated code.
     pub fn point<K: Key<M>>(&self, head: K, newest_by: Item) -> Future<'_, K::Entity>
     where
         K::Entity: 'static,

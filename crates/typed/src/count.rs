@@ -1,11 +1,11 @@
-//! Counting rows where they are.
+//! Counting rows in the database.
 
 use trestle_api::{Request, Response, Select};
 
 use crate::Error;
 use crate::handle::Handle;
 
-/// How many rows a query or a scan finds, page by page. None of them comes along.
+/// The number of rows that a query or a scan finds, page by page. The rows are not transferred.
 pub(crate) async fn count(handle: Handle<'_>, mut request: Request) -> Result<u64, Error> {
     let mut rows = 0;
     loop {

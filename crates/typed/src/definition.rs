@@ -6,13 +6,13 @@ use trestle_model::{Entity, Table};
 
 use crate::Error;
 
-/// The marker of one model: what belongs to another one does not compile.
+/// The marker of a model: values of different models cannot be mixed; the compiler refuses that.
 pub trait Model: 'static {
     /// The model itself.
     fn definition() -> &'static Definition;
 }
 
-/// A model's file, loaded when it is first needed.
+/// A model file, loaded when it is first needed.
 #[derive(Debug)]
 pub struct Definition {
     name: &'static str,
@@ -43,7 +43,8 @@ impl Definition {
         self.text
     }
 
-    /// The model. It was loaded once already, at compile time, so that an error means two versions of Trestle.
+    /// The model. It was already loaded at compile time, so an error means that two versions of Trestle are
+    /// in use.
     pub fn model(&self) -> Result<&trestle_model::Model, Error> {
         let loaded = self.model.get_or_init(|| trestle_model::load(self.text).model);
         loaded.as_ref().ok_or(Error::Definition { model: self.name })

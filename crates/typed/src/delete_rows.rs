@@ -8,8 +8,8 @@ use crate::draft::has_effects;
 use crate::handle::Handle;
 use crate::{AccessRows, Error, FromRow};
 
-/// The deletion of all rows that an access pattern finds, in bounded steps. Each row goes as [`Client::delete`] would delete
-/// it, with everything that follows from it, in one commit.
+/// The deletion of all rows that an access pattern finds, in bounded steps. Each row is deleted like by
+/// [`Client::delete`], with everything that follows from it, in one commit.
 ///
 /// [`Client::delete`]: crate::Client::delete
 #[derive(Clone, Debug)]
@@ -43,24 +43,25 @@ impl DeleteRows<'_> {
         self
     }
 
-    /// The most bytes of rows in a step, about.
+    /// The approximate maximum of bytes of rows in a step.
     pub fn bytes_per_step(mut self, bytes: u64) -> Self {
         self.bounds.bytes = bytes;
         self
     }
 
-    /// Goes on where a step ended, or begins where there is no bookmark.
+    /// Continues where a step ended, or begins at the start without a bookmark.
     pub fn continued(mut self, after: Option<impl Into<CollectionBookmark>>) -> Self {
         self.after = after.map(Into::into);
         self
     }
 
-    /// One step: what it deleted, and where to go on. Repeating it does no harm.
+    /// One step: what it deleted, and where to continue. Repeating it does no harm.
     pub async fn step(&self) -> Result<CollectionStep, Error> {
         self.step_after(self.after.as_ref()).await
     }
 
-    /// All steps: how many rows they deleted together, and which stay because the database keeps them for others.
+    /// All steps: the total number of deleted rows, and the rows that stay because the database keeps them
+    /// for others.
     pub async fn all(self) -> Result<CollectionStep, Error> {
         let mut all = self.step().await?;
         while let Some(after) = all.next.take() {

@@ -1,4 +1,4 @@
-//! A write before it is sent: what shall change, and on which condition.
+//! A write before it is sent: the changes and the conditions.
 
 use trestle_expr::{Action, Condition, Path, SetOperand, SetValue, Update};
 use trestle_item::{AttributeValue, Item};
@@ -16,7 +16,7 @@ pub struct Draft {
     pub(crate) given: Option<Condition>,
 }
 
-/// What a write does.
+/// The action of a write.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
     /// The row's attributes.
@@ -29,7 +29,7 @@ pub(crate) enum What {
     Check(Item),
 }
 
-/// Whether there must be a row beforehand.
+/// Whether the row must exist before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
     Any,
@@ -37,7 +37,7 @@ pub(crate) enum Presence {
     Present,
 }
 
-/// A write as it can be sent.
+/// A write in the form of requests.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) table_name: String,
@@ -78,7 +78,7 @@ impl Draft {
         }
     }
 
-    /// The write as it can be sent.
+    /// The write in the form of requests.
     pub(crate) fn prepare(&self, handle: Handle<'_>) -> Result<Prepared, Error> {
         let (model, table, entity) = handle.definition.entity(self.entity)?;
         self.check_consequences(handle, model, entity)?;
@@ -100,8 +100,8 @@ impl Draft {
         })
     }
 
-    /// Heads, inverses, counters and the like are made in the commit, and so are keys and times that an update changes. Where the
-    /// database would not make them, nothing is written.
+    /// Heads, inverses, counters and other derived rows are written in the commit, and so are keys and times
+    /// that an update changes. A database that would not write them gets no request.
     fn check_consequences(&self, handle: Handle<'_>, model: &Model, entity: &Entity) -> Result<(), Error> {
         let is_followed = match &self.what {
             What::Put(_) | What::Delete(_) => has_effects(model, entity),
@@ -126,7 +126,7 @@ impl Draft {
         }
     }
 
-    /// The item with everything that follows from its attributes.
+    /// The item with all derived attributes.
     fn whole(&self, handle: Handle<'_>, mut item: Item, key: &Item) -> Result<Item, Error> {
         let (model, table, entity) = handle.definition.entity(self.entity)?;
         for (name, value) in key {
@@ -137,7 +137,7 @@ impl Draft {
         }
         let derived = model.derive(table.table_name(), None, &item, handle.now().as_millis())?;
         if let Some(mut derived) = derived {
-            // The database has the time of its own commits, and knows when a row was first written.
+            // The database uses the time of the commit, and knows when a row was first written.
             if handle.applied {
                 let times = [entity.created(), entity.updated()];
                 derived.set.retain(|(name, _)| !times.contains(&Some(*name)));
@@ -151,8 +151,8 @@ impl Draft {
     }
 }
 
-/// Leaves out what the database keeps in a row, so that a row that was read is written back whatever happened to its
-/// counts, copies and version meanwhile. Index keys may be made of those.
+/// Leaves out attributes that the database keeps in a row, so that a row that was read can be written back
+/// whatever happened to its counts, copies and version meanwhile. Index keys may contain these attributes.
 fn leave_out(entity: &Entity, item: &mut Item) {
     let version = entity.reindex_version();
     let kept = entity.kept().iter().map(|kept| kept.attribute.as_str());
@@ -183,7 +183,8 @@ fn leave_out(entity: &Entity, item: &mut Item) {
     }
 }
 
-/// Whether other rows follow from those of the entity: by its own effects, as copies that are kept in step, or as large values.
+/// Whether rows of the entity have derived rows: by its effects, as copies that are kept in step, or as large
+/// values.
 pub(crate) fn has_effects(model: &Model, entity: &Entity) -> bool {
     let leads = |effect: &Effect| match effect {
         Effect::Copy(copy) => copy.from == entity.name() && copy.in_step.is_some(),
@@ -200,7 +201,8 @@ pub(crate) fn has_effects(model: &Model, entity: &Entity) -> bool {
             .any(|other| other.effects().iter().any(leads))
 }
 
-/// Whether attributes that the entity does not list follow from changes of a row: keys of indexes, or the time of the change.
+/// Whether a change of a row changes attributes that the entity does not list: keys of indexes, or the time
+/// of the change.
 fn derives(entity: &Entity, changes: &[Action]) -> bool {
     let changes_field = |template: &KeyTemplate| {
         let fields = template.fields();
@@ -212,7 +214,7 @@ fn derives(entity: &Entity, changes: &[Action]) -> bool {
     entity.updated().is_some() || templates.any(|template| is_derived(template) && changes_field(template))
 }
 
-/// Values that are set must be what the entity says; the types see only to the rest.
+/// Checks that values to be set match the entity; the types cover only a part of that.
 fn check(entity: &Entity, changes: &[Action]) -> Result<(), Error> {
     for change in changes {
         let Action::Set(path, SetValue::Operand(SetOperand::Value(value))) = change else {

@@ -1,4 +1,4 @@
-//! Structs that stand for entities, and for their keys.
+//! Structs for entities and for their keys.
 
 use trestle_item::Item;
 
@@ -8,16 +8,16 @@ use crate::{FromRow, Value};
 pub trait Entity: FromRow {
     /// The entity's name in the model.
     const NAME: &'static str;
-    /// What identifies a row.
+    /// The key of a row.
     type Key;
 
-    /// What identifies this row.
+    /// The key of this row.
     fn key(&self) -> Self::Key;
 }
 
-/// A row of one of several entities, as a list of all of them has it.
+/// A row of one of several entities, for lists of all of them.
 pub trait AnyRow: FromRow {
-    /// The entity's name in the model, and what identifies the row: attributes by their names in the model.
+    /// The entity's name in the model, and the row's identifying attributes by their names in the model.
     fn identity(&self) -> (&'static str, Item);
 }
 
@@ -49,7 +49,8 @@ pub trait Write<M> {
     fn to_item(&self) -> Item;
 }
 
-/// An entity of the model `M` whose rows clients remove: all that they write, and heads that nothing else can move.
+/// An entity of the model `M` whose rows clients remove: those that clients write, and heads that cannot be
+/// moved otherwise.
 #[diagnostic::on_unimplemented(
     message = "rows of `{Self}` are not removed by clients of the model `{M}`",
     label = "expected the key of an entity, or of a head",
@@ -65,7 +66,7 @@ impl<M, K: Key<M> + ?Sized> Key<M> for &K {
     }
 }
 
-/// Adds an attribute to an item, unless there is nothing to store.
+/// Adds an attribute to an item, unless its value cannot be stored.
 pub fn insert<T: Value>(item: &mut Item, name: &'static str, value: &T) {
     if !value.is_absent() {
         item.insert(name, value.to_value());

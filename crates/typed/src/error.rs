@@ -1,4 +1,4 @@
-//! What can go wrong, in the model's words.
+//! Errors, in terms of the model.
 
 use std::fmt;
 
@@ -8,49 +8,49 @@ use trestle_model::Refusal;
 
 use crate::FromRow;
 
-/// Why a request of a typed client failed. Whatever it is, a write that failed has changed nothing.
+/// Why a request of a typed client failed. A write that failed has changed nothing.
 ///
-/// The variants differ in what a program can do. [`Error::is_condition`], [`Error::is_taken`], [`Error::is_invalid`]
-/// and [`Error::is_transient`] ask the same of a single write and of a transaction.
+/// The variants differ in what a program can do. [`Error::is_condition`], [`Error::is_taken`],
+/// [`Error::is_invalid`] and [`Error::is_transient`] answer for a single write and for a transaction alike.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The condition of a write did not hold. The row that is there comes with it.
+    /// The condition of a write did not hold. The error contains the stored row.
     #[error("The condition on entity {} with {} did not hold", .0.entity, shown(&.0.key))]
     ConditionFailed(Box<Failed>),
-    /// The row that was to be changed is not there.
+    /// The row to be changed does not exist.
     #[error("There is no row of entity {} with {}", .0.entity, shown(&.0.key))]
     NotFound(Box<Failed>),
-    /// A value that the model declares unique belongs to another row. The message names both, and
-    /// [`taken_value`](trestle_api::Error::taken_value) has them as data.
+    /// Another row has a value that the model declares unique. The message names both, and
+    /// [`taken_value`](trestle_api::Error::taken_value) returns them as data.
     #[error("{0}")]
     Taken(trestle_api::Error),
-    /// The transaction was given up, for these reasons.
+    /// The transaction was cancelled, for these reasons.
     #[error("{0}")]
     Canceled(Box<Canceled>),
     /// The model refuses it; nothing was sent.
     #[error("{0}")]
     Refused(#[from] Refusal),
-    /// The database refuses it: its model does, or the request is too large, or makes no sense.
+    /// The database refuses it: because of its model, or because the request is too large or invalid.
     #[error("{0}")]
     Invalid(trestle_api::Error),
     /// The database lacks the table or the index.
     #[error("{0}; apply the model to the database first")]
     NoTable(trestle_api::Error),
-    /// The database has too much to do; try again later.
+    /// The database is overloaded; try again later.
     #[error("{0}")]
     Throttled(trestle_api::Error),
-    /// Something else is wrong with the database, or on the way to it.
+    /// Another fault of the database, or of the connection.
     #[error("{0}")]
     Database(trestle_api::Error),
-    /// A row in the database is not what the model says.
+    /// A row in the database does not fit the model.
     #[error("{0}")]
     Misfit(Box<Misfit>),
     /// Others changed the row each time between reading and writing it.
     #[error("Entity {} with {}: others kept changing the row; try again later, or apply the model to the database, \
              which then needs no second look", .0.entity, shown(&.0.key))]
     Contended(Box<Failed>),
-    /// The database left parts of a batch undone, again and again.
+    /// The database repeatedly left parts of a batch unprocessed.
     #[error("The database did not process {rows} rows of the batch after several tries; try again later")]
     Unprocessed {
         /// How many rows.
@@ -64,24 +64,24 @@ pub enum Error {
         /// The text.
         bookmark: String,
     },
-    /// Something that only a database does that knows the model.
+    /// Something for which the database must know the model.
     #[error(
         "{what} is done by a database that knows the model {model}: apply the model with apply_to, to a remote endpoint through a gateway; \
          or say with model_applied() that the server has it"
     )]
     NotApplied {
-        /// What was asked for.
+        /// The request.
         what: String,
         /// The model.
         model: &'static str,
     },
-    /// A large value was replaced or removed a while ago, and its bytes are gone.
+    /// A large value was replaced or removed some time ago, and its bytes are gone.
     #[error("The large value {id} no longer exists: its row was replaced or removed; read the row again")]
     ValueGone {
         /// The value.
         id: String,
     },
-    /// The bytes of a large value are not what its row says.
+    /// The bytes of a large value do not match its row.
     #[error("The large value {id} is damaged: {reason}; `trestle verify` names the row")]
     ValueDamaged {
         /// The value.
@@ -100,16 +100,16 @@ pub enum Error {
     },
 }
 
-/// A row that is not as its entity says.
+/// A row that does not fit its entity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Misfit {
-    /// The entity; empty if the row is none that was expected.
+    /// The entity; empty if the row belongs to none of the expected ones.
     pub entity: String,
-    /// The attribute; empty if it is not about one.
+    /// The attribute; empty if the error does not concern one.
     pub attribute: String,
     /// The row's key.
     pub key: Item,
-    /// The rest of a sentence about the attribute, or about the row.
+    /// Completes a sentence about the attribute, or about the row.
     pub reason: String,
 }
 
@@ -129,25 +129,25 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// A write that came to nothing.
+/// A write that was not made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failed {
     /// The entity.
     pub entity: &'static str,
     /// The row's key.
     pub key: Item,
-    /// The row as it is, if there is one and the database showed it.
+    /// The stored row, if there is one and the database returned it.
     pub found: Option<Item>,
 }
 
 impl Failed {
-    /// The row as it is, if there is one.
+    /// The stored row, if there is one.
     pub fn row<T: FromRow>(&self) -> Result<Option<T>, Error> {
         self.found.clone().map(crate::read).transpose()
     }
 }
 
-/// A transaction that was given up.
+/// A cancelled transaction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Canceled {
     /// One for each part, in order; `None` for parts that did not fail.
@@ -157,13 +157,13 @@ pub struct Canceled {
 /// Why a part of a transaction failed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reason {
-    /// What it is about.
+    /// The entity and key of the part.
     pub failed: Failed,
     /// The class of failure.
     pub code: CancellationCode,
-    /// The failure in words.
+    /// The message.
     pub message: String,
-    /// The value that another row has, if that is why.
+    /// The value that another row has, if that is the reason.
     pub taken: Option<Box<Taken>>,
 }
 
@@ -195,7 +195,7 @@ impl From<trestle_api::Error> for Error {
 }
 
 impl Error {
-    /// Whether it was a condition that did not hold: of a write, or of any part of a transaction.
+    /// Whether a condition did not hold: of a write, or of any part of a transaction.
     #[must_use]
     pub fn is_condition(&self) -> bool {
         match self {
@@ -208,7 +208,7 @@ impl Error {
         }
     }
 
-    /// Whether a value was taken that may be there only once.
+    /// Whether a unique value is taken.
     #[must_use]
     pub fn is_taken(&self) -> bool {
         match self {
@@ -218,7 +218,8 @@ impl Error {
         }
     }
 
-    /// Whether the model or the database refuses the request as it is: a single one, or any part of a transaction.
+    /// Whether the model or the database refuses the request itself: a single one, or any part of a
+    /// transaction.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         match self {
@@ -230,7 +231,7 @@ impl Error {
         }
     }
 
-    /// Whether the same request may succeed later, with nothing changed.
+    /// Whether the same request, unchanged, may succeed later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {

@@ -5,13 +5,13 @@ use trestle_env::{Clock, Timestamp};
 
 use crate::Definition;
 
-/// A client's insides, borrowed by the requests it makes.
+/// The parts of a client, borrowed by its requests.
 #[derive(Clone, Copy)]
 pub struct Handle<'d> {
     pub(crate) database: &'d dyn Database,
     pub(crate) definition: &'static Definition,
     pub(crate) clock: &'d dyn Clock,
-    /// Whether the database knows the model itself.
+    /// Whether the database itself knows the model.
     pub(crate) applied: bool,
 }
 

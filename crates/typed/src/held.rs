@@ -1,10 +1,11 @@
-//! Writes that may find that it is too late, or that another write came first.
+//! Writes whose condition may fail because another write came first.
 
 use crate::Error;
 
-/// For writes whose condition may fail without that being an error.
+/// For writes whose failed condition is not an error.
 pub trait Held<T> {
-    /// What the write gave, or `None` if a condition did not hold: then nothing was written. Any other error stays one.
+    /// The result of the write, or `None` if a condition did not hold and nothing was written. Other errors
+    /// stay errors.
     fn held(self) -> Result<Option<T>, Error>;
 }
 

@@ -1,4 +1,4 @@
-//! Large values: their bytes are written before the row that names them, and read part by part.
+//! Large values: their bytes are written before the row that refers to them, and read part by part.
 
 use std::collections::VecDeque;
 
@@ -13,13 +13,14 @@ use trestle_model::{
 use crate::handle::Handle;
 use crate::{Client, Error, Future, Model};
 
-/// Bytes of a part: with its key, less than the 400 KB of an item.
+/// The bytes of a part: with its key, less than the 400 KB of an item.
 const PART_BYTES: usize = 384 * 1024;
-/// Parts that are on their way at the same time. They bound the memory of a writer.
+/// Parts that are being sent at the same time. They limit the memory of a writer.
 const IN_FLIGHT: usize = 8;
 
 impl<D: Database, M: Model> Client<D, M> {
-    /// Writes the bytes of a large value. Put the row that names the value within an hour; what no row names by then is removed.
+    /// Writes the bytes of a large value. Put the row that refers to the value within an hour; a value
+    /// without a row is removed after that.
     pub fn write_large<'d>(&'d self, bytes: &'d [u8]) -> Future<'d, LargeValue> {
         let mut writer = self.large_writer();
         Box::pin(async move {
@@ -47,7 +48,7 @@ impl<D: Database, M: Model> Client<D, M> {
         })
     }
 
-    /// Writes the bytes of a large value as they come, without holding them all.
+    /// Writes the bytes of a large value as they arrive, without holding them all.
     pub fn large_writer(&self) -> LargeWriter<'_> {
         LargeWriter {
             handle: self.handle(),
@@ -84,7 +85,7 @@ impl<D: Database, M: Model> Client<D, M> {
     }
 }
 
-/// Writes a large value as its bytes come. Nothing is kept of one that is dropped before it is finished.
+/// Writes a large value as its bytes arrive. If it is dropped before it is finished, nothing is kept.
 #[must_use = "no value is written until finish() is awaited"]
 pub struct LargeWriter<'d> {
     handle: Handle<'d>,
@@ -92,13 +93,13 @@ pub struct LargeWriter<'d> {
     digest: ValueDigest,
     size: u64,
     parts: u64,
-    /// Bytes that are not yet a part.
+    /// Bytes that do not fill a part yet.
     rest: Vec<u8>,
     in_flight: VecDeque<Future<'d, ()>>,
 }
 
 impl LargeWriter<'_> {
-    /// Writes the next bytes. They may still be on their way when it returns.
+    /// Writes the next bytes. They may still be in transit when this returns.
     pub async fn write(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
         self.size += bytes.len() as u64;
         if self.size > LARGE_VALUE_BYTES_MAX {
@@ -115,7 +116,7 @@ impl LargeWriter<'_> {
         Ok(())
     }
 
-    /// The value, once all its bytes are durable. A row that is put from here on may name it.
+    /// The value, once all its bytes are durable. From now on a row may refer to it.
     pub async fn finish(mut self) -> Result<LargeValue, Error> {
         self.put_part().await?;
         while let Some(part) = self.in_flight.pop_front() {
@@ -136,7 +137,7 @@ impl LargeWriter<'_> {
                 model: self.handle.definition.name(),
             });
         }
-        // The first part has to be there before the others come.
+        // The first part must be stored before the others are sent.
         let most = if self.parts < 2 { 0 } else { IN_FLIGHT - 1 };
         while self.in_flight.len() > most
             && let Some(part) = self.in_flight.pop_front()
@@ -170,8 +171,8 @@ pub struct LargeReader<'d> {
 }
 
 impl LargeReader<'_> {
-    /// The next bytes; `None` when there are no more. Only then is it certain that they are the bytes that were written: what is
-    /// missing or damaged is an error, at the latest in place of the end.
+    /// The next bytes; `None` when there are no more. Only then is it certain that they are the bytes that
+    /// were written: missing or damaged bytes are an error, at the latest in place of the end.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
         if self.parts < self.value.parts {
             self.parts += 1;
@@ -204,7 +205,7 @@ impl LargeReader<'_> {
         Ok(bytes)
     }
 
-    /// Parts go after a row has ceased to name the value, and not before.
+    /// Parts are removed only after no row refers to the value.
     async fn missing(&self) -> Result<Error, Error> {
         let key = Item::from([(PARTS_ID, self.value.id.as_str())]);
         Ok(match self.get(NAMED_VALUES_TABLE, key).await? {

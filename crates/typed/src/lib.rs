@@ -1,8 +1,8 @@
-//! What code made from a model file stands on: rows and keys as structs, conditions, updates, pages and transactions
-//! over any [`Database`].
+//! The basis of code that is generated from a model file: rows and keys as structs, conditions, updates,
+//! pages and transactions over any [`Database`].
 //!
-//! This crate is not used by hand: `trestle::model!` generates thin shells over it, and the functions here
-//! do the work once for all entities. Everything is checked with `trestle-model`, so that the client derives the
+//! This crate is not used directly: `trestle::model!` generates thin wrappers over it, and the functions here
+//! do the work for all entities. Everything is checked with `trestle-model`, so that the client derives the
 //! same keys as a database that knows the model.
 //!
 //! No runtime is needed: writes and reads are futures of the database, pages are a [`Stream`].
@@ -69,5 +69,5 @@ pub use trestle_collection::{CollectionBookmark, CollectionStep, LeftRow};
 pub use trestle_env::Clock;
 pub use trestle_item::{AttributeValue, Item, Map, Number, Plain};
 
-/// A future that a builder becomes when it is awaited.
+/// A future to which a builder is converted when it is awaited.
 pub type Future<'d, T> = std::pin::Pin<Box<dyn std::future::Future<Output = Result<T, Error>> + Send + 'd>>;

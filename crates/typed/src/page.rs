@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::Bookmark;
 
-/// Some rows, and where to go on.
+/// Some rows, and where to continue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Page<T> {
     /// The rows, in order.

@@ -1,9 +1,9 @@
-//! Counting semantic versions on.
+//! The next version of semantic versions.
 
 use semver::{Prerelease, Version};
 
-/// The next prerelease, as npm counts: `5.0.0` becomes `5.0.1-0`, `5.0.1-0` becomes `5.0.1-1`, `5.0.1-rc` becomes `5.0.1-rc.0`.
-/// Build metadata goes.
+/// The next prerelease, as npm counts: `5.0.0` becomes `5.0.1-0`, `5.0.1-0` becomes `5.0.1-1`, `5.0.1-rc`
+/// becomes `5.0.1-rc.0`. Build metadata is removed.
 ///
 /// ```
 /// use trestle_typed::{Version, next_prerelease};
@@ -27,7 +27,7 @@ pub fn next_prerelease(version: &Version) -> Version {
     if before.is_empty() {
         next.patch = next.patch.saturating_add(1);
     }
-    // Made of identifiers that a version had, and of numbers.
+    // Made of identifiers of a valid version, and of numbers.
     next.pre = Prerelease::new(&text).unwrap_or_default();
     next
 }

@@ -6,7 +6,7 @@ use trestle_model::{Entity, Refusal, Table};
 use crate::error::Misfit;
 use crate::{Definition, Error, Model, Value};
 
-/// Something that a row becomes: the struct of an entity, or the sum of several.
+/// The type of a row: the struct of an entity, or an enum of several.
 pub trait FromRow: Sized + Send {
     /// The model it belongs to.
     type Model: Model;
@@ -38,13 +38,14 @@ pub fn read<T: FromRow>(item: Item) -> Result<T, Error> {
     read_in(definition, table.table_name(), item)?.ok_or_else(|| stray(key, T::ENTITIES))
 }
 
-/// Reads a row of the table with this name in the database; `None` if it is of another entity. For rows that come
-/// unasked: from a stream, an export, a scan.
+/// Reads a row of the table with this name in the database; `None` if it is of another entity. For rows that
+/// are not the result of an access pattern: from a stream, an export, a scan.
 pub fn read_from<T: FromRow>(table_name: &str, item: Item) -> Result<Option<T>, Error> {
     read_in(T::Model::definition(), table_name, item)
 }
 
-/// Reads a row of a table; `None` for rows of other entities, and of none where the table is open to such rows.
+/// Reads a row of a table; `None` for rows of other entities, and for rows without an entity in an open
+/// table.
 pub(crate) fn read_in<T: FromRow>(
     definition: &'static Definition,
     table_name: &str,
@@ -74,7 +75,7 @@ pub(crate) fn read_in<T: FromRow>(
     T::from_row(name, Row::new(table, entity, item)).map(Some)
 }
 
-/// The one of several possible entities that is expected here.
+/// The entity that is expected here, of several possible ones.
 fn only(expected: &'static [&'static str], possible: &[String]) -> Option<&'static str> {
     let mut fitting = expected
         .iter()
@@ -113,7 +114,7 @@ pub(crate) fn key_of(table: &Table, item: &Item) -> Item {
 
 impl<'m> Row<'m> {
     fn new(table: &'m Table, entity: &'m Entity, mut item: Item) -> Self {
-        // An index may carry the table's key, and not the attributes it is made of.
+        // An index may contain the table's key without the attributes in it.
         if entity.identity().iter().any(|name| !item.contains_key(name))
             && let Some(identity) = entity.identify(&item)
         {
@@ -126,7 +127,7 @@ impl<'m> Row<'m> {
         Row { table, entity, item }
     }
 
-    /// An attribute that is always there: as stored, or its default, or empty for a set.
+    /// A required attribute: as stored, or its default, or empty for a set.
     pub fn take<T: Value>(&mut self, name: &'static str) -> Result<T, Error> {
         if let Some(value) = self.take_optional(name)? {
             return Ok(value);
@@ -149,7 +150,7 @@ impl<'m> Row<'m> {
             .map_err(|value| self.misfit(name, Some(&value)))
     }
 
-    /// Keys stay, because errors about other attributes name them.
+    /// Keys are kept, because errors about other attributes name them.
     fn take_value(&mut self, name: &str) -> Option<AttributeValue> {
         if self.table.key().attributes().any(|key| key.name == name) {
             return self.item.get(name).cloned();
@@ -176,7 +177,7 @@ impl<'m> Row<'m> {
         }))
     }
 
-    /// The attributes that the model does not know.
+    /// The attributes that the model does not declare.
     #[must_use]
     pub fn rest(self) -> Map {
         let Row {

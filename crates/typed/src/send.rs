@@ -1,4 +1,4 @@
-//! Sending one write, again where others were quicker.
+//! Sending one write, repeated where others were faster.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::draft::{Draft, Prepared, PreparedWrite, Presence};
 use crate::handle::Handle;
 use crate::{Error, Failed};
 
-/// How often a write is tried that others overtake. Each time, one of them got further.
+/// How often a write that others overtake is tried. Each time, one of them succeeded.
 pub(crate) const ATTEMPTS_MAX: usize = 32;
 
 const SHOW: Option<ReturnValuesOnConditionCheckFailure> = Some(ReturnValuesOnConditionCheckFailure::AllOld);
 
-/// Sends a write. The answer is the row: for an update as it is now, for a delete as it was.
+/// Sends a write. Returns the row: for an update as it is now, for a delete as it was.
 pub(crate) async fn send(handle: Handle<'_>, draft: Draft) -> Result<Option<Item>, Error> {
     for attempt in 0..ATTEMPTS_MAX {
         match call(handle, draft.prepare(handle)?).await {
@@ -121,7 +121,7 @@ async fn call(handle: Handle<'_>, prepared: Prepared) -> Result<Option<Item>, tr
             };
             Ok(handle.database.update_item(request).await?.attributes)
         }
-        // A check is only ever a part of a transaction.
+        // A check can only be a part of a transaction.
         PreparedWrite::Delete | PreparedWrite::Check => {
             let request = DeleteItem {
                 table_name,
@@ -185,7 +185,7 @@ pub(crate) fn part(prepared: Prepared) -> TransactWriteItem {
                 return_values_on_condition_check_failure: SHOW,
             }));
         }
-        // Changing nothing is no part of a transaction; that the row is there, and what else must hold, is.
+        // An update that changes nothing becomes a check that the row exists and that the conditions hold.
         (PreparedWrite::Update(_) | PreparedWrite::Check, _) => {
             part.condition_check = Some(Box::new(ConditionCheck {
                 key,

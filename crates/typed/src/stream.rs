@@ -1,4 +1,4 @@
-//! Rows one after another.
+//! Rows one by one.
 
 use std::future::poll_fn;
 use std::marker::PhantomData;
@@ -14,13 +14,13 @@ use crate::handle::Handle;
 use crate::row::{key_of, read_in};
 use crate::{Bookmark, Error, FromRow, Page, Wait};
 
-/// The rows of an access pattern as a [`Stream`]; a page is fetched when the one before is used up.
+/// The rows of an access pattern as a [`Stream`]; a page is fetched when the previous one is used up.
 ///
 /// Without a library for streams, call [`RowStream::next`] in a loop. After an error the stream ends.
 pub struct RowStream<'d, T> {
     handle: Handle<'d>,
     access: &'static str,
-    /// What to ask for next; `None` after the last page.
+    /// The next request; `None` after the last page.
     request: Option<Request>,
     answer: Option<ResponseFuture<'d>>,
     page: IntoItems,
@@ -62,14 +62,15 @@ impl<'d, T: FromRow> RowStream<'d, T> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// A bookmark behind the last row that was read; `None` before the first.
+    /// A bookmark after the last row that was read; `None` before the first.
     #[must_use]
     pub fn bookmark(&self) -> Option<Bookmark> {
         let place = self.place.clone()?;
         Some(Bookmark::new(self.access, place))
     }
 
-    /// The rows as an iterator that blocks this thread while a page is on its way, for programs without a runtime.
+    /// The rows as an iterator that blocks this thread while a page is fetched, for programs without a
+    /// runtime.
     pub fn wait(mut self) -> impl Iterator<Item = Result<T, Error>> + 'd
     where
         T: 'd,
@@ -77,7 +78,7 @@ impl<'d, T: FromRow> RowStream<'d, T> {
         std::iter::from_fn(move || self.next().wait())
     }
 
-    /// The rows of the next request alone, and where to go on.
+    /// Only the rows of the next request, and where to continue.
     pub(crate) async fn at_once(mut self) -> Result<Page<T>, Error> {
         self.ask();
         if let Some(answer) = self.answer.take() {
@@ -103,7 +104,7 @@ impl<'d, T: FromRow> RowStream<'d, T> {
         Poll::Ready(Some(Err(error)))
     }
 
-    /// The next row of the page at hand.
+    /// The next row of the present page.
     fn row_of_page(&mut self) -> Result<Option<T>, Error> {
         while let Some(item) = self.page.next() {
             let (place, table_name) = self.place_of(&item)?;
@@ -116,7 +117,7 @@ impl<'d, T: FromRow> RowStream<'d, T> {
         Ok(None)
     }
 
-    /// Where a row lies: the table's key, and the index's.
+    /// The position of a row: the table's key, and the index's.
     fn place_of(&self, item: &Item) -> Result<(Item, String), Error> {
         let definition = self.handle.definition;
         let unknown = || Error::Definition {

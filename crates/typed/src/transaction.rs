@@ -24,14 +24,14 @@ pub trait Part<M> {
     fn into_draft(self) -> Draft;
 }
 
-/// A transaction while it is put together.
+/// A transaction that is being put together.
 #[derive(Debug)]
 #[must_use = "nothing is written until this is committed"]
 pub struct Transaction<'d, M> {
     handle: Handle<'d>,
     drafts: Vec<Draft>,
     further: Vec<TransactWriteItem>,
-    /// What carries it out: the client's database, or another handle of it.
+    /// What executes it: the client's database, or another handle of it.
     sender: Handle<'d>,
     token: Option<String>,
     model: PhantomData<fn() -> M>,
@@ -49,13 +49,13 @@ impl<'d, M> Transaction<'d, M> {
         }
     }
 
-    /// Adds any write: with its conditions, as the client's functions make it.
+    /// Adds any write with its conditions, in the form of the client's functions.
     pub fn with(mut self, part: impl Part<M>) -> Self {
         self.add(part);
         self
     }
 
-    /// Adds any write, as [`Transaction::with`] does: for a transaction that is put together in several places.
+    /// Adds any write, like [`Transaction::with`]: for a transaction that is put together in several places.
     pub fn add(&mut self, part: impl Part<M>) {
         self.drafts.push(part.into_draft());
     }
@@ -79,15 +79,15 @@ impl<'d, M> Transaction<'d, M> {
         self.with(delete)
     }
 
-    /// Removes a row that a list of several entities has found. Rows that the database keeps for others, such as entries, it refuses
-    /// to remove: the transaction is given up.
+    /// Removes a row that a list of several entities has found. The database refuses to remove rows that it
+    /// keeps for others, such as entries: the transaction is cancelled.
     pub fn remove<R: AnyRow<Model = M>>(&mut self, row: &R) {
         let (entity, identity) = row.identity();
         let draft = Draft::new(entity, What::Delete(identity), Presence::Any);
         self.drafts.push(draft);
     }
 
-    /// Looks at a row, which must exist and for which this must hold.
+    /// Checks a row, which must exist and fulfil this condition.
     pub fn check<K: Key<M>>(self, key: K, condition: If<K::Entity>) -> Self
     where
         Check<K::Entity>: Part<M>,
@@ -96,13 +96,13 @@ impl<'d, M> Transaction<'d, M> {
         self.with(check)
     }
 
-    /// Adds writes that were made elsewhere and do not follow the model: messages that a queue enlists, say.
+    /// Adds writes from elsewhere that do not follow the model, such as messages that a queue enlists.
     pub fn along(mut self, writes: impl IntoIterator<Item = TransactWriteItem>) -> Self {
         self.further.extend(writes);
         self
     }
 
-    /// Lets another handle of the same database carry it out: the one that may make the further writes.
+    /// Lets another handle of the same database execute it: the one that may make the further writes.
     pub fn through(mut self, database: &'d dyn Database) -> Self {
         self.sender.database = database;
         self
@@ -153,7 +153,7 @@ async fn commit(
             Ok(_) => return Ok(()),
             Err(error) => error,
         };
-        // What fails among further writes is for the caller that added them to explain.
+        // The caller that added further writes has to explain their failures.
         let (reasons, others) = match error.reasons().split_at_checked(drafts.len()) {
             Some(split) if error.kind() == ErrorKind::TransactionCanceled => split,
             _ => return Err(error.into()),
@@ -171,7 +171,7 @@ async fn commit(
     last.map_or(Ok(()), Err)
 }
 
-/// Whether trying again would not help.
+/// Whether a retry would not help.
 fn is_final(reason: &CancellationReason) -> bool {
     !matches!(
         reason.code,
@@ -193,7 +193,7 @@ fn canceled(handle: Handle<'_>, drafts: &[Draft], reasons: &[CancellationReason]
     }))
 }
 
-/// What must hold of the row with this key: that it exists, unless told otherwise.
+/// A condition on the row with this key: by default that it exists.
 pub(crate) fn check<E: Entity>(identity: Item) -> Check<E> {
     Check::new(identity)
 }

@@ -14,19 +14,19 @@ pub use time::{EpochSeconds, NotATimestamp, Timestamp};
 
 /// The value of an attribute.
 pub trait Value: Sized + Send {
-    /// As the database stores it.
+    /// The stored value.
     fn to_value(&self) -> AttributeValue;
 
-    /// From what the database stores; what does not fit comes back.
+    /// From the stored value; the error returns a value that does not fit.
     fn from_value(value: AttributeValue) -> Result<Self, AttributeValue>;
 
-    /// What the attribute is when the row lacks it, for types that have such a value.
+    /// The value where the row lacks the attribute, for types that have one.
     #[must_use]
     fn absent() -> Option<Self> {
         None
     }
 
-    /// Whether there is nothing to store: DynamoDB has no empty sets.
+    /// Whether the value cannot be stored: DynamoDB has no empty sets.
     fn is_absent(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Tests that the table in `shapes.rs`, the types in the api crate and the cheap check in `bounds.rs` say the same.
+//! Tests that the table in `shapes.rs`, the types in the api crate and the cheap check in `bounds.rs` agree.
 
 use serde::de::{self, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
@@ -68,7 +68,7 @@ fn every_member_and_word_of_the_table_is_one_of_the_api() {
     }
 }
 
-/// Learns the members a type knows, and fails.
+/// Collects the members that a type knows, then fails.
 struct Spy<'a>(&'a mut Vec<&'static str>);
 
 impl<'de> Deserializer<'de> for Spy<'_> {
@@ -134,7 +134,7 @@ fn spoiled(tree: &Value, intruder: &Value) -> Vec<Value> {
 
 #[test]
 fn the_cheap_check_lets_nothing_through_that_the_table_refuses() {
-    // No lists in places of structures: serde's reading of those as members in order is known and harmless.
+    // No lists in places of structures: serde accepts those as members in order, which is known and harmless.
     let intruders = [
         json!(null),
         json!(true),

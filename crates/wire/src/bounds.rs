@@ -1,7 +1,8 @@
 //! The cheap check on the hot path: is every value of a request within the bounds of the table in `shapes.rs`?
 //!
-//! It may answer "no" without need, which costs a second reading; it never answers "yes" wrongly. Types and
-//! enumerations need no check: serde has refused them. Operations that are not hot always say "no".
+//! It may answer "no" wrongly, which costs a second parse; it never answers "yes" wrongly. Types and
+//! enumerations need no check, because serde has refused wrong ones. For operations that are not frequent it
+//! always answers "no".
 
 use trestle_api::{
     BatchExecuteStatement, BatchGetItem, BatchWriteItem, ExecuteStatement, ExecuteTransaction, Query,
@@ -125,7 +126,7 @@ fn transaction_within(transaction: &ExecuteTransaction) -> bool {
             .all(|each| is_statement(&each.statement) && are_parameters(each.parameters.as_deref()))
 }
 
-/// A table's or an index's name. An ARN is not one: the second reading turns it into one.
+/// A table's or an index's name. An ARN is not one: the second parse converts it to one.
 fn is_name(name: &str) -> bool {
     (3..=255).contains(&name.len())
         && name
@@ -154,7 +155,7 @@ fn are_parameters(parameters: Option<&[trestle_item::AttributeValue]>) -> bool {
     parameters.is_none_or(|parameters| !parameters.is_empty())
 }
 
-/// Bytes are at least as many as the UTF-16 units that count, so this errs on the careful side.
+/// There are at least as many bytes as UTF-16 units, which DynamoDB counts, so the error is on the safe side.
 fn within(text: &str, min: usize, max: usize) -> bool {
     (min..=max).contains(&text.len())
 }

@@ -1,4 +1,4 @@
-//! The other direction: requests to bytes and bytes to answers, for a client of a remote endpoint.
+//! The other direction: from requests to bytes and from bytes to answers, for a client of a remote endpoint.
 
 use serde::Deserialize;
 use trestle_api::{CancellationReason, Error, ErrorKind, OperationName, Request, Response, Taken};
@@ -26,7 +26,7 @@ pub fn target_of(operation: OperationName) -> String {
 ///
 /// `InternalServerError` if the other side did not send an answer of that operation.
 pub fn decode_response(operation: OperationName, body: &[u8]) -> Result<Response, Error> {
-    // TagResource and UntagResource are answered with nothing at all.
+    // TagResource and UntagResource have empty answers.
     let body = if body.is_empty() { b"{}" } else { body };
     let error = match read_response(operation, body) {
         Ok(response) => return Ok(response),
@@ -40,19 +40,20 @@ pub fn decode_response(operation: OperationName, body: &[u8]) -> Result<Response
     Err(Error::internal(not_understood(operation, body, &error)))
 }
 
-/// Reads an answer that came as this program writes it. Every answer is read here, as [`read_request`](crate::read_request) says.
+/// Reads an answer in the format of this program. Every answer is read here, for the reason given at
+/// [`read_request`](crate::read_request).
 ///
 /// # Errors
 ///
-/// Those of the deserializer.
+/// Errors of the deserializer.
 pub fn read_response(operation: OperationName, body: &[u8]) -> Result<Response, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let response = Response::deserialize(operation, &mut deserializer)?;
     deserializer.end().map(|()| response)
 }
 
-/// Says what came instead of an answer. A server of many services may take a request without a signature for one to another
-/// service, and answer that.
+/// Describes what came instead of an answer. A server of many services may take a request without a signature
+/// for one to another service, and answer accordingly.
 fn not_understood(operation: OperationName, body: &[u8], error: &serde_json::Error) -> String {
     if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() {
         return format!("The answer to {operation} is not understood: {error}");
@@ -66,7 +67,8 @@ fn not_understood(operation: OperationName, body: &[u8], error: &serde_json::Err
     )
 }
 
-/// Reads an error. What is no error of DynamoDB's (a proxy's page, say) becomes `InternalServerError`.
+/// Reads an error. Anything else than an error of DynamoDB (such as a proxy's page) becomes
+/// `InternalServerError`.
 #[must_use]
 pub fn decode_error(status: u16, body: &[u8]) -> Error {
     let Ok(found) = serde_json::from_slice::<Body>(body) else {
@@ -84,7 +86,7 @@ pub fn decode_error(status: u16, body: &[u8]) -> Error {
     }
 }
 
-/// An error on the wire.
+/// An error as sent to clients.
 #[derive(Deserialize)]
 struct Body {
     #[serde(rename = "__type")]

@@ -1,7 +1,8 @@
-//! Fits a JSON tree to a shape, or says in DynamoDB's words which JSON type was wrong.
+//! Converts a JSON tree to the types of a shape, or reports in DynamoDB's words which JSON type was wrong.
 //!
-//! DynamoDB forgives more than serde does: `null` members are absent members, `"true"` is a truth value, 1.5 is a
-//! whole number. The tree leaves here without nulls and unknown members and with every value of its declared type.
+//! DynamoDB accepts more than serde does: `null` members are absent members, `"true"` is a truth value, 1.5
+//! is a whole number. The resulting tree has no nulls and no unknown members, and every value has its
+//! declared type.
 
 use serde_json::{Map as Object, Value};
 use trestle_item::from_base64;
@@ -12,18 +13,18 @@ use crate::shape::{Shape, Structure, Text};
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Mismatch(pub(crate) String);
 
-/// Whether a value is a structure's member or stands in a list or map. DynamoDB words the two differently.
+/// Whether a value is a structure's member or is in a list or map. DynamoDB's messages differ for the two.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ValueRole {
     Member,
     Element,
 }
 
-/// Fits a whole request.
+/// Converts a whole request.
 pub(crate) fn conform(tree: &mut Value, input: &Structure) -> Result<(), Mismatch> {
     match tree {
         Value::Object(object) => members(object, input),
-        // DynamoDB answers a body that is no object without any text.
+        // DynamoDB answers a body that is not an object without a message.
         _ => Err(Mismatch(String::new())),
     }
 }
@@ -98,7 +99,7 @@ fn fit_element(value: &mut Value, shape: &Shape) -> Result<(), Mismatch> {
 fn fit_text(value: &mut Value, text: &Text) -> Result<(), Mismatch> {
     match value {
         Value::String(given) => {
-            // Below the wire a table has a name only.
+            // From here on, a table has only a name.
             if let Some(name) = text.arn.then(|| table_of_arn(given)).flatten() {
                 *given = name;
             }
@@ -108,8 +109,8 @@ fn fit_text(value: &mut Value, text: &Text) -> Result<(), Mismatch> {
     }
 }
 
-/// Replaces ARNs by names. One whose table is named as well stays, and is refused for its characters: two entries
-/// cannot be one.
+/// Replaces ARNs by names. An ARN whose table is also named stays, and is refused for its characters: two
+/// entries cannot be one.
 fn name_tables(entries: &mut Object<String, Value>) {
     let arns: Vec<(String, String)> = entries
         .keys()
@@ -135,7 +136,7 @@ fn fit_whole(value: &mut Value, class: &str, min: i64, max: i64) -> Result<(), M
     let Value::Number(number) = &*value else {
         return Err(no_conversion(value, "java.lang.", class));
     };
-    // A float cast saturates, which is the clamp wanted here.
+    // A float cast saturates, as needed here.
     #[allow(clippy::cast_possible_truncation)]
     let whole = number
         .as_i64()
@@ -186,7 +187,7 @@ fn no_conversion(value: &Value, package: &str, class: &str) -> Mismatch {
 fn scalar_for_collection(role: ValueRole) -> Mismatch {
     match role {
         ValueRole::Member => mismatch("Unexpected field type"),
-        // DynamoDB lets its own type error out here.
+        // Here DynamoDB returns its internal type error.
         ValueRole::Element => mismatch(
             "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class \
              java.lang.Class (sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and java.lang.Class \
@@ -207,7 +208,7 @@ fn mismatch(text: &str) -> Mismatch {
     Mismatch(text.to_owned())
 }
 
-/// The class DynamoDB would name.
+/// The class that DynamoDB would name.
 fn java(shape: &Shape) -> String {
     match shape {
         Shape::Text(_) => "java.lang.String".to_owned(),

@@ -1,11 +1,11 @@
-//! Finds every broken constraint of a request and words them as DynamoDB does.
+//! Finds every broken constraint of a request, with DynamoDB's messages.
 
 use serde_json::{Map as Object, Value};
 
 use crate::echo::echo;
 use crate::shape::{Length, Member, Presence, Range, Rule, Shape, Structure, Text, Voice, shown};
 
-/// DynamoDB stops counting here.
+/// DynamoDB reports no more than this.
 const VIOLATIONS_MAX: usize = 10;
 
 /// The message of the `ValidationException`, if a constraint is broken. The tree has passed [`crate::conform`].
@@ -17,7 +17,7 @@ pub(crate) fn broken(tree: &Value, input: &Structure) -> Option<String> {
     findings.message()
 }
 
-/// What was found, by layer: see [`Voice`].
+/// The findings by layer: see [`Voice`].
 #[derive(Default)]
 struct Findings {
     sentence: Option<&'static str>,
@@ -27,7 +27,7 @@ struct Findings {
 }
 
 impl Findings {
-    /// Adds a violation. The value is only shown if it will be printed: showing can be long.
+    /// Adds a violation. The value is formatted only if it will be printed, because that can be long.
     fn add(&mut self, voice: Voice, path: &Path<'_>, rule: &str, value: impl FnOnce() -> String) {
         if self
             .violations
@@ -53,7 +53,7 @@ impl Findings {
         self.violations.push((voice, text));
     }
 
-    /// Adds the absence of a value. A missing member never reaches the layer that would have looked at its value.
+    /// Adds a missing value. A missing member never reaches the layer that would have checked its value.
     fn add_null(&mut self, path: &Path<'_>) {
         self.is_incomplete = true;
         self.add(Voice::Full, path, "Member must not be null", || "null".to_owned());
@@ -83,7 +83,7 @@ impl Findings {
     }
 }
 
-/// Where a value stands: `keySchema.1.member.keyType`.
+/// The place of a value: `keySchema.1.member.keyType`.
 enum Path<'a> {
     Root,
     Member(&'a Path<'a>, &'a str),
@@ -144,7 +144,7 @@ fn inspect(value: &Value, shape: &Shape, voice: Voice, path: &Path<'_>, findings
         (Value::Null, _) => findings.add_null(path),
         (Value::String(given), Shape::Text(text)) => inspect_text(given, text, voice, path, findings),
         (Value::Number(number), Shape::Integer(range) | Shape::Long(range)) => {
-            // Conforming made it a whole number. Anything else is out of every range.
+            // Conversion made it a whole number. Anything else is out of every range.
             let whole = number.as_i64();
             debug_assert!(whole.is_some(), "{number} was not made whole");
             if let Some(rule) = out_of_range(whole.unwrap_or(i64::MAX), *range) {
@@ -185,7 +185,7 @@ fn inspect_text(given: &str, text: &Text, voice: Voice, path: &Path<'_>, finding
     }
 }
 
-/// A map names its broken constraints once for all keys, and once for all values.
+/// A map reports its broken constraints once for all keys, and once for all values.
 fn inspect_entries(value: &Value, shape: &Shape, voice: Voice, path: &Path<'_>, findings: &mut Findings) {
     let (Value::Object(entries), Shape::Map(map)) = (value, shape) else {
         return;

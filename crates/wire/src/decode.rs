@@ -13,8 +13,8 @@ use crate::shapes::input_of;
 const TOO_DEEP: &str = "Nesting Levels have exceeded supported limits: \
      Attributes in the item have nested levels beyond supported limit";
 
-/// A tree takes up to sixty times the bytes of its text, so it is not made of everything. This is room for a hundred thousand
-/// attribute values.
+/// A tree takes up to sixty times the bytes of its text, so it is built only up to this size, which is enough
+/// for a hundred thousand attribute values.
 const TREE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 const TOO_MANY_VALUES: &str = "The request is not valid, and has too many values to say why.";
@@ -23,7 +23,7 @@ const TOO_MANY_VALUES: &str = "The request is not valid, and has too many values
 ///
 /// # Errors
 ///
-/// What DynamoDB would answer: see the crate's documentation for the order of checks.
+/// DynamoDB's answer to an invalid body: see the crate's documentation for the order of checks.
 pub fn decode(operation: OperationName, body: &[u8]) -> Result<Request, Error> {
     match decode_directly(operation, body) {
         Some(request) if within_bounds(&request) => Ok(request),
@@ -31,21 +31,22 @@ pub fn decode(operation: OperationName, body: &[u8]) -> Result<Request, Error> {
     }
 }
 
-/// The common case: serde alone, without a tree. Why it failed, if it did, does not matter here.
+/// The common case: serde alone, without a tree. The reason of a failure does not matter here.
 pub(crate) fn decode_directly(operation: OperationName, body: &[u8]) -> Option<Request> {
-    // Serde would also read a structure from a list of its members.
+    // Serde would also accept a structure as a list of its members.
     if body.trim_ascii_start().first() != Some(&b'{') {
         return None;
     }
     read_request(operation, body).ok()
 }
 
-/// Reads a request that this program wrote, or that was checked before. Every request is read from bytes and here, because the
-/// code for all operations is compiled again for each other kind of deserializer.
+/// Reads a request that this program wrote, or that was checked before. Every request is parsed from bytes
+/// and in this function, because each other kind of deserializer would compile the code for all operations
+/// again.
 ///
 /// # Errors
 ///
-/// Those of the deserializer.
+/// Errors of the deserializer.
 pub fn read_request(operation: OperationName, body: &[u8]) -> Result<Request, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let request = Request::deserialize(operation, &mut deserializer)?;
@@ -60,7 +61,7 @@ pub(crate) fn decode_carefully(operation: OperationName, body: &[u8]) -> Result<
         return Err(Error::validation(message));
     }
     read_request(operation, tree.to_string().as_bytes()).map_err(|_| {
-        // A conforming tree is refused for its attribute values only.
+        // A converted tree can be refused only for its attribute values.
         match refused(&tree, input) {
             Some(message) => Error::validation(message),
             None => Error::serialization("Unexpected value type in payload"),

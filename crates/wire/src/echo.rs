@@ -1,12 +1,13 @@
-//! Shows a value inside a message as DynamoDB does: lists `[a, b]`, maps `{k=v}`, structures `Name(member=v)`.
+//! Formats a value inside a message as DynamoDB does: lists `[a, b]`, maps `{k=v}`, structures
+//! `Name(member=v)`.
 
 use serde_json::Value;
 use trestle_item::from_base64;
 
 use crate::shape::{Shape, Structure, shown};
 
-/// DynamoDB echoes without bounds. A structure is much longer echoed than sent, so a request of allowed size could
-/// ask for an answer of hundreds of megabytes; beyond this length elements become `...`.
+/// DynamoDB has no limit. A structure is much longer in a message than in a request, so a request of allowed
+/// size could cause an answer of hundreds of megabytes; beyond this length elements become `...`.
 const LENGTH_MAX: usize = 64 * 1024;
 
 /// The value as text.

@@ -1,4 +1,5 @@
-//! DynamoDB Local writes an empty map in a stream record as `{}`, which is no attribute value, in place of `{"M": {}}`.
+//! DynamoDB Local writes an empty map in a stream record as `{}`, which is not an attribute value, instead of
+//! `{"M": {}}`.
 
 use serde_json::{Value, json};
 

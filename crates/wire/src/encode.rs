@@ -13,7 +13,7 @@ pub fn encode(mut response: Response) -> Vec<u8> {
     };
     match items {
         Some(items) => page(&items, &response),
-        // The two operations whose answers have no body at all.
+        // The two operations with empty answers.
         None if matches!(response, Response::TagResource(_) | Response::UntagResource(_)) => Vec::new(),
         None => to_json(&response),
     }
@@ -25,8 +25,8 @@ pub fn crc32(body: &[u8]) -> u32 {
     crc32fast::hash(body)
 }
 
-/// The body of an answer with many items: they are most of it, and are written without making values of them.
-/// `rest` is the answer without them, which always has a member: the count.
+/// The body of an answer with many items: they are most of it, and are written without being decoded. `rest`
+/// is the answer without them, which always has a member: the count.
 fn page(items: &Items, rest: &Response) -> Vec<u8> {
     let mut out = br#"{"Items":"#.to_vec();
     items.write_json(&mut out);
@@ -38,7 +38,7 @@ fn page(items: &Items, rest: &Response) -> Vec<u8> {
     out
 }
 
-/// Room for the answer about an item of a kilobyte: growing a smaller buffer would copy it three times.
+/// Space for the answer with an item of one kilobyte: growing a smaller buffer would copy it three times.
 const ROOM: usize = 2048;
 
 pub(crate) fn to_json(value: &impl serde::Serialize) -> Vec<u8> {
@@ -47,7 +47,7 @@ pub(crate) fn to_json(value: &impl serde::Serialize) -> Vec<u8> {
     out
 }
 
-/// JSON of a type whose maps have text for keys: writing that to memory cannot fail.
+/// JSON of a type whose maps have texts as keys: writing it to memory cannot fail.
 fn append_json(value: &impl serde::Serialize, out: &mut Vec<u8>) {
     let before = out.len();
     if serde_json::to_writer(&mut *out, value).is_err() {

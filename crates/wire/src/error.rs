@@ -1,4 +1,4 @@
-//! Errors to bytes: the single table of how each kind looks on the wire.
+//! From errors to bytes: the only table of each kind's form for clients.
 
 use serde::Serialize;
 use trestle_api::{CancellationReason, Error, ErrorKind, Taken};
@@ -6,10 +6,10 @@ use trestle_item::Item;
 
 use crate::encode::to_json;
 
-/// How a kind of error looks.
+/// The form of a kind of error.
 struct Form {
     status: u16,
-    /// What stands before `#` in `__type`.
+    /// The part before `#` in `__type`.
     namespace: &'static str,
     spelling: Spelling,
 }
@@ -53,7 +53,7 @@ fn form(kind: ErrorKind) -> Form {
     }
 }
 
-/// An error on the wire.
+/// An error as sent to clients.
 #[derive(Serialize)]
 struct Body<'a> {
     #[serde(rename = "__type")]

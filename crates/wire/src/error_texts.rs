@@ -1,7 +1,7 @@
-//! Which of AWS's texts errors have: AWS changed some of them between May and August 2026.
+//! Versions of AWS's error texts: AWS changed some of them between May and August 2026.
 //!
-//! The engine and this crate word errors as in May. [`CHANGES`] is all that has changed since; it is applied where an
-//! error leaves the server, and nowhere else.
+//! The engine and this crate use the texts of May. [`CHANGES`] contains all later changes, which are applied
+//! only where an error leaves the server.
 
 use std::fmt;
 use std::str::FromStr;
@@ -74,35 +74,36 @@ struct Change {
 
 /// How a text changed.
 enum Edit {
-    /// This text is now that text.
+    /// This text was replaced by that text.
     Replaced(&'static str, &'static str),
-    /// A text with this part is now that text, unless a required member is missing: then AWS reports all members as before.
+    /// A text that contains this part was replaced by that text, unless a required member is missing: then
+    /// AWS reports all members as before.
     ReplacedWith(&'static str, &'static str),
-    /// What comes behind this beginning is left out.
+    /// Everything after this beginning is left out.
     CutBehind(&'static str),
-    /// `<before>text<between>key` is now `text`.
+    /// `<before>text<between>key` became `text`.
     Unwrapped {
         before: &'static str,
         between: &'static str,
     },
     /// [`COUNT`] stands before this text.
     Counted(&'static str),
-    /// [`COUNT`] stands before every text about the request itself, but for those that begin like this.
+    /// [`COUNT`] stands before every text about the request itself, except those that begin like this.
     AllCounted { except: &'static [&'static str] },
 }
 
-/// What AWS puts before a text.
+/// The prefix that AWS adds to a text.
 const COUNT: &str = "1 validation error detected: ";
 
-/// How a text about a missing member ends.
+/// The end of a text about a missing member.
 const MISSING: &str = "Member must not be null";
 
-/// Operations whose requests are looked at by AWS's newer layer, which counts errors.
+/// Operations whose requests are checked by AWS's newer layer, which counts errors.
 const WRITES: &[OperationName] = &[PutItem, UpdateItem, DeleteItem];
-/// Operations whose values are looked at by the newer layer.
+/// Operations whose values are checked by the newer layer.
 const NEWER_VALUES: &[OperationName] = &[PutItem, UpdateItem, DeleteItem, GetItem, BatchGetItem, Query];
 
-/// Everything that changed, in the order in which it is applied. The observations are the Parity Suite's of August to
+/// All changes, in the order in which they are applied. The observations are the Parity Suite's of August to
 /// October 2026.
 const CHANGES: &[Change] = &[
     Change {
@@ -183,7 +184,7 @@ const CHANGES: &[Change] = &[
 ];
 
 impl Change {
-    /// The text of an error after this change, if it concerns it.
+    /// The text of an error after this change, if the change concerns it.
     fn text_of(&self, error: &Error) -> Option<String> {
         let text = error.message();
         match &self.edit {

@@ -1,15 +1,16 @@
-//! Requests that a gateway sends on, and their answers, as far as they must be known: without making values of what is in them.
+//! Requests that a gateway forwards, and their answers, read as far as necessary without decoding their
+//! values.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use trestle_api::OperationName;
 
-/// A request that names one table. A member that comes twice, or is of another kind, makes it another request.
+/// A request that names one table. A repeated member, or one of another type, makes it another request.
 #[derive(Deserialize)]
 struct TableRead<'b> {
     #[serde(rename = "TableName")]
     table_name: &'b str,
-    /// What was consumed is counted, so the answer must be read.
+    /// The answer must be decoded, because consumed capacity is counted.
     #[serde(rename = "ReturnConsumedCapacity", default)]
     return_consumed_capacity: Option<IgnoredAny>,
 }
@@ -22,12 +23,12 @@ struct ReadAnswer {
     count: u64,
 }
 
-/// The table that a request reads, if all else that it says is for the endpoint that has the table; `None` for any request that must be
-/// decoded.
+/// The table that a request reads, if only the endpoint with the table needs the rest; `None` for any request
+/// that must be decoded.
 #[must_use]
 pub fn table_of_plain_read(operation: OperationName, body: &[u8]) -> Option<&str> {
     let is_read = matches!(operation, OperationName::GetItem | OperationName::Query);
-    // Serde would also read a structure from a list of its members.
+    // Serde would also accept a structure as a list of its members.
     if !is_read || body.first() != Some(&b'{') {
         return None;
     }
@@ -35,7 +36,7 @@ pub fn table_of_plain_read(operation: OperationName, body: &[u8]) -> Option<&str
     read.return_consumed_capacity.is_none().then_some(read.table_name)
 }
 
-/// How many items there are in an answer to such a request; `None` if it is no such answer.
+/// The number of items in an answer to such a request; `None` if it is not such an answer.
 #[must_use]
 pub fn items_of_plain_read(answer: &[u8]) -> Option<u64> {
     if answer.first() != Some(&b'{') {

@@ -1,6 +1,6 @@
-//! How much there is in a JSON text besides its strings, found out without reading it into anything.
+//! The size of a JSON text besides its strings, determined without parsing it into values.
 
-/// What a JSON text has, counted outside of its strings. A text that is not JSON has some size, too.
+/// The parts of a JSON text, counted outside of its strings. A text that is not JSON has some size, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JsonSize {
     /// Objects.
@@ -29,7 +29,7 @@ impl JsonSize {
         size
     }
 
-    /// About the bytes that a tree of it takes, without its strings: an object is a node for eleven members.
+    /// The approximate size in bytes of its tree, without strings: an object is a node for eleven members.
     pub(crate) fn tree_bytes(self) -> usize {
         self.objects * 640 + self.further_elements * 32
     }

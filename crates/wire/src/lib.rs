@@ -1,14 +1,14 @@
 //! DynamoDB's JSON, target names, error types and checksums: bytes to and from [`trestle_api`], nothing else.
 //!
-//! A request is read twice at most. [`decode`] first lets serde read it straight into the operation's type; if
-//! that works and the values are within bounds, it is not read again. Otherwise the body is read into a tree, and the
-//! table in `shapes.rs` tells what is wrong with it, in DynamoDB's words and DynamoDB's order:
+//! A request is parsed at most twice. [`decode`] first parses it with serde directly into the operation's
+//! type; if that succeeds and the values are within bounds, it is not parsed again. Otherwise the body is
+//! parsed into a tree, and the table in `shapes.rs` determines the mistakes, in DynamoDB's words and order:
 //!
 //! 1. wrong JSON types: `SerializationException` (`conform.rs`),
 //! 2. broken constraints, all at once: `ValidationException` (`constraints.rs`),
-//! 3. attribute values that cannot be: `ValidationException` (the item crate, worded in `refusal.rs`).
+//! 3. invalid attribute values: `ValidationException` (the item crate, with messages from `refusal.rs`).
 //!
-//! What needs the table, an expression or two members together is the engine's to refuse.
+//! Mistakes that depend on the table, an expression or two members together are refused by the engine.
 //!
 //! ```
 //! use trestle_api::{Error, Request};

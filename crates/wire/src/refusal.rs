@@ -1,4 +1,4 @@
-//! Words for attribute values that cannot be: DynamoDB says it differently for different parameters.
+//! Messages for invalid attribute values: DynamoDB's differ between parameters.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::shape::{Member, Shape, Structure};
 
 /// The message about the first value of a conforming request that the item crate refuses.
 pub(crate) fn refused(tree: &Value, input: &Structure) -> Option<String> {
-    // DynamoDB comes to expressions, and so to their values, last.
+    // DynamoDB checks expressions, and so their values, last.
     let (expression, plain): (Vec<&Member>, Vec<&Member>) = input
         .members
         .iter()
@@ -35,7 +35,7 @@ fn in_member(value: &Value, member: &Member) -> Option<String> {
     })
 }
 
-/// The texts about names, numbers and duplicates stand alone in DynamoDB's answers about a starting key.
+/// In DynamoDB's answers about a starting key, the texts about names, numbers and duplicates have no prefix.
 fn speaks_for_itself(message: &str) -> bool {
     [
         "attribute name",
@@ -50,7 +50,7 @@ fn speaks_for_itself(message: &str) -> bool {
     .any(|part| message.contains(part))
 }
 
-/// The message, and the name of the map entry it is about.
+/// The message, and the name of the map entry that it concerns.
 fn within<'a>(value: &'a Value, shape: &Shape) -> Option<(Option<&'a str>, String)> {
     match (value, shape) {
         (_, Shape::Structure(structure)) if structure.name == "AttributeValue" => Some((None, judge(value)?)),
@@ -67,7 +67,7 @@ fn within<'a>(value: &'a Value, shape: &Shape) -> Option<(Option<&'a str>, Strin
     }
 }
 
-/// What is wrong with the name of an attribute.
+/// The mistake in the name of an attribute.
 fn in_name(name: &str, of: &Shape) -> Option<String> {
     match of {
         Shape::Structure(structure) if structure.name == "AttributeValue" => {
@@ -77,7 +77,7 @@ fn in_name(name: &str, of: &Shape) -> Option<String> {
     }
 }
 
-/// What the item crate has against a value.
+/// Why the item crate refuses a value.
 fn judge(value: &Value) -> Option<String> {
     let error = AttributeValue::deserialize(value).err()?.to_string();
     error.strip_prefix(VALIDATION_MARK).map(str::to_owned)

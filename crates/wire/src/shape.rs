@@ -1,4 +1,4 @@
-//! The vocabulary in which [`crate::shapes`] describes requests: members, their types and their constraints.
+//! The terms in which [`crate::shapes`] describes requests: members, their types and their constraints.
 //!
 //! The order of members is the order in which violations are reported and in which a structure is echoed.
 
@@ -21,19 +21,19 @@ pub(crate) struct Member {
     pub(crate) voice: Voice,
 }
 
-/// What happens when a member is not there.
+/// What a missing member means.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Presence {
     Optional,
     /// "Value null at 'x' failed to satisfy constraint: Member must not be null".
     NotNull,
-    /// Its own sentence, which is the whole message.
+    /// A separate sentence, which is the whole message.
     Demanded(&'static str),
-    /// As `NotNull`, and an empty collection has its own sentence.
+    /// As `NotNull`, and an empty collection has a separate sentence.
     NotEmpty(&'static str),
 }
 
-/// How DynamoDB words a violation at a member; also which violations hide which.
+/// The form of DynamoDB's message about a violation at a member; also which violations hide which.
 ///
 /// DynamoDB validates in layers. A request that fails in one layer never reaches the next, so only violations of
 /// the first failing layer are listed.
@@ -62,7 +62,7 @@ pub(crate) enum Shape {
     List(&'static List),
     Map(&'static MapOf),
     Structure(&'static Structure),
-    /// Any JSON: the engine refuses the feature whatever it says.
+    /// Any JSON: the engine refuses the feature whatever the value is.
     Anything,
 }
 
@@ -150,7 +150,7 @@ pub(crate) const fn member(name: &'static str, shape: Shape) -> Member {
     }
 }
 
-/// A member that must be there.
+/// A required member.
 pub(crate) const fn required(name: &'static str, shape: Shape) -> Member {
     Member {
         name,
@@ -186,7 +186,7 @@ pub(crate) const fn list(of: Shape) -> List {
     List { of, length: ANY }
 }
 
-/// A map of anything.
+/// A map with any values.
 pub(crate) const fn map(of: Shape) -> MapOf {
     MapOf {
         of,

@@ -1,6 +1,6 @@
-//! The one table of what a request may look like: every operation, its members, their types and their bounds.
+//! The table of valid requests: every operation, its members, their types and their bounds.
 //!
-//! Where an order or a wording looks odd, it is DynamoDB's.
+//! Where an order or a wording seems strange, it is DynamoDB's.
 
 use trestle_api::OperationName;
 

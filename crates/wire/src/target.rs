@@ -5,7 +5,7 @@ use trestle_api::{Error, Family, OperationName};
 const DYNAMODB: &str = "DynamoDB_20120810";
 const STREAMS: &str = "DynamoDBStreams_20120810";
 
-/// The operation that a target such as `DynamoDB_20120810.PutItem` names. This is the one look at its text.
+/// The operation in a target such as `DynamoDB_20120810.PutItem`. Its text is parsed only here.
 ///
 /// # Errors
 ///

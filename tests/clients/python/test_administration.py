@@ -61,7 +61,7 @@ def closed(document):
     document = copy.deepcopy(document)
     schemas = document["components"]["schemas"]
     for name, schema in list(schemas.items()):
-        # A schema that others build upon must stay open for theirs.
+        # A schema that others extend must allow their additional members.
         schemas[name + OPEN] = copy.deepcopy(schema)
         close(schema)
     return document
@@ -286,7 +286,7 @@ class Administration(unittest.TestCase):
         self.assertIsNotNone(self.call("list-routes")["routes"][0]["last_error"])
         tried = self.call("try-route", route="changes")
         self.assertEqual("shop", tried["table"])
-        # Rows that a migration moved are looked at, and not taken.
+        # Rows that a migration moved are read, and not sent.
         self.assertTrue(3 <= tried["taken"] < tried["looked_at"], tried)
         pattern = {"new": {"customer": ["hedy"]}}
         tried = self.call("try-route", table="shop", entities=["customer"], events=["insert"], pattern=pattern)
@@ -300,7 +300,7 @@ class Administration(unittest.TestCase):
         self.assertEqual({"delivered": 0, "failed": 1, "unanswered": 0, "left": 0}, self.call("replay-dead-letters", id=ids[0]))
         Refusing.takes = True
         self.assertEqual({"delivered": 1, "failed": 0, "unanswered": 0, "left": 0}, self.call("replay-dead-letters", id=ids[0]))
-        # A route of another name takes the place of the one that gave up.
+        # A route with another name replaces the one that gave up.
         self.call("apply-routes", text=text.replace("route.changes", "route.later"))
         self.assertEqual({"delivered": 0, "failed": 0, "unanswered": 0, "left": 2}, self.call("replay-dead-letters", all=True))
         self.call("replay-dead-letters", status=400, route="changes")

@@ -49,7 +49,7 @@ class CommandLine(ClientTest):
 
     def test_a_message_goes_through_a_queue(self):
         def sqs(*words):
-            # Version 1 of the command line does not look into AWS_ENDPOINT_URL for SQS.
+            # Version 1 of the command line does not read AWS_ENDPOINT_URL for SQS.
             code, answer, complaint = aws("sqs", *words, "--endpoint-url", ENDPOINT)
             self.assertEqual(0, code, complaint)
             return answer

@@ -113,7 +113,7 @@ class LayersInS3(WithBucket):
         self.assertNotIn("layer:Klayers-p312-requests:1", versions)
         self.end(server)
 
-        # What no row names is swept, and the number of the one that went is not given again.
+        # Layers without a row are removed, and the number of the removed one is not used again.
         self.s3.put_object(Bucket=self.bucket, Key=layer("us-east-1", "idna", 7), Body=b"cut off")
         self.release(idna="3.10", requests="2.33")
         self.run_pipeline()

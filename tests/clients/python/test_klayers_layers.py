@@ -59,7 +59,7 @@ class Layers(unittest.TestCase):
         self.wheels = self.folder / "wheels"
         self.wheels.mkdir()
         (self.folder / "regions.csv").write_text(f"Code,Name\n{REGION},Ireland\n")
-        # pip looks into this folder instead of an index.
+        # pip uses this folder instead of an index.
         self.more = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.wheels)}
 
     def packages(self, *names):

@@ -46,14 +46,14 @@ attributes = { customer = "string", email = "string" }
 [entity.customer.unique.email]
 key = { pk = "email#{email|lower}", sk = "email" }
 """
-# Orders get partitions of their own, addresses too, and the index another key.
+# Orders get separate partitions, addresses too, and the index another key.
 LATER = (
     SHOP.replace('pk = "customer#{customer}", sk = "order#{number:06}"', 'pk = "orders/{customer}", sk = "{number:06}"')
     .replace("{status}#{customer}", "{customer}/{status}")
     .replace("email#{", "address/{")
 )
 ORDERS = 25
-# Customers whose names begin alike.
+# Customers whose names have the same beginning.
 CUSTOMERS = ["wf", "wf-2"]
 
 
@@ -255,7 +255,7 @@ class BothLayouts(Migrations):
         seen = []
         for number, page in enumerate(pages):
             seen += [int(row["number"]) for row in page["Items"]]
-            # One that was listed moves, and one that was not.
+            # A row that was already listed moves, and one that was not.
             for moved in (number, ORDERS - 1 - number):
                 self.shop.update_item(
                     Key=former("wf", moved), UpdateExpression="SET n = :n", ExpressionAttributeValues={":n": 1}
@@ -329,7 +329,7 @@ class TheEnd(Migrations):
         self.assertIsNone(self.item(late))
         condition = Key("pk").eq("customer#wf") & Key("sk").begins_with("order#")
         self.assertEqual([], self.shop.query(KeyConditionExpression=condition)["Items"])
-        # It is told when it writes.
+        # The client gets the error when it writes.
         for write, arguments in [
             (self.shop.put_item, {"Item": {**late, "customer": "wf", "number": 3, "n": 1}}),
             (self.shop.update_item, {
@@ -348,7 +348,7 @@ class TheEnd(Migrations):
         seen, bookmark = page["Items"], page["LastEvaluatedKey"]
         self.assertEqual(former("wf", 3), bookmark)
         self.start()
-        # Its scan would have gone on at a row that has moved.
+        # Its scan would have continued at a row that has moved.
         error = self.refusal(self.shop.scan, ExclusiveStartKey=bookmark)
         self.assertEqual("ValidationException", error["Code"])
         self.assertIn("Begin the scan again", error["Message"])

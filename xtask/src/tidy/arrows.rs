@@ -6,7 +6,7 @@ use toml::Table;
 
 const MAP: &str = "ARCHITECTURE.md";
 const HEADING: &str = "may depend on";
-/// Tests may reach further than the crate itself does, so `dev-dependencies` are no arrows.
+/// Tests may use more than the crate itself does, so `dev-dependencies` are not arrows.
 const SECTIONS: &[&str] = &["dependencies", "build-dependencies"];
 
 type Arrows = BTreeMap<String, BTreeSet<String>>;
@@ -71,7 +71,7 @@ fn folder_of(package: &str) -> Option<String> {
     }
 }
 
-/// Reads the rows under the heading; words that are no crate's name are explanation.
+/// Reads the rows under the heading; words that are not a crate's name are explanation.
 fn allowed(map: &str, drawn: &Arrows) -> Arrows {
     let rows = map
         .lines()

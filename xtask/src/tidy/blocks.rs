@@ -27,7 +27,7 @@ pub(crate) fn faults(repository: &Repository) -> Vec<String> {
         .collect()
 }
 
-/// What follows the backticks of each fence that opens a block of shell commands.
+/// The text after the backticks of each fence that opens a block of shell commands.
 fn fences(text: &str) -> impl Iterator<Item = &str> {
     let fences = text.lines().filter_map(|line| line.strip_prefix("```"));
     fences.filter(|fence| ["sh", "bash", "shell"].contains(&fence.split(' ').next().unwrap_or_default()))

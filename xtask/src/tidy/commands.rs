@@ -1,5 +1,5 @@
-//! Commands of the binary that documents name exist, and so do their flags. `docs/reference/cli.md` is what exists: the
-//! binary prints it.
+//! Commands of the binary that documents name exist, and so do their flags. `docs/reference/cli.md` lists
+//! them; the binary prints it.
 
 use crate::repository::Repository;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +53,8 @@ fn flags(text: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// What begins with `trestle ` in a block or between backticks, up to what the shell takes for itself.
+/// Texts in a block or between backticks that begin with `trestle `, up to characters that the shell
+/// interprets.
 fn invocations(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().map(|line| line.trim_start_matches("$ "));
     let spans = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));

@@ -6,7 +6,7 @@ use crate::repository::Repository;
 
 const MAP: &str = "ARCHITECTURE.md";
 const HEADING: &str = "## Glossary";
-/// What the line begins with that lists the names which no type has any more.
+/// The beginning of the line with the names that types no longer have.
 const RETIRED: &str = "Retired names of types:";
 
 pub(crate) fn faults(repository: &Repository) -> Vec<String> {
@@ -65,7 +65,7 @@ fn section(map: &str) -> Option<&str> {
 /// Each word with the types of its last column.
 fn rows(glossary: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
     let lines = glossary.lines().filter(|line| line.starts_with('|'));
-    // Without the heads of the columns and the line under them.
+    // Without the heading of the columns and the line below it.
     lines.skip(2).map(|line| {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         let types = cells.last().map(|cell| types(cell));
@@ -81,7 +81,7 @@ fn retired(glossary: &str) -> Vec<&str> {
     line.map(types).unwrap_or_default()
 }
 
-/// The names of types between backticks; a path such as `events::Change` is none.
+/// The names of types between backticks; a path such as `events::Change` does not count.
 fn types(text: &str) -> Vec<&str> {
     let quoted = text.split('`').skip(1).step_by(2);
     let is_type = |name: &&str| {
@@ -142,7 +142,7 @@ mod tests {
         let again = ("crates/b/src/z.rs", "enum Checkpoint {\n");
         assert!(found(&[one, tail, again])[0].contains("crates/a/src/x.rs, crates/b/src/z.rs"));
         assert!(found(&[one])[0].contains("Tail"));
-        // What is inside something, or outside of `src`, is another matter.
+        // Items inside other items, or outside of `src`, do not count.
         let inner = (
             "crates/b/src/z.rs",
             "    struct Checkpoint;\n    type Tail = u8;\n",

@@ -2,7 +2,7 @@
 
 use crate::repository::Repository;
 
-/// How a crate says that programs do not use it by itself.
+/// How a crate says that programs do not use it directly.
 const INTERNAL: &str = "An internal part of Trestle: programs use the crate `trestle`.";
 /// Fences of Rust code that rustdoc compiles.
 const EXAMPLES: &[&str] = &["```", "```no_run", "```rust"];

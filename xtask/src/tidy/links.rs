@@ -35,7 +35,7 @@ fn broken_links(repository: &Repository, document: &str, text: &str) -> Vec<Stri
         .collect()
 }
 
-/// Anchors are looked for in Markdown; no other file has any.
+/// Anchors are checked only in Markdown; no other file has any.
 fn has_anchor(repository: &Repository, path: &str, anchor: &str) -> bool {
     let text = repository.text(path).unwrap_or_default();
     anchor.is_empty() || (path.ends_with(".md") && anchors(text).iter().any(|found| found == anchor))
@@ -89,7 +89,7 @@ pub(crate) fn beside(document: &str, target: &str) -> String {
     parts.join("/")
 }
 
-/// The anchors of a document's headings, as GitHub and mdBook make them: a heading that comes again gets a number.
+/// The anchors of a document's headings, as GitHub and mdBook make them: a repeated heading gets a number.
 fn anchors(text: &str) -> Vec<String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let headings = prose(text).filter(|line| line.starts_with('#'));

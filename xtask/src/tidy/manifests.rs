@@ -1,12 +1,12 @@
-//! Crates can be published: each says what it is, and its path dependencies have versions.
+//! Crates can be published: each has the required description, and its path dependencies have versions.
 
 use crate::repository::Repository;
 use toml::{Table, Value};
 
 const ROOT: &str = "Cargo.toml";
-/// What a crate says about itself.
+/// The fields that a crate must define.
 const OWN: &[&str] = &["description", "documentation"];
-/// What it takes from the workspace.
+/// The fields that it takes from the workspace.
 const SHARED: &[&str] = &[
     "version",
     "edition",
@@ -23,7 +23,7 @@ pub(crate) fn faults(repository: &Repository) -> Vec<String> {
         .filter(|(path, _)| *path == ROOT || (path.starts_with("crates/") && path.ends_with("/Cargo.toml")));
     let mut faults = Vec::new();
     for (path, text) in manifests {
-        // What cannot be read is a fault of Cargo's own.
+        // Cargo itself reports manifests that cannot be read.
         let Ok(manifest) = text.parse::<Table>() else {
             continue;
         };
@@ -35,7 +35,8 @@ pub(crate) fn faults(repository: &Repository) -> Vec<String> {
     faults
 }
 
-/// Without a version beside its path, a dependency cannot be published; with another one, it is not the crate beside it.
+/// Without a version beside its path, a dependency cannot be published; with another version, it is not the
+/// local crate.
 fn of_workspace(manifest: &Table) -> Vec<String> {
     let workspace = manifest.get("workspace");
     let version = workspace.and_then(|workspace| workspace.get("package")?.get("version"));

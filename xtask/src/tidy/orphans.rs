@@ -1,4 +1,4 @@
-//! Every Rust file is reached from a crate's root, so nothing lies around uncompiled.
+//! Every Rust file is reached from a crate's root, so that no file is left uncompiled.
 
 use crate::repository::Repository;
 use std::collections::BTreeSet;
@@ -29,7 +29,8 @@ pub(crate) fn faults(repository: &Repository) -> Vec<String> {
         .collect()
 }
 
-/// Cargo finds these by their place, or a manifest names them. Those in `tests/fail` are what must not compile.
+/// Cargo finds these by their place, or a manifest names them. Files in `tests/fail` are code that must not
+/// compile.
 fn is_root(repository: &Repository, path: &str) -> bool {
     let parts: Vec<_> = path.rsplit('/').collect();
     let by_place = matches!(

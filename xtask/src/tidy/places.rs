@@ -1,12 +1,12 @@
-//! Paths named in the documents exist, and no file names a machine.
+//! Paths named in the documents exist, and no file contains a path of a particular machine.
 
 use super::links::prose;
 use crate::repository::Repository;
 
-/// What a build or a run makes; documents may speak of it, but it is not in the repository.
+/// Results of a build or a run; documents may name them, but they are not in the repository.
 const MADE: &[&str] = &["target", ".test-env", "trestle-data", "node_modules"];
 
-/// A changelog speaks of what was; its paths may be gone.
+/// A changelog describes the past; its paths may no longer exist.
 const HISTORY: &str = "CHANGELOG.md";
 
 pub(crate) fn missing_paths(repository: &Repository) -> Vec<String> {
@@ -34,7 +34,7 @@ fn code_spans(text: &str) -> impl Iterator<Item = &str> {
     prose(text).flat_map(|line| line.split('`').skip(1).step_by(2))
 }
 
-/// A span claims to be a path when it looks like one and starts with something at the root, or is a document.
+/// A span counts as a path when it looks like one and starts with something at the root, or is a document.
 fn names_path(repository: &Repository, span: &str) -> bool {
     let plain = span
         .chars()

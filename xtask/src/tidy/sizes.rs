@@ -1,4 +1,4 @@
-//! No source file grows into a hall that everyone walks through.
+//! Source files have a maximum length.
 
 use crate::repository::Repository;
 

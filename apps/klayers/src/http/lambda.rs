@@ -17,7 +17,7 @@ use crate::model::Layer;
 use crate::python::Python;
 use crate::{App, Built, Deployed, Error, LayerArn, Release};
 
-/// The largest request: Lambda takes zips of 50 MB, which come as base64.
+/// The largest request: Lambda accepts zips of 50 MB, which are sent as base64.
 pub(super) const BODY_BYTES_MAX: usize = 70 << 20;
 /// Versions in an answer, as in Lambda.
 const VERSIONS_MAX: usize = 50;
@@ -28,7 +28,7 @@ const NO_REGION: &str = "sign the request, or name an ARN: the region is not kno
 const NO_NAME: &str =
     "the name of a layer, or its region, is not made of letters, digits, - and _, 140 at most";
 
-/// An error as clients of Lambda read it, and other clients of this server: its kind is in a header.
+/// An error in the form for clients of Lambda and of this server: its kind is in a header.
 pub(super) struct Refusal(pub(super) app::Error);
 
 impl<E: Into<app::Error>> From<E> for Refusal {
@@ -54,7 +54,8 @@ impl IntoResponse for Refusal {
 
 type Answered = Result<Json<Value>, Refusal>;
 
-/// The region and the name of a layer, which is named by an ARN or alone. Alone, the signature says where it is.
+/// The region and the name of a layer, which is given by an ARN or by name. For a name, the region is that of
+/// the signature.
 fn named(name: &str, headers: &HeaderMap) -> app::Result<(String, String)> {
     let (region, layer) = match name.split(':').collect::<Vec<_>>()[..] {
         ["arn", _, "lambda", region, _, "layer", layer] => (Some(region), layer),
@@ -78,9 +79,9 @@ async fn deployed(app: &App, region: &str, layer: &str) -> Result<Vec<(LayerArn,
     Ok(rows)
 }
 
-/// A version as lists have it.
+/// A version in the form of lists.
 fn described((arn, row): &(LayerArn, Layer)) -> Value {
-    // The version of what was published from elsewhere is the description that it came with.
+    // For a layer that was published from elsewhere, the version is its description.
     let description = match row.rqrmnts_txt.as_deref() {
         Some("") => row.pckg_vrsn.clone(),
         _ => format!("{} {}", row.pckg, row.pckg_vrsn),
@@ -97,7 +98,7 @@ fn described((arn, row): &(LayerArn, Layer)) -> Value {
     })
 }
 
-/// A version with the address of its bytes, on this server.
+/// A version with the URL of its bytes on this server.
 fn with_content(found: &(LayerArn, Layer), headers: &HeaderMap) -> Value {
     let mut shown = described(found);
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
@@ -112,7 +113,7 @@ fn with_content(found: &(LayerArn, Layer), headers: &HeaderMap) -> Value {
 pub(super) struct Part {
     compatible_runtime: Option<String>,
     compatible_architecture: Option<String>,
-    /// The version after which a list goes on.
+    /// The version after which a list continues.
     marker: Option<i64>,
     max_items: Option<usize>,
 }
@@ -178,7 +179,7 @@ pub(super) struct Published {
     license_info: Option<String>,
 }
 
-/// A layer that comes from elsewhere is a build like any other, deployed to one region.
+/// A layer from elsewhere is a build like any other, deployed to one region.
 pub(super) async fn publish(
     State(service): Served,
     Path(name): Path<String>,

@@ -14,7 +14,7 @@ fn cells(row: &Row) -> [&str; 3] {
     [&row.pckg, &row.pckg_vrsn, &row.arn]
 }
 
-/// As Python writes it: lines end with CR and LF.
+/// In Python's format: lines end with CR and LF.
 pub(super) fn csv(region: &str, python: &str, rows: &[Row]) -> Answer {
     let mut csv = WriterBuilder::new();
     let mut out = csv.terminator(Terminator::CRLF).from_writer(Vec::new());
@@ -28,7 +28,7 @@ pub(super) fn csv(region: &str, python: &str, rows: &[Row]) -> Answer {
     Ok((headers, body).into_response())
 }
 
-/// What a client wrote goes into a header only as far as it can be part of a file's name.
+/// A client's text is used in a header only as far as it can be part of a file name.
 fn plain(text: &str) -> String {
     text.replace(|c: char| !c.is_ascii_alphanumeric() && !"-.".contains(c), "")
 }
@@ -46,7 +46,7 @@ fn line(tag: &str, cells: [&str; 3]) -> String {
     format!("<tr>{}</tr>\n", cells.concat())
 }
 
-/// For text between tags, which is the only place it has here.
+/// For text between tags, its only use here.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
 }

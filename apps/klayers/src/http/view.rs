@@ -1,11 +1,11 @@
-//! Rows as clients see them: long names, lists for lines, and times that people read.
+//! Rows as clients see them: long names, lists for lines, and readable times.
 
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 use trestle::typed::Timestamp;
 
-/// What the attributes of rows are called in answers, in the order in which they are there.
+/// The names of rows' attributes in answers, in their order.
 const NAMES: [(&str, &str); 10] = [
     ("pckg", "package"),
     ("pckgVrsn", "packageVersion"),
@@ -18,13 +18,13 @@ const NAMES: [(&str, &str); 10] = [
     ("lcns", "license"),
     ("cdSz", "codeSize"),
 ];
-/// Times have this many characters: up to the second, without a zone.
+/// The length of times: to the second, without a zone.
 const SECONDS: usize = 19;
 
-/// What is shown of a layer or a build, in order.
+/// The shown attributes of a layer or a build, in order.
 pub(super) type View = IndexMap<&'static str, Value>;
 
-/// A row with these of its attributes, by their long names with spaces between, as far as it has them.
+/// A row with those of these attributes that it has, by their long names, separated by spaces.
 pub(super) fn view(row: &impl Serialize, shown: &str) -> View {
     let row = json!(row);
     let is_shown = |name: &str| shown.split(' ').any(|one| one == name);

@@ -189,7 +189,7 @@ async fn point_10_what_nobody_knows_is_empty_and_no_error() {
             "/api/v2/p3.12/layers/latest/nowhere/csv",
             "Package,Package Version,arn\r\n",
         ),
-        // No key can contain them, so no row has such a name.
+        // No key can contain these characters, so no row has such a name.
         ("/api/v2/p3.12/layers/latest/eu:west-1", "[]"),
         ("/api/v2/p3.12/layers/latest/eu-west-1/a:b", "{}"),
         ("/api/v2/p3.12/layers/eu-west-1/a:b", "[]"),
@@ -303,7 +303,7 @@ async fn the_lists_are_those_of_the_files_and_in_the_table_once_they_are_loaded(
     let pythons = get(&api, "/api/v1/python-versions").await;
     assert_eq!((pythons.body.as_str(), pythons.cache), (r#"["p3.12"]"#, None));
 
-    // A package is added; no program is started anew.
+    // A package is added without restarting the program.
     write(
         "packages.csv",
         "package,version,requires\nidna,3.10,\nrequests,1.0,\n",
@@ -370,7 +370,7 @@ async fn every_operation_of_the_openapi_document_answers_and_every_route_is_in_i
     fits(&document, &failed, &json!({"error": "as the server's errors"}));
 }
 
-/// A value has what its schema requires, and nothing that the schema does not know.
+/// A value has everything that its schema requires, and nothing that the schema does not know.
 fn fits(document: &Value, schema: &Value, value: &Value) {
     let schema = match schema["$ref"].as_str() {
         Some(place) => document.pointer(place.trim_start_matches('#')).unwrap(),

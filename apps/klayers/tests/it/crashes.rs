@@ -1,4 +1,4 @@
-//! Faults between any two steps, and processes that are killed: there is exactly one latest nevertheless.
+//! Faults between any two steps, and killed processes: there is exactly one latest nevertheless.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader};
@@ -45,7 +45,7 @@ async fn point_03_there_is_one_latest_after_a_fault_of_the_layer_store() {
     }
 }
 
-/// What was true stays true, and the next attempt succeeds and leaves no layer without a row.
+/// The invariants hold, and the next attempt succeeds and leaves no layer without a row.
 async fn recover(world: &World) {
     let latest = world.check("requests", REGION).await;
     assert!(matches!(latest.as_deref(), Some("1.0" | "2.0")), "{latest:?}");
@@ -74,7 +74,7 @@ async fn point_03_there_is_one_latest_however_often_the_process_is_killed() {
     for round in 1..=6 {
         release(place.path(), round);
         let mut child = start(&at, place.path());
-        // The log has a line for each package that is done; by then, others are at any of their steps.
+        // The log has a line for each finished package; by then, others are at any of their steps.
         let log = BufReader::new(child.stderr.take().unwrap());
         let lines = usize::try_from(round).unwrap();
         assert_eq!(log.lines().take(lines).map_while(Result::ok).count(), lines);
@@ -115,7 +115,7 @@ fn start(at: &TestPlace, place: &Path) -> Child {
         .unwrap()
 }
 
-/// Opens the database that the process left, and gives the latest version of every package in every region.
+/// Opens the database that the process left, and returns the latest version of every package in every region.
 async fn check_all(at: &TestPlace, place: &Path) -> Vec<String> {
     let stored = at.open_directory(&place.join("table"));
     let layers = Arc::new(directory(&place.join("layers")));

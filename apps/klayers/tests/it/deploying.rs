@@ -40,7 +40,7 @@ async fn point_02_the_first_build_has_number_1_and_the_same_requirements_write_n
     assert_ne!(second.hash, first.hash);
 }
 
-/// As the original says it: `bltVrsn <> :new`, which holds where there is nothing.
+/// The original's condition: `bltVrsn <> :new`, which also holds for a missing row.
 #[tokio::test]
 async fn point_02_a_missing_row_differs_from_any_value() {
     let world = World::new();
@@ -92,7 +92,7 @@ async fn point_04_of_two_deployments_at_once_one_wins_and_nothing_is_left_of_the
                 .await
                 .unwrap(),
         );
-        // All have seen the same latest layer before any of them goes on.
+        // All have read the same latest layer before any of them continues.
         *world.layers.meeting.lock().unwrap() = Some(Arc::new(Barrier::new(4)));
         let mut deploys = JoinSet::new();
         for _ in 0..4 {
@@ -113,7 +113,8 @@ async fn point_04_of_two_deployments_at_once_one_wins_and_nothing_is_left_of_the
     assert!(watcher.await.unwrap() > 0, "nobody looked");
 }
 
-/// What the original's condition says to the second of two: nothing is written, and the reason is the condition.
+/// What the original's condition does to the second of two: nothing is written, and the reason is the
+/// condition.
 #[tokio::test]
 async fn point_04_a_version_that_is_there_is_not_put_again() {
     let world = World::new();
@@ -175,7 +176,7 @@ async fn a_number_that_a_row_has_already_is_noticed_and_the_next_attempt_takes_a
     world.check("requests", REGION).await;
 }
 
-/// Looks as often as it can: at every moment, exactly one version is the latest. Says how often it looked.
+/// Reads as often as it can: at every moment, exactly one version is the latest. Returns how often it read.
 async fn watch(world: Arc<World>, is_over: Arc<AtomicBool>) -> u32 {
     let mut looked = 0;
     while !is_over.load(Ordering::SeqCst) {

@@ -1,4 +1,4 @@
-//! What follows when a deprecated layer expires.
+//! The effects of a deprecated layer's expiry.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -56,7 +56,7 @@ async fn point_07_an_expired_layer_becomes_a_tombstone_and_its_file_goes_once_ho
     assert_eq!(world.layers.list().await.unwrap().len(), 1);
     router.stop().await;
 
-    // A process that died before it stored its place hears everything again.
+    // A process that died before it stored its position gets every change again.
     forget_places(&world).await;
     let router = watch(&world.app, &world.stored).await.unwrap();
     until("the second delivery", &world.clock, NO_TIME, async || {
@@ -100,7 +100,7 @@ async fn point_07_a_fault_between_the_file_and_the_tombstone_is_made_good() {
     let world = World::new();
     let router = watch(&world.app, &world.stored).await.unwrap();
     world.deploy_versions("requests", REGION, &["1.0", "2.0"]).await;
-    // The handler looks for the tombstone; then nothing can be written.
+    // The handler checks for the tombstone; then nothing can be written.
     world.database.fail_after(1, false);
     world.clock.advance(YEAR);
     until("the failure", &world.clock, NO_TIME, async || {
@@ -120,7 +120,7 @@ async fn point_07_a_fault_between_the_file_and_the_tombstone_is_made_good() {
     router.stop().await;
 }
 
-/// A route of another name knows no place; applied once, it makes the router forget the first one's.
+/// A route with another name has no position; applied once, it makes the router forget the first one's.
 async fn forget_places(world: &World) {
     let nobody = |_: Changed<Layer>| std::future::ready(Ok::<(), String>(()));
     let other = Events::of(&world.stored)
@@ -234,9 +234,9 @@ async fn point_08_the_applications_route_takes_layers_that_are_gone_and_nothing_
     let world = World::new();
     let router = watch(&world.app, &world.stored).await.unwrap();
     let delivered = || usize::try_from(router.status()[0].delivered).unwrap();
-    // Of the other region, too, a layer expires.
+    // A layer of the other region expires, too.
     deployed_expired_and_removed(&world, async || delivered().saturating_sub(1)).await;
-    // A tombstone that is removed says nothing new.
+    // A removed tombstone causes nothing new.
     world.app.db.delete(key(1)).await.unwrap();
     world.deploy_versions("requests", REGION, &["3.0", "4.0"]).await;
     world.app.db.delete(key(3)).await.unwrap();
@@ -310,7 +310,7 @@ async fn point_07_a_tombstone_is_never_the_latest_again() {
         tombstone(&world).await.is_some()
     })
     .await;
-    // Deleted by hand, the latest goes the same way.
+    // The latest one, deleted by a client, is handled in the same way.
     world.app.db.delete(key(2)).await.unwrap();
     until("its tombstone", &world.clock, NO_TIME, async || {
         world.app.db.get(key(2)).await.unwrap().is_some()
@@ -336,7 +336,7 @@ async fn point_07_a_tombstone_is_never_the_latest_again() {
     router.stop().await;
 }
 
-/// In a table that came from elsewhere, a row's number can differ from the number in its ARN.
+/// In an imported table, a row's number can differ from the number in its ARN.
 #[tokio::test]
 async fn the_layer_that_a_rows_arn_names_is_removed_and_no_other() {
     let world = World::new();

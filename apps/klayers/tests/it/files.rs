@@ -37,7 +37,7 @@ async fn a_number_that_was_taken_and_not_used_is_not_given_again() {
     let place = tempfile::tempdir().unwrap();
     let layers = directory(place.path());
     layers.publish("eu-west-1", LAYER, 0, Bytes::new()).await.unwrap();
-    // As a process leaves it that dies between the two.
+    // The state that a process leaves if it dies between the two.
     let folder = place.path().join("eu-west-1").join(LAYER);
     std::fs::write(folder.join("2.taken"), "").unwrap();
     assert_eq!(

@@ -37,7 +37,7 @@ const REGIONS: [&str; 6] = [
     "us-east-1",
     "us-west-2",
 ];
-/// Among them names of which one begins with another, and names with the characters that keys are made of.
+/// Among them names of which one is the beginning of another, and names with the characters that keys use.
 const PACKAGES: [&str; 8] = [
     "Pillow",
     "boto3",
@@ -52,7 +52,7 @@ const VERSIONS: i64 = 3;
 /// Between the first package in the first region and all the others.
 const PAUSE: Duration = Duration::from_secs(100 * 24 * 60 * 60);
 
-/// A table that was made with the first version of the model.
+/// A table that was created with the first version of the model.
 struct First {
     embedded: Embedded,
     clock: Arc<VirtualClock>,
@@ -65,7 +65,7 @@ impl First {
         Self::on(Arc::new(MemoryStore::new()), START, unswept()).await
     }
 
-    /// With all background work: rows expire, and move by themselves at their rate.
+    /// With all background work: rows expire, and move at their rate.
     async fn at_work() -> Self {
         Self::on(Arc::new(MemoryStore::new()), START, Options::default()).await
     }
@@ -144,7 +144,7 @@ impl First {
         self.db.put(&build).if_not_exists().await.unwrap();
     }
 
-    /// Lets the present version take effect. Nothing moves by itself yet.
+    /// Puts the present version into effect. Nothing moves yet.
     fn migrate(self) -> Migrating {
         let options = StartOptions {
             rate: "400".parse().unwrap(),
@@ -158,7 +158,7 @@ impl First {
     }
 }
 
-/// Rows move when the test says so.
+/// Rows move when the test triggers it.
 fn unswept() -> Options {
     Options {
         background: Background::Tables,
@@ -178,7 +178,7 @@ fn store_in(place: &Path) -> Arc<dyn Store> {
     Arc::new(FjallStore::open(place, settings).unwrap())
 }
 
-/// Every row as it lies in the table, by its key.
+/// Every stored row of the table, by its key.
 fn rows(embedded: &Embedded) -> Vec<Item> {
     let scanned = embedded.run(Scan {
         table_name: TABLE.into(),
@@ -194,13 +194,13 @@ struct Migrating {
 }
 
 impl Migrating {
-    /// As a process of the present version finds it.
+    /// The state that a process of the present version finds.
     fn on(embedded: Embedded, clock: Arc<VirtualClock>, layers: Arc<Layers>) -> Self {
         let world = World::on(TestPlace::new("klayers"), embedded.into(), None, clock, layers);
         Migrating { world }
     }
 
-    /// Migrations are watched where the engine is in this process.
+    /// Migrations can be observed where the engine is in this process.
     fn embedded(&self) -> &Embedded {
         self.world.stored.embedded().unwrap()
     }
@@ -225,7 +225,7 @@ impl Migrating {
         self.models().sweep(Some("klayers"), &mut first).unwrap()
     }
 
-    /// Sweeps page by page, and tells after each. Ends when no row is left where it was.
+    /// Sweeps page by page, and calls a function after each. Ends when no row is left in its former place.
     async fn sweep(&self, mut after: impl AsyncFnMut(&MigrationStatus)) {
         let mut seen = Vec::new();
         for pages in 0.. {
@@ -247,7 +247,7 @@ impl Migrating {
         assert_eq!(seen, states, "{}", self.status());
     }
 
-    /// Sweeps at once what is left.
+    /// Sweeps all remaining rows.
     fn sweep_all(&self) -> MigrationStatus {
         self.models()
             .resume_migration(Some("klayers"), Some(Rate::UNLIMITED))

@@ -1,4 +1,4 @@
-//! What the original has, as it is: its sample rows in two layouts, its lists of packages and regions.
+//! The original's data, unchanged: its sample rows in two layouts, its lists of packages and regions.
 
 use std::path::PathBuf;
 
@@ -96,7 +96,7 @@ async fn point_01_the_six_access_patterns_on_the_originals_26_rows_in_both_layou
     );
     assert_eq!(builds(P39).await, [named("requests", 1)]);
 
-    // Heads of both layouts have what the original's have, and the version of Python.
+    // Heads of both layouts have the attributes of the original's, and the version of Python.
     let table = world.stored.scan(Scan {
         table_name: TABLE.into(),
         ..Scan::default()
@@ -246,7 +246,7 @@ async fn the_originals_lists_are_taken_and_packages_are_named_without_their_extr
         world.check("fuzzywuzzy", "us-east-1").await.as_deref(),
         Some("1.0")
     );
-    // It has no versions: without a network there is no release, and nothing is made up.
+    // It has no versions: without a network there is no release, and none is invented.
     let refused = files.latest("requests", PYTHON).await.unwrap_err();
     assert!(
         matches!(&refused, Error::NoRelease(_))

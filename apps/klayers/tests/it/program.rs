@@ -1,4 +1,4 @@
-//! The program, and what it says when it cannot do what it was asked.
+//! The program, and its messages when it fails.
 
 use std::collections::BTreeSet;
 use std::fs::Permissions;
@@ -12,7 +12,7 @@ use klayers::model::{Klayers, LatestBuildWhere};
 use trestle::api::Scan;
 use trestle::{Embedded, Options};
 
-/// Runs the program in a directory, and gives its exit status and what it said.
+/// Runs the program in a directory, and returns its exit status and output.
 fn klayers(place: &Path, arguments: &[&str]) -> (i32, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_klayers"));
     let ran = command.args(arguments).current_dir(place).output().unwrap();
@@ -136,7 +136,7 @@ fn a_server_lists_the_runs_of_the_command_and_a_second_program_is_told_to_let_it
     );
 }
 
-/// What a server at this address answers.
+/// The answer of a server at this address.
 fn get(address: &str, path: &str) -> String {
     let mut connection = TcpStream::connect(address).unwrap();
     write!(
@@ -149,7 +149,7 @@ fn get(address: &str, path: &str) -> String {
     answer
 }
 
-/// As pip does it: reports the newest release, installs it, and says so where it cannot reach its index.
+/// Behaves like pip: reports the newest release, installs it, and reports where it cannot reach its index.
 const PIP: &str = r#"#!/bin/sh
 if [ -e offline ]; then
     echo "WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by 'NewConnectionError'" >&2
@@ -340,7 +340,7 @@ fn a_table_of_the_first_layout_is_made_and_moved_by_the_next_start() {
         pks.filter(|pk| pk.starts_with("lyr#")).collect::<BTreeSet<_>>()
     };
     assert!(keys().contains("lyr#eu-west-1.psycopg"), "{:?}", keys());
-    // The migration goes on in the background of any command; this one also finds the layers.
+    // The migration continues in the background of any command; this one also finds the layers.
     let run = [&["run", "--index", "list", "--pythons", "p3.8"], &lists[..]].concat();
     for _ in 0..20 {
         let (status, said) = klayers(place.path(), &run);
@@ -354,7 +354,7 @@ fn a_table_of_the_first_layout_is_made_and_moved_by_the_next_start() {
     panic!("rows are left: {:?}", keys());
 }
 
-/// The original's rows, by the program that takes them over.
+/// The original's rows, imported by the program for that.
 #[test]
 fn the_originals_file_is_imported() {
     let place = tempfile::tempdir().unwrap();

@@ -135,7 +135,7 @@ const MONTH: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 async fn a_server_runs_by_call_one_at_a_time_and_makes_up_for_a_run_that_was_cut_off() {
     let world = World::new();
     let runs = world.runs(files(), None);
-    // Nothing that is published comes back: the run stays under way.
+    // The published layers do not arrive: the run stays in progress.
     *world.layers.meeting.lock().unwrap() = Some(Arc::new(Barrier::new(1_000_000)));
     let force = Force {
         force_build: true,
@@ -215,7 +215,7 @@ async fn a_server_runs_by_call_one_at_a_time_and_makes_up_for_a_run_that_was_cut
     next.stop().await;
 }
 
-/// An index that says too much when it fails.
+/// An index with a very long error message.
 struct Wordy;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! An application in memory, on a clock of its own, with a package index that can be changed and faults that can be had.
+//! An application in memory, with its own clock, a package index that can be changed, and injectable faults.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,7 +27,7 @@ pub(crate) const PYTHON: &str = "p3.12";
 pub(crate) const TOKEN: &str = "open sesame";
 pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
 
-/// The model as it was first.
+/// The first version of the model.
 pub(crate) mod v1 {
     trestle::model!("klayers-v1.toml");
 }
@@ -35,7 +35,7 @@ pub(crate) mod v1 {
 /// Everything a test needs.
 pub(crate) struct World {
     pub(crate) clock: Arc<VirtualClock>,
-    /// Where the rows are.
+    /// The place of the rows.
     pub(crate) stored: AnyDatabase,
     pub(crate) database: Arc<Watched>,
     pub(crate) index: Arc<Index>,
@@ -90,7 +90,7 @@ impl World {
         }
     }
 
-    /// The API of the application, with these lists. What changes something needs the token.
+    /// The API of the application, with these lists. Calls that change something need the token.
     pub(crate) fn served(&self, files: Files) -> Router {
         routes(Service {
             runs: self.runs(files, None),
@@ -140,13 +140,14 @@ impl World {
         versions
     }
 
-    /// What must hold of a package in a region at every moment; gives the latest version, if there is one.
+    /// The invariants of a package in a region at every moment; returns the latest version, if there is one.
     pub(crate) async fn check(&self, package: &str, region: &str) -> Option<String> {
         check(&self.app, &*self.layers, package, region).await
     }
 }
 
-/// Exactly one version is the latest, the head is its row, all others will expire, and every layer that is named is there.
+/// Exactly one version is the latest, the head is its row, all others will expire, and every named layer
+/// exists.
 pub(crate) async fn check(app: &App, layers: &dyn LayerStore, package: &str, region: &str) -> Option<String> {
     let versions = app.db.versions_of_layer(VersionsOfLayerWhere {
         region,
@@ -178,7 +179,7 @@ pub(crate) async fn check(app: &App, layers: &dyn LayerStore, package: &str, reg
     head.map(|head| head.pckg_vrsn)
 }
 
-/// The lists that come along, for one version of Python.
+/// The bundled lists, for one version of Python.
 pub(crate) fn files() -> Files {
     Files {
         pythons: vec![PYTHON.to_owned()],
@@ -186,12 +187,12 @@ pub(crate) fn files() -> Files {
     }
 }
 
-/// Layers as files in this directory, without a look at whose they are.
+/// Layers as files in this directory, without checking the owner.
 pub(crate) fn directory(root: &Path) -> Bucket {
     Bucket::new(Objects::directory(root).unwrap(), ACCOUNT)
 }
 
-/// A package index that a test writes. Packages it has not heard of have a first release.
+/// A package index that a test writes. Unknown packages have a first release.
 #[derive(Default)]
 pub(crate) struct Index(Mutex<BTreeMap<String, String>>);
 
@@ -224,13 +225,13 @@ impl PackageIndex for Index {
 
 type Newest = BTreeMap<(String, String), i64>;
 
-/// Layers of which only the names are kept; which can be made to fail, and which counts.
+/// Layers of which only the names are kept; it can be made to fail, and counts calls.
 #[derive(Default)]
 pub(crate) struct Layers {
-    /// The newest version of each layer in each region, and all that are there.
+    /// The newest version of each layer in each region, and all existing ones.
     stored: Mutex<(Newest, BTreeMap<LayerArn, Bytes>)>,
     fault: Fault,
-    /// Where those who publish wait for each other, if they are to.
+    /// A barrier for concurrent publishers, if set.
     pub(crate) meeting: Mutex<Option<Arc<Barrier>>>,
     pub(crate) deleted: Mutex<Vec<LayerArn>>,
 }
@@ -291,7 +292,7 @@ impl LayerStore for Layers {
     }
 }
 
-/// A database that can be made to fail, and which counts.
+/// A database that can be made to fail, and that counts requests.
 pub(crate) struct Watched {
     stored: AnyDatabase,
     fault: Fault,
@@ -318,7 +319,7 @@ impl Watched {
         self.fault.set(u64::MAX, false);
     }
 
-    /// Reads and writes since the last time.
+    /// Reads and writes since the last call.
     pub(crate) fn take(&self) -> (u64, u64) {
         let take = |count: &AtomicU64| count.swap(0, Ordering::SeqCst);
         (take(&self.reads), take(&self.writes))
@@ -383,7 +384,7 @@ impl Fault {
     }
 }
 
-/// Waits for something that happens elsewhere, moving the clock on by `step` again and again.
+/// Waits for a condition, and advances the clock by `step` again and again.
 pub(crate) async fn until<F: AsyncFnMut() -> bool>(
     what: &str,
     clock: &VirtualClock,

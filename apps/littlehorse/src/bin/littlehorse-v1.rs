@@ -1,4 +1,5 @@
-//! The `littlehorse-v1` binary: the version before, on the legacy layout. It does not start on data that was migrated.
+//! The `littlehorse-v1` binary: the previous version, on the legacy layout. It does not start on migrated
+//! data.
 
 use littlehorse_v1::model::Littlehorse;
 

@@ -1,4 +1,4 @@
-//! How a run goes on from node to node, until it has to wait or is over.
+//! How a run advances from node to node, until it has to wait or ends.
 
 use super::*;
 
@@ -6,7 +6,7 @@ use super::*;
 const KEY_BYTES_MAX: usize = 256;
 
 impl Step<'_> {
-    /// Comes to one node after another, until the run waits or is over. A run that was stopped stays where it is.
+    /// Enters one node after another, until the run waits or ends. A stopped run stays where it is.
     pub(crate) async fn go_on(&mut self) -> Result<()> {
         while self.run.status == WfRunStatus::Running {
             let Some(node) = self.spec_at(self.run.position + 1).cloned() else {
@@ -21,7 +21,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// The run is over. One that is kept for a while only is deleted later.
+    /// The run has ended. If it is kept only for a while, it is deleted later.
     pub(crate) fn end(&mut self, status: WfRunStatus) -> Result<()> {
         self.run.status = status;
         self.run.end_time = Some(self.now());
@@ -39,7 +39,7 @@ impl Step<'_> {
         self.end(WfRunStatus::Error)
     }
 
-    /// The row of the node that the run comes to.
+    /// The row of the node that the run enters.
     pub(crate) fn arrive(&mut self, name: &str, r#type: NodeRunType) -> NodeRun {
         self.run.position += 1;
         let (thread_run_number, position) = (THREAD, self.run.position);
@@ -47,7 +47,7 @@ impl Step<'_> {
         of_run!(self => NewNodeRun { thread_run_number, position, node_name, r#type, arrival_time }).into()
     }
 
-    /// A node is done; a variable takes what came of it.
+    /// A node is done; a variable takes its result.
     pub(crate) fn close(&mut self, mut node: NodeRun, output: Option<String>) {
         let target = self.spec_at(node.position).and_then(|node| node.output.clone());
         if let (Some(name), Some(_)) = (target, &output) {
@@ -68,7 +68,7 @@ impl Step<'_> {
         self.put(event);
     }
 
-    /// Comes to a node; says whether it is done at once.
+    /// Enters a node; returns whether it is done immediately.
     async fn enter(&mut self, node: &Node) -> Result<bool> {
         let mut row = self.arrive(&node.name, NodeRunType::Task);
         match &node.run {
@@ -129,7 +129,7 @@ impl Step<'_> {
         Ok(oldest)
     }
 
-    /// The id of what the node at this position is about.
+    /// The id of the object of the node at this position.
     fn guid(&self) -> String {
         format!("{THREAD}-{}", self.run.position)
     }

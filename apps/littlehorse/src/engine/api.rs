@@ -13,7 +13,7 @@ const PAGE: &str = include_str!("../../page.html");
 const OPENAPI: &str = include_str!("../../openapi.json");
 
 type App = State<Arc<Service>>;
-/// A tenant, and the run or the kind of rows that is meant.
+/// A tenant, and a run or a kind of rows.
 type Ids = Path<(String, String)>;
 type Answer = Result<Response>;
 

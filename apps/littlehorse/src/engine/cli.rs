@@ -1,4 +1,4 @@
-//! The command line of both versions. They differ in how the model takes effect: the caller says.
+//! The command line of both versions. They differ in how the model takes effect, which the caller determines.
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -1,39 +1,41 @@
-//! What can happen to a run. Messages come late, and come again: a command that finds the run elsewhere changes nothing.
+//! The commands of a run. Messages can be late or repeated: a command that finds the run in another state
+//! changes nothing.
 
 use trestle::ids;
 
 use super::*;
 
-/// How long a worker may take, unless the node says.
+/// How long a worker may take, by default.
 const TIMEOUT_SECONDS: u64 = 60;
 
-/// Something that happens to a run. `guid` is a task or an event.
+/// A command for a run. `guid` is a task or an event.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Command {
-    /// A worker says what became of it, or its time is over. With an error it is tried again, if there are retries left.
+    /// A worker reports its result, or its time is over. After an error it is tried again, if there are
+    /// retries left.
     ReportTask(Attempt),
     /// The same event again changes nothing.
     PutEvent(Event),
-    /// A person is to do it.
+    /// A task is assigned to a person.
     AssignUserTask { guid: String, user: String },
-    /// A person has done it.
+    /// A person has done a task.
     CompleteUserTask { guid: String, results: Option<String> },
     /// The run stops after its current node.
     Stop,
     /// It goes on.
     Resume,
-    /// A worker takes an attempt of a task. This and what follows is only for the engine.
+    /// A worker takes an attempt of a task. This command and those below are only for the engine.
     StartTask(Attempt),
     /// The sleep at this position is over.
     Wake(i64),
-    /// The engine cannot go on with the run.
+    /// The engine cannot continue the run.
     Fail(String),
-    /// The run goes, with everything that belongs to it, a bounded number of rows at a time.
+    /// Deletes the run with everything that belongs to it, a bounded number of rows at a time.
     Delete,
 }
 
-/// An attempt of a task; the first is 0. In a report `worker_id` may say who took it.
+/// An attempt of a task; the first is 0. In a report, `worker_id` may name the worker.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Attempt {
@@ -44,7 +46,7 @@ pub struct Attempt {
     pub(crate) error: Option<String>,
 }
 
-/// An event from outside. Its key is what a run waits for, if it does not name the run.
+/// An event from outside. If it does not name a run, it has the key that a run waits for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Event {
@@ -67,7 +69,7 @@ pub struct RunWf {
 }
 
 impl Service {
-    /// Lets a command happen to a run: what became of it.
+    /// Applies a command to a run, and returns the result.
     pub async fn command(&self, tenant: &str, run: &str, command: Command) -> Result<Value> {
         self.process(&Due::of(tenant, run, command)).await
     }
@@ -96,7 +98,8 @@ impl Service {
         step.commit().await?.ok_or(Error::Conflict(exists))
     }
 
-    /// Brings an event to the run that waits for one with its key. If it came to a run before, it is that one.
+    /// Brings an event to the run that waits for one with its key. If a run got it before, that run is
+    /// returned.
     pub async fn put_correlated(&self, tenant: &str, event: Event) -> Result<Value> {
         let missing = || Error::invalid("correlationKey is missing");
         let key = event.correlation_key.as_ref().ok_or_else(missing)?;
@@ -106,7 +109,7 @@ impl Service {
         let came = tag([key, ("eventName", name), ("guid", &event.guid)])?;
         let waiting = NodeRunsByTagWhere { tenant, tag: &waits };
         let waiting = self.db.node_runs_by_tag(waiting).collect().await?;
-        // After those that wait: another request may bring the event to one of them just now.
+        // After waiting runs: another request may be delivering the event to one of them just now.
         let taken = ExternalEventsByTagWhere { tenant, tag: &came };
         let runs = match self.db.external_events_by_tag(taken).first().await? {
             Some(event) => vec![event.wf_run_id],
@@ -114,7 +117,7 @@ impl Service {
         };
         for run in runs {
             let put = Command::PutEvent(event.clone());
-            // Otherwise it went on, or is being deleted; another one may wait.
+            // Otherwise the run advanced, or is being deleted; another one may wait.
             if self.attempt(&Due::of(tenant, &run, put)).await?.is_some() {
                 return Ok(json!({ "wfRunId": run, "guid": event.guid }));
             }
@@ -124,9 +127,9 @@ impl Service {
 }
 
 impl Step<'_> {
-    /// Lets a command happen in memory, and commits what changed. `None`: another step came first.
+    /// Applies a command in memory, and commits the changes. `None` if another step was first.
     pub(crate) async fn carry_out(mut self, command: &Command) -> Result<Option<Value>> {
-        // `None` is that there is nothing to do any more.
+        // `None` means that there is nothing left to do.
         let answer = match command {
             Command::ReportTask(attempt) => self.report_task(attempt).await?,
             Command::PutEvent(event) => self.put_event(event).await?,
@@ -156,12 +159,12 @@ impl Step<'_> {
         let Some(answer) = answer else {
             return Ok(Some(json!(self.run)));
         };
-        // What has no answer of its own is answered with the run.
+        // A command without a result of its own is answered with the run.
         let run = self.commit().await?;
         Ok(run.map(|run| if answer.is_null() { json!(run) } else { answer }))
     }
 
-    /// The task of an attempt in this state, with what the workflow says of it.
+    /// The task of an attempt in this state, with its definition in the workflow.
     async fn task(&self, of: &Attempt, status: TaskRunStatus) -> Result<(TaskRun, Task)> {
         let key = of_run!(self => TaskRunKey { task_guid: of.guid.clone() });
         let task = self
@@ -222,7 +225,7 @@ impl Step<'_> {
         Ok(Some(self.put(task)))
     }
 
-    /// Stops or resumes. A run that is resumed goes on if its node was done meanwhile.
+    /// Stops or resumes. A resumed run advances if its node was done meanwhile.
     async fn turn(&mut self, from: WfRunStatus, to: WfRunStatus) -> Result<Option<Value>> {
         match self.run.status {
             status if status == to => return Ok(None),
@@ -236,7 +239,7 @@ impl Step<'_> {
         Ok(Some(Value::Null))
     }
 
-    /// A task for a person that is not done.
+    /// An unfinished task for a person.
     async fn user_task(&self, guid: &str) -> Result<UserTaskRun> {
         let key = of_run!(self => UserTaskRunKey { user_task_guid: guid.to_owned() });
         let task = self.service.db.get(key).await?;

@@ -1,5 +1,6 @@
-//! Delete: all rows of a run, a bounded number in each step; the database deletes their tags. Each step is one commit. The last one
-//! deletes the run, too; the others mark it, so that nothing else happens to it, and leave the message that lets the delete go on.
+//! Delete: all rows of a run, a bounded number in each step; the database deletes their tags. Each step is
+//! one commit. The last one deletes the run, too; the others mark it, so that no other command changes it,
+//! and leave the message that continues the delete.
 
 use super::*;
 use crate::OBJECTS;
@@ -8,10 +9,10 @@ use crate::OBJECTS;
 pub const DELETES_MAX: u32 = 50;
 
 impl Service {
-    /// One step of a delete: how many rows it deleted. `None`: the run changed.
+    /// One step of a delete: how many rows it deleted. `None` if the run changed.
     pub(crate) async fn delete_step(&self, due: &Due) -> Result<Option<Value>> {
-        // One list has the run and its rows, as they are at one moment. Several are read one after another, after the run: its
-        // revision tells whether a step came in between.
+        // One list has the run and its rows, as of one moment. Several lists are read one after another,
+        // after the run: its revision shows whether there was a step in between.
         let mut run = match OBJECTS.contains(' ') {
             true => Some(self.wf_run(due).await?),
             false => None,

@@ -1,8 +1,8 @@
-//! A run is a row, and so is each node that it comes to, each task, variable and event. Whatever happens to a run is a
-//! command: a step reads the run, carries the command out in memory, and commits every row that changes, its tags and the
-//! message that it leaves for later, in one transaction that holds only if no other step came first.
+//! A run is a row, and so is each node that it enters, each task, variable and event. Every change of a run
+//! is a command: a step reads the run, applies the command in memory, and commits all changed rows, their
+//! tags and the message for later, in one transaction that succeeds only if no other step was first.
 //!
-//! Start reading at `service.rs`, then `step.rs` and `commands.rs`. What most parts use is imported here.
+//! Start reading at `service.rs`, then `step.rs` and `commands.rs`. Common imports are here.
 
 mod advance;
 pub mod api;

@@ -1,5 +1,6 @@
-//! Get, List and Search. All rows of a run are read alike: by an access pattern of the model, and shown as JSON. Rows are
-//! searched by tags, of which the database keeps an index row each, in the commit of the row that has them.
+//! Get, List and Search. All rows of a run are read in the same way: by an access pattern of the model, and
+//! shown as JSON. Rows are searched by tags; the database keeps an index row for each tag, in the commit of
+//! the tagged row.
 
 use trestle::typed::{Entity, Write};
 
@@ -8,13 +9,13 @@ use super::*;
 /// Texts by their names: variables, and parameters of a request.
 pub type Texts = BTreeMap<String, String>;
 
-/// The rows of a page, unless the request says how many; and the most of them.
+/// The default and the maximum number of rows of a page.
 const LIMIT: u32 = 100;
 const LIMIT_MAX: u32 = 1000;
-/// The most bytes of a tag; a row is not found by what is longer.
+/// The most bytes of a tag; longer tags are not searchable.
 const TAG_BYTES_MAX: usize = 400;
 
-/// The attributes that rows of an entity are searched by: groups of names, each in order.
+/// The attributes by which rows of an entity are searched: groups of names, each in order.
 fn searched_by(entity: &str) -> &'static [&'static str] {
     match entity {
         "wf_run" => &["wfSpecName", "status", "status wfSpecName"],
@@ -28,7 +29,7 @@ fn searched_by(entity: &str) -> &'static [&'static str] {
     }
 }
 
-/// The entity that a path names: `node_run` for `node-runs`.
+/// The entity in a path: `node_run` for `node-runs`.
 pub(crate) fn entity(kind: &str) -> Result<String> {
     let name = kind.strip_suffix('s').map(|kind| kind.replace('-', "_"));
     let known = name.filter(|name| !searched_by(name).is_empty());
@@ -36,7 +37,7 @@ pub(crate) fn entity(kind: &str) -> Result<String> {
 }
 
 impl Service {
-    /// A list of rows, told what the access pattern has to know.
+    /// A list of rows, with the parameters of the access pattern.
     pub(crate) async fn page(&self, access: &str, told: &[&str], mut page: Texts) -> Result<Value> {
         let limit = page.remove("limit").map_or(Ok(LIMIT), |limit| limit.parse());
         let limit = limit.ok().filter(|limit| (1..=LIMIT_MAX).contains(limit));
@@ -67,7 +68,7 @@ impl Service {
         self.page(&access, &[tenant, &tag(by)?], page).await
     }
 
-    /// One row, told what the access pattern has to know: tenant, run, and what identifies the row within its kind.
+    /// One row, with the parameters of the access pattern: tenant, run, and its identity within its kind.
     pub(crate) async fn row(&self, access: &str, told: &[&str]) -> Result<Value> {
         let missing = || Error::not_found("such object");
         let row = self.db.row_of::<LittlehorseRow>(access, told);
@@ -82,7 +83,7 @@ pub(crate) trait Getable:
 {
     fn tags(&mut self) -> &mut BTreeSet<String>;
 
-    /// Gives it the tags that it is found by now.
+    /// Gives it the tags of its present state.
     fn retag(&mut self) {
         let row = json!(self);
         let value = |name: &'static str| match &row[name] {

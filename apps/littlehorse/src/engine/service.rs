@@ -1,20 +1,20 @@
-//! The application: its database, its queues, and what works in the background.
+//! The application: its database, its queues, and its background work.
 
 use trestle::AnyDatabase;
 use trestle::queue::{Job, Queues, Receive, Worker, WorkerSettings};
 
 use super::*;
 
-/// The queue of what is to happen later: timeouts, the end of a sleep, deletes that go on.
+/// The queue of work for later: timeouts, ends of sleeps, continued deletes.
 pub const TIMERS: &str = "littlehorse-timers";
 
-/// How often a timer is tried before it is put aside; a task is handed out as often as a queue can.
+/// How often a timer is tried before it becomes a dead letter; a task is delivered as often as a queue can.
 const TIMER_RECEIVES_MAX: u32 = 10;
 const TASK_RECEIVES_MAX: u32 = 1000;
 /// The longest that a poll waits for a task.
 const POLL_SECONDS_MAX: u64 = 20;
 
-/// What requests and timers work with.
+/// The state of requests and timers.
 pub struct Service {
     /// The typed client.
     pub db: Littlehorse<AnyDatabase>,
@@ -45,7 +45,7 @@ impl Service {
         Ok((service, timers))
     }
 
-    /// What is due is done, unless the run went on without it. What the database refuses lets the run fail.
+    /// Executes what is due, unless the run advanced without it. If the database refuses it, the run fails.
     async fn ring(self: Arc<Self>, due: Due) -> Result<()> {
         let mut done = self.attempt(&due).await;
         if let Err(Error::Invalid(reason)) = done {
@@ -114,9 +114,9 @@ impl Service {
             if let Command::StartTask(attempt) = &mut due.command {
                 attempt.worker_id = Some(poll.worker_id.clone());
             }
-            // If it cannot be noted that it was taken, the message comes again.
+            // If the attempt cannot be recorded, the message is received again.
             let task = self.attempt(&due).await?;
-            // If this fails, the message comes again and finds that the attempt is under way.
+            // If this fails, the message is received again, and the attempt is found in progress.
             if let Err(error) = self.queues.delete(&queue, handle).await {
                 tracing::warn!(%error, queue, "a message will come again");
             }
@@ -128,7 +128,7 @@ impl Service {
     }
 }
 
-/// The queue of the tasks of one definition. Neither name has the separator in it.
+/// The queue of one definition's tasks. Neither name contains the separator.
 pub(crate) fn task_queue(tenant: &str, task: &str) -> String {
     format!("{tenant}_{task}")
 }

@@ -1,11 +1,12 @@
-//! Workflow specs: what a workflow is made of, as JSON, and whether it makes sense.
+//! Workflow specs: the parts of a workflow as JSON, and their validation.
 
 use super::*;
 
-/// Variables and nodes are few, so that whatever a step writes fits into one commit.
+/// The limits of variables and nodes, so that all writes of a step fit into one commit.
 const PARTS_MAX: usize = 30;
 
-/// Variables with their values at the start, and nodes in the order in which a run comes to them. It ends behind the last.
+/// Variables with their initial values, and nodes in the order in which a run enters them. It ends after the
+/// last.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Spec {
@@ -22,15 +23,15 @@ pub struct Spec {
 pub(crate) struct Node {
     pub(crate) name: String,
     pub(crate) run: Action,
-    /// The variable that takes what came of it.
+    /// The variable that takes its result.
     pub(crate) output: Option<String>,
 }
 
-/// What happens at a node.
+/// The kind of a node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Action {
-    /// A worker polls for it, does it and reports.
+    /// A worker polls for it, executes it and reports.
     Task(Task),
     /// The run waits for an event: one that names the run, or one with the value of the variable `correlate` as its key.
     ExternalEvent {
@@ -52,15 +53,15 @@ pub(crate) struct Task {
     /// Variables that the worker gets.
     #[serde(default)]
     pub(crate) input: BTreeSet<String>,
-    /// How often a failure is tried again.
+    /// How often a failed attempt is repeated.
     #[serde(default)]
     pub(crate) retries: i64,
-    /// How long a worker may take; a minute unless given.
+    /// How long a worker may take; a minute by default.
     pub(crate) timeout_seconds: Option<u64>,
 }
 
 impl Spec {
-    /// Whether it is small, names are good for keys, and what it refers to is there.
+    /// Checks that it is small, that names are valid in keys, and that references exist.
     pub(crate) fn check(&self) -> Result<()> {
         let names: BTreeSet<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
         if names.len() < self.nodes.len() || self.nodes.len().max(self.variables.len()) > PARTS_MAX {

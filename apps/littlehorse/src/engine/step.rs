@@ -1,5 +1,6 @@
-//! A step: a run, what changes of it, and one commit. It raises the run's revision and holds only if no other step did so
-//! meanwhile: what it has read of the run's rows is still true when they are written. A step that loses is begun anew.
+//! A step: a run, its changes, and one commit. It raises the run's revision and succeeds only if no other
+//! step did so meanwhile: the rows that it has read are unchanged when it writes. A step that loses is
+//! repeated.
 
 use trestle::queue::{self, NewMessage};
 use trestle::typed::{If, Timestamp, Transaction};
@@ -8,18 +9,18 @@ use super::*;
 
 /// The one thread of a run.
 pub(crate) const THREAD: i64 = 0;
-/// How often a step is begun anew because another was faster.
+/// How often a step is repeated because another was faster.
 const ATTEMPTS_MAX: usize = 100;
 
 /// A message with its queue.
 pub(crate) type Message = (String, NewMessage);
 
-/// What is to happen to a run; the body of a message.
+/// A command for a run; the body of a message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Due {
     pub(crate) tenant: String,
     pub(crate) run: String,
-    /// Given, it is meant for the run that began then, and for no later one with the same id.
+    /// If given, the message is meant for the run that began then, and for no later one with the same id.
     pub(crate) start_time: Option<String>,
     pub(crate) command: Command,
 }
@@ -34,14 +35,14 @@ impl Due {
         }
     }
 
-    /// The run, if it is there and the one that is meant.
+    /// The run, if it exists and is the intended one.
     pub(crate) fn meant(&self, run: Option<WfRun>) -> Result<WfRun> {
         let begun = self.start_time.as_deref();
         let is_meant = |run: &WfRun| begun.is_none_or(|begun| begun == run.start_time.as_str());
         run.filter(is_meant).ok_or_else(|| Error::not_found("such run"))
     }
 
-    /// The message that lets a command happen to this run so many seconds later.
+    /// The message that applies a command to this run so many seconds later.
     pub(crate) fn message(queue: &str, run: &WfRun, command: Command, seconds: u64) -> Result<Message> {
         let mut due = Due::of(&run.tenant, &run.wf_run_id, command);
         due.start_time = Some(run.start_time.to_string());
@@ -74,7 +75,7 @@ pub(crate) struct Step<'s> {
 }
 
 impl Service {
-    /// Lets a command happen to a run, in one commit: what became of it.
+    /// Applies a command to a run, in one commit; returns the result.
     pub(crate) async fn process(&self, due: &Due) -> Result<Value> {
         for _ in 0..ATTEMPTS_MAX {
             let answer = match due.command {
@@ -88,7 +89,7 @@ impl Service {
         Err(busy())
     }
 
-    /// The same. `None`: the run went on without it, or is gone.
+    /// The same. `None` if the run advanced without it, or no longer exists.
     pub(crate) async fn attempt(&self, due: &Due) -> Result<Option<Value>> {
         match self.process(due).await {
             Err(Error::NotFound(_) | Error::Conflict(_)) => Ok(None),
@@ -103,7 +104,7 @@ impl Service {
     }
 }
 
-/// That no other step has changed the run, and that it is not another run with the same id.
+/// The condition that no other step has changed the run, and that it is not another run with the same id.
 pub(crate) fn unchanged(run: &WfRun) -> If<WfRun> {
     let is_same = WfRun::START_TIME.equals(run.start_time.clone());
     WfRun::REVISION.equals(run.revision).and(is_same)
@@ -151,12 +152,12 @@ impl<'s> Step<'s> {
         self.service.db.now()
     }
 
-    /// What the workflow has at a position: nothing at the entrypoint, and nothing at the exit.
+    /// The node at a position; none at the entrypoint and at the exit.
     pub(crate) fn spec_at(&self, position: i64) -> Option<&Node> {
         self.spec.nodes.get(usize::try_from(position - 1).ok()?)
     }
 
-    /// Writes a row with the tags that it is found by, and shows it. Once for each row in a step.
+    /// Writes a row with its search tags, and shows it. Once for each row in a step.
     pub(crate) fn put<G: Getable>(&mut self, mut row: G) -> Value {
         row.retag();
         self.writes.add(self.service.db.put(&row));
@@ -172,7 +173,7 @@ impl<'s> Step<'s> {
             .ok_or_else(|| Error::not_found("such node"))
     }
 
-    /// Leaves the one message of the step.
+    /// Leaves the only message of the step.
     pub(crate) fn leave(&mut self, queue: &str, command: Command, seconds: u64) -> Result<()> {
         self.message = Some(Due::message(queue, &self.run, command, seconds)?);
         Ok(())
@@ -199,7 +200,7 @@ impl<'s> Step<'s> {
         Ok(self.inventory.get_or_insert_with(|| new.into()))
     }
 
-    /// Writes everything and answers with the run, or finds that another step came first.
+    /// Writes everything and returns the run, or finds that another step was first.
     pub(crate) async fn commit(mut self) -> Result<Option<WfRun>> {
         for name in std::mem::take(&mut self.assigned) {
             if let Some(row) = self.variables.remove(&name) {
@@ -228,7 +229,7 @@ impl<'s> Step<'s> {
     }
 }
 
-/// Others were faster each time.
+/// Other steps were faster each time.
 pub(crate) fn busy() -> Error {
     Error::Busy("there is too much to do; try again".to_owned())
 }

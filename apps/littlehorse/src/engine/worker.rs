@@ -1,5 +1,5 @@
-//! A worker: a process of its own that polls for tasks over HTTP, does them and reports. It does not use keys, so that
-//! workers of any version work with a server of any version.
+//! A worker: a separate process that polls for tasks over HTTP, executes them and reports. It does not use
+//! keys, so that workers of any version work with a server of any version.
 
 use reqwest::Client;
 
@@ -10,7 +10,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// Works until the process ends: it can greet.
 pub(crate) async fn work(url: &str, tenant: &str) -> reqwest::Result<()> {
-    // Another part of the process may have chosen a provider; any will do, as no TLS is spoken.
+    // Another part of the process may have chosen a provider; any will do, because TLS is not used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = Client::builder().build()?;
     let url = format!("{url}/tenants/{tenant}");
@@ -19,7 +19,7 @@ pub(crate) async fn work(url: &str, tenant: &str) -> reqwest::Result<()> {
     loop {
         let task = ask(&client, format!("{url}/tasks/poll"), &poll).await;
         let Some(run) = task["wfRunId"].as_str() else {
-            // None came meanwhile, or there is no workflow yet that has such tasks.
+            // No task arrived meanwhile, or no workflow has such tasks yet.
             tokio::time::sleep(PAUSE).await;
             continue;
         };
@@ -29,12 +29,12 @@ pub(crate) async fn work(url: &str, tenant: &str) -> reqwest::Result<()> {
             name => report["output"] = json!(format!("hello, {}", name.unwrap_or("world"))),
         }
         let report = json!({ "reportTask": report });
-        // If it is refused, it came too late: another attempt is under way.
+        // A refused report was too late: another attempt is in progress.
         ask(&client, format!("{url}/wf-runs/{run}"), &report).await;
     }
 }
 
-/// Repeats a request until the server takes or refuses it; answers with what the server said.
+/// Repeats a request until the server accepts or refuses it; returns the server's answer.
 async fn ask(client: &Client, url: String, body: &Value) -> Value {
     loop {
         match client.post(&url).json(body).send().await {

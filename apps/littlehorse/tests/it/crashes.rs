@@ -1,4 +1,5 @@
-//! The process ends behind any of its commits: each row is there once, and the rows of a run agree with each other.
+//! The process ends after any of its commits: each row exists once, and the rows of a run agree with each
+//! other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -58,7 +59,7 @@ async fn answers(world: &World) -> Answers {
     answers
 }
 
-/// What all rows are called, each once.
+/// The names of all rows, each once.
 fn names(store: &dyn Store, moment: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for place in places(store) {
@@ -86,7 +87,7 @@ async fn point_04_a_process_that_is_killed_behind_any_commit_leaves_each_row_onc
     let moving = World::still(clock.clone(), embedded);
     store.begin();
     let mut expected = vec![(answers(&twin).await, names(&*twins_store, "twin"))];
-    // How many commits there were behind each step.
+    // How many commits there were after each step.
     let mut commits = vec![store.left().len()];
     for which in 0..STEPS {
         step(&twin, which).await;
@@ -104,7 +105,7 @@ async fn point_04_a_process_that_is_killed_behind_any_commit_leaves_each_row_onc
         let (clock, embedded) = restarted(left, &clock);
         let again = World::still(clock, embedded);
         let answered = answers(&again).await;
-        // Either the next step has happened, to all of its rows and tags, or it has not, to none of them.
+        // Either the next step has happened, to all of its rows and tags, or not at all.
         let is_next = |next: &&(Answers, BTreeSet<String>)| next.1 == found && next.0 == answered;
         let next = expected.get(done + 1).filter(is_next);
         let (expected, names) = next.unwrap_or(&expected[done]);
@@ -121,7 +122,7 @@ async fn point_04_a_process_that_is_killed_behind_any_commit_leaves_each_row_onc
     );
 }
 
-/// The rows of a run agree: with each other, and with what the run says.
+/// The rows of a run agree with each other, and with the run.
 pub(crate) async fn check(world: &World, run: &str, moment: &str) {
     let path = format!("/tenants/{T}/wf-runs/{run}");
     let own = world.get(&path).await;
@@ -171,10 +172,10 @@ fn by(rows: &[Value], name: &str) -> BTreeMap<String, Value> {
         .collect()
 }
 
-/// Does what the run waits for, until it is over.
+/// Does what the run waits for, until it ends.
 async fn bring_to_its_end(world: &World, run: &str, moment: &str) {
     let path = format!("/tenants/{T}/wf-runs/{run}");
-    // A sleep takes an hour; a timer that a worker had which was killed comes again later.
+    // A sleep takes an hour; a timer whose worker was killed is received again later.
     let mut later = [3601].into_iter().chain(std::iter::repeat(10));
     for _ in 0..200 {
         let own = world.get(&path).await;
@@ -193,7 +194,7 @@ async fn bring_to_its_end(world: &World, run: &str, moment: &str) {
                         json!({ "guid": task["taskGuid"], "attempt": task["attempt"], "output": "hello" });
                     world.command(T, run, json!({ "reportTask": done })).await;
                 }
-                // A worker had it that ended with the process: its time has to pass.
+                // Its worker ended with the process: its time has to pass.
                 None => world.advance(31),
             },
             "EXTERNAL_EVENT" => history::step(world, T, run, 1).await,
@@ -223,7 +224,7 @@ async fn what_a_step_does_to_its_rows_and_what_it_leaves_for_later_is_one_commit
     world.stop().await;
     let left = store.left();
     assert!(left.len() > 10, "{}", left.len());
-    // Behind the first of them the run begins.
+    // After the first of them the run begins.
     let mut seen = BTreeSet::new();
     for (at, left) in left.iter().enumerate() {
         let moment = format!("killed behind commit {at}");
@@ -243,7 +244,7 @@ async fn what_a_step_does_to_its_rows_and_what_it_leaves_for_later_is_one_commit
     assert!(seen.len() > 5, "{seen:?}");
 }
 
-/// Rows of a run besides its tags, wherever they lie.
+/// Rows of a run besides its tags, wherever they are.
 fn rows_of(store: &dyn Store, run: &str, moment: &str) -> usize {
     let names = names(store, moment);
     let is_own = |name: &&String| name.split(['/', ' ']).nth(3) == Some(run) && !name.contains("__");
@@ -317,7 +318,7 @@ async fn point_09_a_delete_whose_process_is_killed_behind_any_commit_goes_on_in_
     assert!(cut_off > 0, "no delete was cut off");
 }
 
-/// Waits until a delete that was cut off has ended by itself; it may be resumed only after a while.
+/// Waits until an interrupted delete has ended; it may be resumed only after a while.
 async fn until_gone(world: &World, path: &str, moment: &str) {
     for _ in 0..200 {
         if world.ask("GET", path, None).await.0 == 404 {

@@ -1,4 +1,4 @@
-//! A delete deletes a run as it is at one moment, whatever comes meanwhile and however large its rows are.
+//! A delete deletes a run as of one moment, whatever is written meanwhile and however large its rows are.
 
 use serde_json::{Value, json};
 use trestle::Item;
@@ -15,7 +15,7 @@ async fn delete(world: &World, run: &str) -> Value {
     answer
 }
 
-/// Brings an event to a run: whether the run was still there.
+/// Sends an event to a run; returns whether the run was still there.
 async fn put_event(world: &World, run: &str, guid: &str) -> bool {
     let event = json!({ "putEvent": { "eventName": "note", "guid": guid } });
     let path = format!("/tenants/{T}/wf-runs/{run}");
@@ -56,7 +56,7 @@ async fn a_run_whose_row_lies_behind_those_of_a_request_is_deleted_whole() {
     world.post(&format!("/tenants/{T}/wf-specs"), spec).await;
     world.run(T, "large", "wf", json!({})).await;
     for _ in 0..6 {
-        // Four of them are more than a request reads, and lie before the row of the run.
+        // Four of them are more than a request reads, and come before the row of the run.
         world.work(T, "greet", &"x".repeat(300_000)).await;
     }
     let (clock, embedded) = world.stop().await;

@@ -1,4 +1,5 @@
-//! Workflows run: nodes, variables, retries, timers, events, stop and resume. The version before is the same program.
+//! Workflows run: nodes, variables, retries, timers, events, stop and resume. The previous version is the
+//! same program.
 
 use serde_json::{Value, json};
 

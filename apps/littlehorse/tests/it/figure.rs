@@ -1,5 +1,5 @@
-//! What the grouped layout is about: how much is read to delete a run, where the cache is too small. The blocks of large stores are
-//! printed by `examples/figures.rs`.
+//! The benefit of the grouped layout: how much is read to delete a run, where the cache is too small. The
+//! blocks of large stores are printed by `examples/figures.rs`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ struct Sizes {
     cache_kib: u64,
 }
 
-/// What deletes read in one layout: those that began first go first, as retention has it.
+/// The reads of deletes in one layout: the oldest runs are deleted first, as by retention.
 async fn deletes(sizes: &Sizes, is_grouped: bool) -> OperationReads {
     let place = tempfile::tempdir().unwrap();
     let open = async |cache_kib: u64| {
@@ -109,8 +109,8 @@ async fn deletes(sizes: &Sizes, is_grouped: bool) -> OperationReads {
     reads
 }
 
-/// The layouts against each other, with merged tables: how far the engine has merged them by itself is another number each time. So
-/// many times fewer blocks are read from disk, at least.
+/// Compares the layouts with merged tables, because the engine's own merges differ each time. At least so
+/// many times fewer blocks are read from disk.
 async fn compare(sizes: Sizes, times: f64) {
     let (legacy, grouped) = (deletes(&sizes, false).await, deletes(&sizes, true).await);
     let deletes = sizes.deletes as u64;
@@ -153,7 +153,7 @@ async fn point_12_a_delete_of_a_run_of_the_canary_reads_one_range_instead_of_sev
     compare(sizes, 1.5).await;
 }
 
-/// Ends the database with its last handle, so that its directory is free.
+/// Closes the database with its last handle, so that its directory is free.
 async fn closed(stored: testing::TestDatabase) {
     let embedded = stored.embedded().unwrap().clone();
     drop(stored);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{World, canary, order};
 
-/// Tenants and runs of which one's name begins with the other's.
+/// Tenants and runs where one's name is the beginning of the other's.
 pub(crate) const TENANTS: [&str; 2] = ["acme", "acme-2"];
 pub(crate) const RUNS: [&str; 5] = ["wf", "wf-2", "wf-2-2", "w", "z"];
 pub(crate) const KINDS: [&str; 6] = [
@@ -56,12 +56,12 @@ pub(crate) async fn begin(world: &World) {
     }
 }
 
-/// One further thing happens to a run of `order`.
+/// One more command for a run of `order`.
 pub(crate) async fn step(world: &World, tenant: &str, run: &str, which: usize) {
     match which {
         0 => {
             let task = format!("/tenants/{tenant}/wf-runs/{run}/task-runs/0-1");
-            // Other runs wait for workers, too: their tasks are done on the way.
+            // Other runs wait for workers, too: their tasks are done as well.
             while world.get(&task).await["status"] == "SCHEDULED" {
                 world.work(tenant, "greet", &format!("hello, {run}")).await;
             }
@@ -86,7 +86,7 @@ pub(crate) async fn step(world: &World, tenant: &str, run: &str, which: usize) {
     }
 }
 
-/// Every answer by its question: rows, and where pages of this size end.
+/// Every answer by its query: rows, and where pages of this size end.
 pub(crate) async fn answers(world: &World, page: usize) -> BTreeMap<String, Value> {
     let mut answers = BTreeMap::new();
     for tenant in TENANTS {
@@ -104,7 +104,7 @@ pub(crate) async fn answers(world: &World, page: usize) -> BTreeMap<String, Valu
     answers
 }
 
-/// A run, its lists, and each of its rows by itself.
+/// A run, its lists, and each of its rows separately.
 pub(crate) async fn run_answers(
     world: &World,
     answers: &mut BTreeMap<String, Value>,
@@ -173,7 +173,7 @@ pub(crate) async fn one_page(
     (listed["items"].as_array().unwrap().clone(), next)
 }
 
-/// Says which questions are answered otherwise by the twin.
+/// Returns the queries whose answers differ from the second database's.
 pub(crate) fn assert_same(twin: &BTreeMap<String, Value>, now: &BTreeMap<String, Value>, moment: &str) {
     for question in twin.keys().chain(now.keys()) {
         assert_eq!(now.get(question), twin.get(question), "{moment}: {question}");

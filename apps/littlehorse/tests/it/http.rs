@@ -12,14 +12,14 @@ const OPENAPI: &str = include_str!("../../openapi.json");
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
-/// Statuses that any operation may have, and that other tests bring about.
+/// Statuses that any operation may have, and that other tests cover.
 const GENERAL: [u16; 5] = [405, 413, 415, 500, 503];
 
 fn description() -> Value {
     serde_json::from_str(OPENAPI).unwrap()
 }
 
-/// Path, method, and what the description says of it.
+/// Path, method, and their description.
 fn operations() -> Vec<(String, String, Value)> {
     let mut operations = Vec::new();
     for (path, methods) in description()["paths"].as_object().unwrap() {
@@ -72,7 +72,7 @@ async fn every_path_and_method_of_the_description_answers_and_no_other_does() {
     }
 }
 
-/// What a reference of the description stands for.
+/// The target of a reference in the description.
 fn resolved(of: &Value) -> Value {
     match of["$ref"].as_str() {
         Some(place) => description().pointer(&place[1..]).unwrap().clone(),
@@ -80,7 +80,7 @@ fn resolved(of: &Value) -> Value {
     }
 }
 
-/// The answer has what the description demands of it, and nothing that it does not know.
+/// The answer has everything that the description requires, and nothing that it does not know.
 fn check_body(method: &str, path: &str, status: u16, answer: &Value) {
     let responses = &description()["paths"][path][method]["responses"];
     let response = resolved(&responses[status.to_string()]);

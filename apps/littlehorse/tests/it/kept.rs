@@ -1,4 +1,5 @@
-//! A store that keeps what a process leaves that is killed behind any of its commits, or that fails one of them, and where rows lie in a store.
+//! A store that keeps the state after each commit, as a process killed there would leave it, or that fails a
+//! commit; and the place of rows in a store.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -9,12 +10,12 @@ use std::time::Duration;
 use trestle::{MemoryStore, Store};
 use trestle_store::{Batch, Bytes, Direction, ReadCounts, ReadPurpose, Result, Snapshot, Space, Stats};
 
-/// Commits that fail. How many there are says nothing: requests that come at the same time share one.
+/// Commits that fail. Their number is not meaningful, because concurrent requests share a commit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Failing {
-    /// Those that put some rows and remove others, such as a step of a run, whose tags change.
+    /// Commits that put some rows and remove others, such as a step of a run, whose tags change.
     Step,
-    /// Those that only remove rows, such as a message.
+    /// Commits that only remove rows, such as a message.
     Removal,
 }
 
@@ -45,18 +46,18 @@ impl Default for Kept {
 }
 
 impl Kept {
-    /// What is there now is the first that is kept.
+    /// The present state is the first that is kept.
     pub(crate) fn begin(&self) {
         self.is_begun.store(true, Ordering::SeqCst);
         self.keep();
     }
 
-    /// What a process leaves that is killed at the beginning, and behind each commit.
+    /// The states that a process leaves if it is killed at the beginning, and after each commit.
     pub(crate) fn left(&self) -> Vec<Arc<MemoryStore>> {
         self.left.lock().unwrap().clone()
     }
 
-    /// Waits until what goes on in the background has come to its end: the clock of a test stands still, so that nothing begins by itself.
+    /// Waits until the background work has ended: the clock of a test stands still, so that no timer fires.
     pub(crate) async fn at_rest(&self) {
         let mut seen = usize::MAX;
         while seen != self.commits.load(Ordering::SeqCst) {
@@ -70,7 +71,7 @@ impl Kept {
         *self.failing.lock().unwrap() = Some(failing);
     }
 
-    /// Lets commits succeed again. Whether one had failed.
+    /// Lets commits succeed again. Returns whether one had failed.
     pub(crate) fn heal(&self) -> bool {
         *self.failing.lock().unwrap() = None;
         self.has_failed.swap(false, Ordering::SeqCst)
@@ -106,7 +107,7 @@ fn rows(store: &dyn Store, space: Space, mut each: impl FnMut(Bytes, Bytes)) {
     }
 }
 
-/// The same rows in a store of their own.
+/// The same rows in a separate store.
 fn copy(store: &dyn Store) -> MemoryStore {
     let mut batch = Batch::new();
     for space in Space::ALL {
@@ -117,7 +118,7 @@ fn copy(store: &dyn Store) -> MemoryStore {
     copy
 }
 
-/// Changes that no store takes: a key is too long.
+/// Changes that no store accepts: a key is too long.
 fn refused() -> Batch {
     let mut batch = Batch::new();
     batch.put(Space::Items, vec![0; 1 << 20], Vec::new());
@@ -157,10 +158,11 @@ impl Store for Kept {
     }
 }
 
-/// A row's key as it lies in storage.
+/// A row's key in storage.
 pub(crate) type Place = (String, String);
 
-/// What a key in storage says: the table (4 bytes), a hash (8), the length of the partition key (2), both keys.
+/// The parts of a key in storage: the table (4 bytes), a hash (8), the length of the partition key (2), both
+/// keys.
 fn place(key: &[u8]) -> (&[u8], Place) {
     let (table, key) = key.split_at(4);
     let length = usize::from(u16::from_be_bytes([key[8], key[9]]));
@@ -169,8 +171,8 @@ fn place(key: &[u8]) -> (&[u8], Place) {
     (table, (text(pk), text(sk)))
 }
 
-/// Where the rows of the application's table lie, tags included: no model stands between, which would show a row that lies
-/// in two places once.
+/// The places of the rows of the application's table, including tags, read without a model, which would show
+/// a row that is in two places once.
 pub(crate) fn places(store: &dyn Store) -> Vec<Place> {
     let mut tables: BTreeMap<Vec<u8>, Vec<Place>> = BTreeMap::new();
     rows(store, Space::Items, |key, _| {
@@ -182,7 +184,7 @@ pub(crate) fn places(store: &dyn Store) -> Vec<Place> {
     tables.into_values().find(is_ours).unwrap()
 }
 
-/// The tags of all rows as they lie in storage, key and value. Their partitions are called `{tenant}/5/…`.
+/// The tags of all rows in storage, key and value. Their partitions are called `{tenant}/5/…`.
 pub(crate) fn tags(store: &dyn Store) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut tags = BTreeMap::new();
     rows(store, Space::Items, |key, value| {
@@ -193,12 +195,12 @@ pub(crate) fn tags(store: &dyn Store) -> BTreeMap<Vec<u8>, Vec<u8>> {
     tags
 }
 
-/// Whether a row of a run lies under a key of the grouped layout.
+/// Whether a row of a run has a key of the grouped layout.
 pub(crate) fn is_grouped((pk, _): &Place) -> bool {
     pk.contains("/wrg/")
 }
 
-/// What a row is called wherever it lies: its key in the legacy layout.
+/// The name of a row wherever it is: its key in the legacy layout.
 pub(crate) fn name((pk, sk): &Place) -> String {
     let Some((tenant, run)) = pk.split_once("/wrg/") else {
         return format!("{pk} {sk}");

@@ -1,4 +1,4 @@
-//! Keys: what the three layouts make of an identity, and back.
+//! Keys: the mapping between an identity and its key in the three layouts.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ fn text(item: &Item, name: &str) -> String {
         .to_owned()
 }
 
-/// The key as upstream's store has it: one text.
+/// The key in upstream's store: one text.
 fn key(item: &Item) -> String {
     format!("{}/{}", text(item, "pk"), text(item, "sk"))
 }
@@ -58,8 +58,8 @@ fn kind(item: &Item) -> String {
     behind.split('/').take(2).collect::<Vec<_>>().join("/")
 }
 
-/// What identifies a row, whatever its layout: the type that its key tells, and attributes. Of these, a task has the position
-/// of its node, which is no part of its key.
+/// The identity of a row, whatever its layout: the type in its key, and attributes. A task also has the
+/// position of its node, which is not part of its key.
 fn identity(item: &Item) -> String {
     let is_node = item.contains_key("threadRunNumber");
     let names = IDENTITY.iter().filter(|name| **name != "position" || is_node);
@@ -116,7 +116,7 @@ const LEGACY: usize = 0;
 const SHIPPED: usize = 1;
 const GROUPED: usize = 2;
 
-/// A run of the version before that has rows of every type.
+/// A run of the previous version with rows of every type.
 async fn run_of_every_type() -> World {
     let old = World::old().await;
     let nodes = json!([
@@ -161,7 +161,7 @@ async fn point_01_the_same_rows_have_upstreams_keys_in_each_layout_and_move_betw
     let mut legacy: Vec<&str> = found.values().map(String::as_str).collect();
     legacy.sort_unstable();
     assert_eq!(legacy, GOLDEN.map(|keys| keys[LEGACY]));
-    // What each row of the list is, by its legacy key: in the other layouts it must be the same row.
+    // The identity of each row of the list, by its legacy key: in the other layouts it must be the same row.
     let of = |key: &String| *GOLDEN.iter().find(|keys| keys[LEGACY] == key).unwrap();
     let names = found.iter().map(|(name, key)| (name.clone(), of(key))).collect();
     let shipped = Embedded::in_memory(Options::default()).unwrap();
@@ -185,7 +185,7 @@ async fn point_01_the_same_rows_have_upstreams_keys_in_each_layout_and_move_betw
     assert_golden(old.embedded(), LEGACY, &names);
 }
 
-/// Two rows never share a key, and a key alone tells all that identifies its row.
+/// Two rows never share a key, and a key alone contains everything that identifies its row.
 fn check(embedded: &Embedded) -> BTreeMap<String, String> {
     let all = rows(embedded);
     let mut by_key = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! Real processes and directories: the version before, the present one, and workers of both, killed at any moment.
+//! Real processes and directories: the previous version, the present one, and workers of both, killed at any
+//! moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,12 +27,12 @@ const ORDERS: usize = 120;
 /// How long everything may take before the test gives up.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A process that dies with the test.
+/// A process that is killed when the test ends.
 struct Process(Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may be dead already. This is kill -9: nothing tells it to end.
+        // It may have ended already. This is kill -9, without a signal to end before.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -110,7 +111,7 @@ impl Client {
         self.ask("GET", "/migration", None).await.1
     }
 
-    /// Asks until it is so.
+    /// Polls until a condition holds.
     async fn until(&self, mut so: impl AsyncFnMut() -> Result<(), String>) {
         while let Err(yet) = so().await {
             assert!(self.begun.elapsed() < PATIENCE, "{yet}");
@@ -128,7 +129,7 @@ impl Client {
         .await;
     }
 
-    /// Every run is there, at its end or where it waits, with the rows that it must have, each once.
+    /// Every run exists, at its end or where it waits, with exactly the rows that it must have.
     async fn check_runs(&self) {
         for (workflow, count, expected) in [("canary", CANARIES, (3, 1)), ("order", ORDERS, (3, 1))] {
             for at in 0..count {
@@ -147,7 +148,7 @@ impl Client {
     }
 }
 
-/// What a process that is killed at this moment leaves.
+/// The state that a process leaves if it is killed at this moment.
 fn as_it_is(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -175,7 +176,8 @@ fn opened(copy: &Path, clock: &Arc<VirtualClock>) -> World {
     World::still(clock.clone(), embedded)
 }
 
-/// What a killed server left, in a copy: the state of its migration, and how many runs were under way. Their rows agree.
+/// The state in a copy of a killed server's directory: its migration, and how many runs were in progress.
+/// Their rows agree.
 async fn left_by(data: &Path, moment: &str) -> (MigrationState, usize) {
     let copy = tempfile::tempdir().unwrap();
     as_it_is(data, copy.path());
@@ -206,7 +208,7 @@ async fn point_14_runs_in_flight_survive_the_upgrade_with_workers_of_both_versio
         spec["nodes"][0]["run"]["task"]["timeoutSeconds"] = json!(2);
         client.post("wf-specs", spec).await;
     }
-    // A worker takes a task and is never heard of again.
+    // A worker takes a task and never reports.
     client.begin("canary", 0..1).await;
     let lost = client
         .post(
@@ -274,7 +276,8 @@ async fn point_14_runs_in_flight_survive_the_upgrade_with_workers_of_both_versio
     there_and_back(place.path(), port, &client).await;
 }
 
-/// The version before does not start on what was migrated; it does when that was rolled back; and the second try succeeds.
+/// The previous version does not start on migrated data; it does after a rollback; and the second attempt
+/// succeeds.
 async fn there_and_back(data: &Path, port: u16, client: &Client) {
     let refused = Command::new(OLD)
         .args(["serve", "--port", "0", "--data"])
@@ -303,7 +306,8 @@ async fn there_and_back(data: &Path, port: u16, client: &Client) {
     client.check_runs().await;
 }
 
-/// The next process answers as before, and ends what the killed one began: how far that was.
+/// The next process answers as before, and finishes the migration that the killed one began; returns how far
+/// that was.
 async fn go_on(again: &World, before: &BTreeMap<String, Value>) -> MigrationState {
     let was = status(again);
     let moment = format!("killed at {} {:.2}", was.state, was.done);
@@ -328,7 +332,7 @@ async fn point_14_a_process_that_is_killed_at_any_page_of_the_sweep_goes_on_when
     let mut left = BTreeSet::new();
     for page in 0.. {
         let now = status(&moving).state;
-        // The first page, some on the way, and the last.
+        // The first page, some in the middle, and the last.
         if page % 5 == 0 || now == MigrationState::Verified {
             let copy = place.path().join(format!("killed-{page}"));
             as_it_is(&running, &copy);

@@ -1,4 +1,4 @@
-//! What the two layouts must not mix up, what lies together, and what a delete leaves.
+//! What must not be mixed up between the layouts, what is stored together, and what a delete leaves.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::support::{START, World, unswept};
 
 const TABLE: &str = "littlehorse-core";
 
-/// The row under a key, as it is stored.
+/// The row under a key, as stored.
 pub(crate) fn raw(world: &World, (pk, sk): (&str, &str)) -> Option<Item> {
     let key = Item::from([("pk", pk), ("sk", sk)]);
     let found = world.embedded().run(GetItem {
@@ -62,7 +62,7 @@ pub(crate) fn legacy_rows(world: &World) -> usize {
     rows(world).iter().filter(is_legacy).count()
 }
 
-/// Rows that say of this run in any way, index rows included.
+/// Rows that refer to this run in any way, including index rows.
 pub(crate) fn rows_of(world: &World, tenant: &str, run: &str) -> Vec<Item> {
     let of_run = |row: &Item| text(row, "tenant") == tenant && text(row, "wfRunId") == run;
     rows(world).into_iter().filter(of_run).collect()
@@ -111,7 +111,7 @@ async fn point_07_a_list_of_one_run_never_has_rows_of_a_run_whose_id_begins_alik
     check(&moving, "grouped").await;
 }
 
-/// Notes that a run gets, so that a delete takes several steps.
+/// Notes for a run, so that a delete takes several steps.
 async fn notes(world: &World, tenant: &str, run: &str, count: usize) {
     for at in 0..count {
         history::step(world, tenant, run, 100 + at).await;
@@ -131,7 +131,7 @@ async fn point_09_a_delete_removes_rows_of_both_layouts_tags_and_inventory_in_bo
         rows_of(&moving, "acme-2", "wf-2-2").len(),
     );
     assert!(neighbours > 10 && twin > 10);
-    // Timers stand still: what a step does can be looked at.
+    // Timers stand still, so that the effects of a step can be checked.
     let (clock, embedded) = moving.stop().await;
     let still = World::still(clock.clone(), embedded.clone());
     let owned = |world: &World| {
@@ -240,7 +240,7 @@ async fn point_13_one_range_of_the_grouped_layout_is_the_whole_run_with_its_inve
             .iter()
             .all(|row| text(row, "wfRunId") == "wf-2-2" && text(row, "tenant") == "acme")
     );
-    // Contiguous: in storage, no other row lies between the first and the last.
+    // Contiguous: in storage, no other row is between the first and the last.
     let lie = places(&*store);
     let own = |(pk, _): &Place| pk == "acme/wrg/wf-2-2";
     let first = lie.iter().position(own).unwrap();
@@ -260,7 +260,7 @@ async fn point_13_one_range_of_the_grouped_layout_is_the_whole_run_with_its_inve
     assert_eq!(reads.ranges, 1, "the application reads it in one range");
 }
 
-/// Every row that a tenant is shown in any list or search is its own.
+/// Every row that a tenant sees in any list or search is its own.
 async fn check_rows(world: &World, moment: &str) {
     for tenant in TENANTS {
         let lists = RUNS
@@ -279,8 +279,8 @@ async fn check_rows(world: &World, moment: &str) {
     }
 }
 
-/// A run that only `acme` has is neither seen nor changed nor served by `acme-2`, whose name begins alike and which has the same
-/// workflows.
+/// A run that only `acme` has is neither visible to, changed by nor served to `acme-2`, whose name has the
+/// same beginning and which has the same workflows.
 async fn check_run(world: &World, run: &str, moment: &str) {
     let key = format!("key-of-{run}");
     let theirs = "/tenants/acme-2";
@@ -339,7 +339,7 @@ async fn check_run(world: &World, run: &str, moment: &str) {
         run,
         "{moment}"
     );
-    // The other tenant's run of the same name goes its own way.
+    // The other tenant's run with the same name is independent.
     world.run("acme-2", "order", run, json!({ "orderId": key })).await;
     world.command("acme-2", run, json!("stop")).await;
     let statuses = (world.status("acme", run).await, world.status("acme-2", run).await);

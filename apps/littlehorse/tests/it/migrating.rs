@@ -1,4 +1,5 @@
-//! Rows move from the legacy layout to the grouped one, beside a twin whose rows do not.
+//! Rows move from the legacy layout to the grouped one, compared with a second database whose rows do not
+//! move.
 
 use std::sync::Arc;
 
@@ -27,10 +28,10 @@ pub(crate) fn sweep_page(world: &World) -> MigrationStatus {
         .unwrap()
 }
 
-/// More pages than any sweep here has: one that goes on does not end.
+/// More pages than any sweep here has: a sweep beyond that does not end.
 const PAGES_MAX: usize = 1_000;
 
-/// What is left of the sweep.
+/// The rest of the sweep.
 pub(crate) fn sweep_all(world: &World) -> MigrationStatus {
     world
         .models()
@@ -52,7 +53,7 @@ async fn twins() -> (World, World) {
     (one, two)
 }
 
-/// Bookmarks of a list in the migrating database, and of the same places in the twin.
+/// Bookmarks of a list in the migrating database, and of the same positions in the other one.
 struct Taken {
     path: String,
     limit: usize,
@@ -79,7 +80,7 @@ async fn take_bookmarks(twin: &World, moving: &World, into: &mut Vec<Taken>) {
     }
 }
 
-/// The page behind each bookmark is the same in both.
+/// The page after each bookmark is the same in both.
 async fn check_bookmarks(twin: &World, moving: &World, taken: &[Taken], moment: &str) {
     for Taken {
         path,
@@ -131,7 +132,7 @@ async fn point_02_every_answer_before_during_and_after_equals_that_of_a_twin_tha
 async fn point_02_runs_go_on_while_their_rows_move_and_end_as_those_of_the_twin() {
     let (twin, moving) = twins().await;
     let moving = moving.upgrade().await;
-    // What still has to happen to each run, one thing after each page of the sweep.
+    // The next command of each run, one after each page of the sweep.
     let further = TENANTS.iter().flat_map(|tenant| {
         let of = move |(at, run)| {
             (at..6)
@@ -142,7 +143,7 @@ async fn point_02_runs_go_on_while_their_rows_move_and_end_as_those_of_the_twin(
     });
     let mut states = Vec::new();
     for (at, (tenant, run, which)) in further.enumerate() {
-        // The last run was stopped; what happens to it is kept.
+        // The last run was stopped; its further commands are kept.
         history::step(&twin, tenant, run, which).await;
         history::step(&moving, tenant, run, which).await;
         if at % 3 == 0 {
@@ -172,7 +173,7 @@ async fn point_02_runs_go_on_while_their_rows_move_and_end_as_those_of_the_twin(
     );
 }
 
-/// What a request read, by operation.
+/// The reads of a request, by operation.
 async fn reads(world: &World, operation: OperationName, path: &str) -> OperationReads {
     let before = world.embedded().storage_reads();
     world.ask("GET", path, None).await;
@@ -305,9 +306,9 @@ async fn point_06_a_list_is_one_merge_without_duplicates_whatever_the_page_and_t
     assert!(before.len() > 30, "{}", before.len());
     let moving = moving.upgrade().await;
     check_bookmarks(&twin, &moving, &before, "taken before, used after the start").await;
-    // Its task completes node 1, assigns the second variable and lets the next node claim an event between two others. Its
-    // user task completes node 3 and assigns the first variable. What is rewritten moves, and its neighbours in the list do
-    // not: upstream's list then showed a row twice, or skipped it.
+    // Its task completes node 1, assigns the second variable and lets the next node claim an event between
+    // two others. Its user task completes node 3 and assigns the first variable. Rewritten rows move, and
+    // their neighbours in the list do not: upstream's list then showed a row twice, or skipped it.
     for which in [0, 2] {
         let mut held = Vec::new();
         take_bookmarks(&twin, &moving, &mut held).await;
@@ -365,7 +366,7 @@ async fn point_06_a_list_is_one_merge_without_duplicates_whatever_the_page_and_t
             > 2,
         "{states:?}"
     );
-    // Bookmarks of the version before are understood until here. Those of the present one stay.
+    // Bookmarks of the previous version are understood until here. Those of the present one stay valid.
     let mut held = Vec::new();
     take_bookmarks(&twin, &moving, &mut held).await;
     moving.models().finish_migration(MODEL).unwrap();
@@ -375,7 +376,7 @@ async fn point_06_a_list_is_one_merge_without_duplicates_whatever_the_page_and_t
 #[tokio::test]
 async fn point_08_both_ranges_are_read_only_while_the_migration_is_under_way() {
     const LIST: &str = "/tenants/acme/wf-runs/wf/node-runs";
-    // Tags lie where they lay: there is one place to look for them.
+    // Tags do not move: there is one place to look for them.
     const SEARCH: &str = "/tenants/acme/search/node-runs?status=COMPLETED&type=TASK";
     let ranges = async |world: &World| {
         let list = reads(world, OperationName::Query, LIST).await;

@@ -1,4 +1,4 @@
-//! The program itself: what it says when it cannot start, how it ends, and what the demonstration comes to.
+//! The program itself: its messages when it cannot start, how it ends, and the result of the demonstration.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -29,7 +29,7 @@ impl Program {
         Self { child, said }
     }
 
-    /// Where it serves, as soon as it does.
+    /// Its address, as soon as it serves.
     fn address(&mut self) -> String {
         let mut line = String::new();
         self.said.read_line(&mut line).unwrap();
@@ -51,7 +51,7 @@ impl Program {
         None
     }
 
-    /// Waits for its end in failure; answers with what it complained about.
+    /// Waits for it to fail; returns its error message.
     fn complaint(&mut self) -> String {
         let mut text = String::new();
         self.child
@@ -67,7 +67,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -128,7 +128,7 @@ fn an_interrupt_ends_it_although_a_client_never_finishes_its_request() {
     assert_eq!(program.end().and_then(|ended| ended.code()), Some(0));
 }
 
-/// Asks the demonstration until a run has a status.
+/// Polls the demonstration until a run has a status.
 async fn until(client: &reqwest::Client, url: &str, status: &str) -> Value {
     let begun = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! What goes on after a failure: late timers, repeated reports, repeated events.
+//! Recovery after a failure: late timers, repeated reports, repeated events.
 
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -39,7 +39,8 @@ async fn a_task_is_handed_out_also_if_its_message_cannot_be_deleted() {
             let body = json!({ "taskDefName": "greet", "workerId": "w1" });
             world.ask("POST", "/tenants/acme/tasks/poll", Some(body))
         };
-        // A row is visible a moment before the queue knows of the message that came with it, and before the route says how far it is.
+        // A row is visible a moment before the queue knows its message, and before the route has stored its
+        // position.
         let is_due = async || {
             let counts = world.stored.queues().counts("acme_greet").await;
             counts.unwrap().visible > 0
@@ -51,7 +52,7 @@ async fn a_task_is_handed_out_also_if_its_message_cannot_be_deleted() {
         store.fail(failing);
         let (answered, task) = poll().await;
         assert_eq!((answered, store.heal()), (status, true), "{failing:?}: {task}");
-        // The message comes again, and finds the attempt under way if it began.
+        // The message is received again, and the attempt is found in progress if it began.
         world.clock.advance(Duration::from_secs(31));
         let again = poll().await;
         match failing {
@@ -81,7 +82,7 @@ async fn a_timer_that_can_never_be_carried_out_fails_the_run() {
     world.post("/tenants/acme/wf-specs", nap()).await;
     world.run(T, "nap", "wf", json!({})).await;
     let db = Littlehorse::apply_to(&*world.stored).unwrap();
-    // As large as a row can be, but for a few bytes.
+    // A few bytes smaller than the largest row.
     let full = (0..800).rev().step_by(8).map(|length| {
         let new = NewInventory {
             tenant: T.to_owned(),
@@ -149,7 +150,7 @@ async fn a_worker_repeats_its_report_until_it_is_answered() {
         .stderr(Stdio::null());
     let mut worker = worker.spawn().unwrap();
     let begun = std::time::Instant::now();
-    // It asks for the next task when the report was taken.
+    // It asks for the next task when the report was accepted.
     while reports.load(Ordering::SeqCst) < 4 && begun.elapsed().as_secs() < 30 {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

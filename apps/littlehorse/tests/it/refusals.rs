@@ -1,4 +1,4 @@
-//! What is refused: before anything is stored, in one shape, and with a status that tells whose fault it is.
+//! What is refused: before anything is stored, in one form, and with a status that shows whose fault it is.
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -13,7 +13,7 @@ use crate::support::{World, canary, order};
 
 const T: &str = "acme";
 
-/// A node with everything in order, for others to spoil.
+/// A valid node, for cases with a mistake.
 fn node(run: Value) -> Value {
     json!({ "name": "x", "variables": { "v": null }, "nodes": [{ "name": "n", "run": run }] })
 }

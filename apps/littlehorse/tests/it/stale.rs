@@ -1,5 +1,5 @@
-//! What was meant for a run that is gone does nothing to another one with the same id, and clients cannot send what only
-//! the engine sends.
+//! Messages for a deleted run do not affect another one with the same id, and clients cannot send commands of
+//! the engine.
 
 use serde_json::{Value, json};
 
@@ -81,7 +81,7 @@ async fn the_timeout_of_a_deleted_run_takes_no_attempt_from_another_with_its_id(
         world.poll(T, "greet").await.expect("a task");
         world.command(T, "wf", json!("stop")).await;
     }
-    // A minute after the first attempt began, and before the second has had one.
+    // A minute after the first attempt began, and before the second one has begun.
     world.advance(25);
     timers_rest(&world).await;
     let task = world.get(&format!("{RUN}/task-runs/0-1")).await;

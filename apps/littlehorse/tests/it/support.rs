@@ -1,4 +1,4 @@
-//! The application in either version, on a clock that only the test moves, asked over its HTTP API.
+//! The application in either version, with a clock that only the test advances, called over its HTTP API.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,12 +23,12 @@ pub(crate) struct World {
     pub(crate) clock: Arc<VirtualClock>,
     pub(crate) stored: TestDatabase,
     router: Router,
-    /// Nothing happens by itself without it.
+    /// Without it there is no background work.
     timers: Option<Worker>,
 }
 
 impl World {
-    /// The version before, on an empty database.
+    /// The previous version, on an empty database.
     pub(crate) async fn old() -> Self {
         Self::old_on(Arc::new(MemoryStore::new())).await
     }
@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    /// The present version without its timers: nothing happens but what is asked for.
+    /// The present version without its timers: only requests have effects.
     pub(crate) fn still(clock: Arc<VirtualClock>, stored: impl Into<TestDatabase>) -> Self {
         let stored = stored.into();
         let db = littlehorse::model::Littlehorse::apply_to(&*stored).unwrap();
@@ -102,7 +102,7 @@ impl World {
         Self::new_of(clock, stored).await
     }
 
-    /// Ends the program and starts the version before on its data.
+    /// Ends the program and starts the previous version on its data.
     pub(crate) async fn downgrade(self) -> Self {
         let (clock, stored) = self.stop().await;
         Self::old_of(clock, stored).await
@@ -115,13 +115,13 @@ impl World {
         (self.clock, self.stored)
     }
 
-    /// Sends a request; answers with status and JSON.
+    /// Sends a request; returns status and JSON.
     pub(crate) async fn ask(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
         let (status, text) = self.asked(method, path, body).await;
         (status, serde_json::from_str(&text).unwrap_or_default())
     }
 
-    /// The text of an answer, as it is sent.
+    /// The text of an answer, as sent.
     pub(crate) async fn text(&self, path: &str) -> String {
         let (status, text) = self.asked("GET", path, None).await;
         assert_eq!(status, 200, "{path}: {text}");
@@ -161,7 +161,7 @@ impl World {
         self.post(&format!("/tenants/{tenant}/wf-runs"), run).await
     }
 
-    /// Lets a command happen to a run.
+    /// Applies a command to a run.
     pub(crate) async fn command(&self, tenant: &str, run: &str, command: Value) -> Value {
         self.post(&format!("/tenants/{tenant}/wf-runs/{run}"), command)
             .await
@@ -176,7 +176,7 @@ impl World {
         (status == 200).then_some(task)
     }
 
-    /// Takes the next task, which there is: a row is visible a moment before the queue knows of the message that came with it.
+    /// Takes the next task, which must exist: a row is visible a moment before the queue knows its message.
     pub(crate) async fn next_task(&self, tenant: &str, task: &str) -> Value {
         let begun = std::time::Instant::now();
         loop {
@@ -188,7 +188,7 @@ impl World {
         }
     }
 
-    /// Takes the next task and does it.
+    /// Takes the next task and executes it.
     pub(crate) async fn work(&self, tenant: &str, task: &str, output: &str) -> Value {
         let task = self.next_task(tenant, task).await;
         let done = json!({ "guid": task["taskGuid"], "attempt": task["attempt"], "output": output });
@@ -213,7 +213,7 @@ impl World {
         self.wait_until(&path, |run| run["status"] == status).await;
     }
 
-    /// Asks until the answer is so.
+    /// Polls until a condition on the answer holds.
     pub(crate) async fn wait_until(&self, path: &str, so: impl Fn(&Value) -> bool) {
         let begun = std::time::Instant::now();
         loop {
@@ -234,13 +234,13 @@ impl World {
         self.embedded().models()
     }
 
-    /// The engine, for tests that are about it.
+    /// The engine, for tests that need it.
     pub(crate) fn embedded(&self) -> &Embedded {
         self.stored.embedded().unwrap()
     }
 }
 
-/// Rows move when the test says so.
+/// Rows move when the test triggers it.
 pub(crate) fn unswept() -> Options {
     Options {
         background: Background::Tables,
@@ -248,7 +248,7 @@ pub(crate) fn unswept() -> Options {
     }
 }
 
-/// A workflow with one task, as the canary has it.
+/// A workflow with one task, like the canary's.
 pub(crate) fn canary() -> Value {
     json!({ "name": "canary", "nodes": [{ "name": "work", "run": { "task": { "taskDefName": "greet" } } }] })
 }

@@ -1,4 +1,4 @@
-//! Who may call what: every path under a domain needs a key of that domain, once there is an administrator's key.
+//! Access control: with an administrator's key, every path under a domain needs a key of that domain.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use axum::response::Response;
 
 use crate::{Error, Result, Service};
 
-/// Lets a request pass whose key opens the domain that it names. Paths without a domain are open.
+/// Accepts a request whose key gives access to its domain. Paths without a domain are open.
 pub(super) async fn guard(
     State(app): State<Arc<Service>>,
     params: RawPathParams,
@@ -17,7 +17,7 @@ pub(super) async fn guard(
     next: Next,
 ) -> Result<Response> {
     if let Some((_, domain)) = params.iter().find(|(name, _)| *name == "domain") {
-        // As the model has it.
+        // The form of the model.
         if domain.chars().count() > 256 {
             return Err(Error::invalid("a domain has 256 characters at most"));
         }

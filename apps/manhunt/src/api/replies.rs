@@ -1,4 +1,4 @@
-//! Replies that the provider of texts and calls brings.
+//! Replies that the provider of texts and calls sends.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ fn field<'f>(form: &'f Form, name: &str) -> &'f str {
     found.map_or("", |(_, value)| value)
 }
 
-/// What the provider tells the contact.
+/// The provider's answer to the contact.
 fn spoken(element: &str, answered: Result<()>) -> Result<Response> {
     let said = match answered {
         Ok(()) => "Thank you. Your answer was noted.",

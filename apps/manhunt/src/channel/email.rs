@@ -1,4 +1,4 @@
-//! Mail, handed to an SMTP server: over TLS, with a password, or plainly to a relay nearby.
+//! Mail, sent by an SMTP server: over TLS, with a password, or unencrypted to a local relay.
 
 use async_trait::async_trait;
 use lettre::message::{Mailbox, SinglePart};
@@ -23,7 +23,7 @@ impl Email {
     ///
     /// The certificate of the server must be one that the system trusts; `SSL_CERT_FILE` in the environment names others.
     pub fn new(server: &str, from: Mailbox) -> Result<Self, Error> {
-        // An error says that a provider is installed already.
+        // An error means that a provider is already installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let url = match server.contains("://") {
             true => server.to_owned(),
@@ -38,7 +38,7 @@ impl Email {
         let to = notice.destination.parse();
         let to = to.map_err(|error| format!("{:?} is no mail address: {error}", notice.destination))?;
         Message::builder()
-            // The same for the same attempt, so that mailboxes know a repetition.
+            // The same for the same attempt, so that mailboxes recognise a repetition.
             .message_id(Some(format!("<{}@manhunt>", notice.attempt_id)))
             .from(self.from.clone())
             .to(to)

@@ -1,4 +1,4 @@
-//! Notices written to the log, where nothing else is set up to send them.
+//! Notices written to the log, where no other channel is configured.
 
 use async_trait::async_trait;
 

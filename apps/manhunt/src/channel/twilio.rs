@@ -1,4 +1,4 @@
-//! Texts and calls by a provider that speaks Twilio's API, and the requests with which it brings replies.
+//! Texts and calls by a provider with Twilio's API, and its requests with replies.
 
 use async_trait::async_trait;
 use axum::http::header::CONTENT_TYPE;
@@ -16,10 +16,10 @@ use crate::model::ContactMethodType;
 
 /// Sends texts and makes calls by an account with the provider.
 pub struct Twilio {
-    /// Where the account is: `https://api.twilio.com/2010-04-01/Accounts/SID`.
+    /// The URL of the account: `https://api.twilio.com/2010-04-01/Accounts/SID`.
     account: String,
     sid: String,
-    /// It also signs the requests with which replies come.
+    /// It also signs the requests with replies.
     auth_token: String,
     from: String,
     client: Client,
@@ -45,8 +45,7 @@ impl Twilio {
         opened.ok_or_else(|| how.to_owned())
     }
 
-    /// Whether a request of the provider is its own: its signature is made of the URL that it called and of the form that it
-    /// sent.
+    /// Whether a request comes from the provider: its signature covers the called URL and the sent form.
     pub(crate) fn is_signed(&self, url: &str, form: &[(String, String)], signature: &str) -> bool {
         let mut sorted: Vec<_> = form.iter().collect();
         sorted.sort();
@@ -87,7 +86,7 @@ impl Channel for Twilio {
     }
 }
 
-/// What a call says, and where the key goes that the contact presses.
+/// The text of a call, and where a pressed key is posted.
 fn spoken(notice: &Notice) -> String {
     let (url, subject) = (escaped(&notice.call_url), escaped(&notice.subject));
     format!(

@@ -17,15 +17,15 @@ impl Webhook {
         Self::with_timeout(TIMEOUT)
     }
 
-    /// A client for receivers that have so long to answer.
+    /// A client with this time limit for receivers.
     pub fn with_timeout(timeout: Duration) -> Result<Self, Error> {
         client(timeout).map(Self)
     }
 }
 
-/// A client that follows no redirects: that would turn a post into a get.
+/// A client that follows no redirects, which would turn a POST into a GET.
 pub(super) fn client(timeout: Duration) -> Result<Client, Error> {
-    // An error says that a provider is installed already.
+    // An error means that a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let redirects = Policy::custom(|to| to.error("notices do not follow redirects; name the URL itself"));
     Client::builder().timeout(timeout).redirect(redirects).build()

@@ -1,4 +1,5 @@
-//! Answers of people who have no key: by a signed link, by text and by telephone. Who has a key, and what it opens.
+//! Answers of people without a key: by a signed link, by text and by telephone. Keys, and what they give
+//! access to.
 
 use std::sync::{Arc, Mutex};
 
@@ -48,7 +49,7 @@ async fn a_link_lets_its_owner_answer_and_shows_no_number() {
     let (found, attempts) = door.world.look(&search).await;
     assert_eq!(found.status, SearchStatus::Successful);
     assert_eq!(attempts[0].response.as_deref(), Some("coming"));
-    // Again is no harm; a link that was changed is none.
+    // A repetition is harmless; a changed link is invalid.
     assert_eq!(
         door.json("post", &path, json!({ "response": "again" })).await.0,
         200
@@ -89,11 +90,11 @@ async fn a_link_expires_and_survives_a_restart_until_then() {
     assert_eq!(late.to_string(), "this link has expired");
 }
 
-/// What the provider was asked: the resource, who asked, and the form.
+/// The provider's requests: the resource, the sender, and the form.
 type Asked = (String, String, Vec<(String, String)>);
 
-/// A provider on loopback that speaks as Twilio does. Numbers that end in 9 it refuses; those that end in 8 it is too busy
-/// for.
+/// A provider on loopback with Twilio's API. It refuses numbers that end in 9, and is too busy for those that
+/// end in 8.
 async fn provider() -> (String, Arc<Mutex<Vec<Asked>>>) {
     let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
     let kept = Arc::clone(&asked);
@@ -142,7 +143,7 @@ async fn with_provider(url: &str) -> World {
     World::set_up(Arc::default(), Arc::new(channels), settings).await
 }
 
-/// Posts a form as the provider does, signed with this token; gives status and text.
+/// Posts a form as the provider does, signed with this token; returns status and text.
 async fn reply(door: &Door, path: &str, form: &[(&str, &str)], auth_token: &str) -> (u16, String) {
     let mut sorted = form.to_vec();
     sorted.sort_unstable();
@@ -240,7 +241,7 @@ async fn a_call_asks_for_a_key_and_the_key_ends_the_search() {
     let (found, attempts) = door.world.look(&search).await;
     assert_eq!(found.status, SearchStatus::Successful);
     assert_eq!(attempts[0].response.as_deref(), Some("5"));
-    // It was answered by another way meanwhile.
+    // It was answered in another way meanwhile.
     let (_, said) = reply(&door, "/replies/calls/x.1.y", &[("Digits", "5")], "secret").await;
     assert!(said.contains("No one is looking for you"), "{said}");
 }
@@ -335,7 +336,7 @@ async fn a_key_opens_its_domain_and_no_other_and_only_the_administrator_makes_ke
     let listed = listed["items"].as_array().unwrap();
     assert_eq!((listed.len(), &listed[0]["keyId"]), (1, &made["keyId"]));
     assert!(!listed[0].to_string().contains(key), "the key itself is not kept");
-    // Paths of other domains do not see it, and what was removed opens nothing.
+    // Paths of other domains do not show it, and a removed key is invalid.
     let own = format!("{keys}/{}", made["keyId"].as_str().unwrap());
     let foreign = own.replace("Acme%20Ltd", "Other");
     assert_eq!(
@@ -347,7 +348,7 @@ async fn a_key_opens_its_domain_and_no_other_and_only_the_administrator_makes_ke
         with_key(&door, "POST", &contacts("Acme%20Ltd"), key, ada).await.0,
         401
     );
-    // People with a link need no key, nor does the program that looks whether this one is well.
+    // People with a link need no key, nor does a health check.
     assert_eq!(door.json("get", "/answers/x", json!({})).await.0, 404);
     assert_eq!(door.json("get", "/health", json!({})).await.0, 200);
 }

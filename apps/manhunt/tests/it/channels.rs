@@ -136,7 +136,7 @@ async fn mail_that_is_refused_is_noted_and_the_next_method_is_tried_at_once() {
     world
         .method(&contact, draft("email", "nobody@example.org", 3600, 0))
         .await;
-    // As it was stored before addresses were checked.
+    // In the form stored before addresses were checked.
     let mut unchecked = manhunt::model::ContactMethod::from(NewContactMethod {
         contact_id: contact.clone(),
         method_id: "ff".into(),
@@ -245,7 +245,7 @@ async fn a_certificate_that_is_not_trusted_gets_no_mail() {
     }
 }
 
-/// What became of a mail: outcome and error of its attempt.
+/// The outcome of a mail: status and error of its attempt.
 async fn sent_by(email: Email, to: &str) -> (Option<SearchAttemptOutcome>, Option<String>) {
     let world = world(Some(email)).await;
     let contact = world.contact(&[]).await;

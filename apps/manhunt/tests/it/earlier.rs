@@ -1,4 +1,4 @@
-//! A database that the version before has written.
+//! A database that the previous version has written.
 
 use std::sync::Arc;
 

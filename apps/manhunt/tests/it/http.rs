@@ -27,7 +27,7 @@ impl Door {
         let base = format!("http://{}", listener.local_addr().unwrap());
         let router = api::router(world.running.service.clone());
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        // Building one readies what encrypts, which this one needs, too.
+        // Building one prepares encryption, which this one needs, too.
         manhunt::channel::Webhook::new().unwrap();
         let client = reqwest::Client::new();
         Self { world, base, client }
@@ -58,7 +58,7 @@ impl Door {
     }
 }
 
-/// The statuses with which something may be answered.
+/// The statuses that an answer may have.
 fn described(method: &str, path: &str) -> Vec<u16> {
     let path: Vec<&str> = path.split('?').next().unwrap().split('/').collect();
     let is_same = |template: &str| {
@@ -139,7 +139,7 @@ async fn answers_are_as_described() {
         404
     );
 
-    // A search is no contact, nor is a contact a search.
+    // A search is not a contact, nor is a contact a search.
     let not_here = |path: &str| format!("{base}/{path}");
     assert_eq!(
         door.json("get", &not_here(&format!("searches/{id}")), json!({}))
@@ -156,7 +156,7 @@ async fn answers_are_as_described() {
         400
     );
 
-    // No row can have such an id: it is not there. In a body, it is a mistake.
+    // No row can have such an id: it does not exist. In a body, it is a mistake.
     let (change, another) = (
         json!({ "name": "Eva" }),
         json!({ "type": "text", "destination": "+4930101" }),

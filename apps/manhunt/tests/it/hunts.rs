@@ -29,7 +29,7 @@ async fn with_status(world: &World, contact: &str, status: &str) -> Vec<String> 
     page.rows.into_iter().map(|search| search.search_id).collect()
 }
 
-/// How many rows a partition of the index of statuses has, as any client would see it.
+/// The number of rows in a partition of the index of statuses, as any client would see it.
 async fn in_partition(world: &World, status: &str, contact: &str) -> u64 {
     let query = Query {
         table_name: "manhunt".into(),
@@ -109,7 +109,7 @@ async fn point_05_steps_that_come_again_make_no_second_attempt() {
     assert_eq!(world.recorder.destinations(), ["+4930100", "+4930101"]);
     let (_, attempts) = world.look(&search).await;
     assert_eq!(attempts.len(), 2);
-    // Nor do they leave more steps behind than the one that ends the search.
+    // They also leave no more steps behind than the one that ends the search.
     assert_eq!(world.counts().await.delayed, 1);
 }
 
@@ -147,7 +147,7 @@ async fn point_05_a_stream_that_is_delivered_again_from_its_beginning_makes_no_s
 async fn point_06_methods_are_tried_in_order_disabled_ones_are_skipped_and_waits_are_kept() {
     let world = World::new().await;
     let contact = world.contact(&[]).await;
-    // Added in another order than they are tried in; one waits for longer than SQS could.
+    // Added in another order than they are tried in; one waits for longer than SQS allows.
     world.method(&contact, text("third", 30, 3)).await;
     world.method(&contact, text("first", 7200, 1)).await;
     let mut disabled = text("disabled", 10, 2);
@@ -160,7 +160,7 @@ async fn point_06_methods_are_tried_in_order_disabled_ones_are_skipped_and_waits
     world.advance(7199).await;
     assert_eq!(world.recorder.destinations(), ["first"]);
     world.advance(1).await;
-    // The second waits for nothing, so the third comes with it.
+    // The second does not wait, so the third is tried with it.
     assert_eq!(world.recorder.destinations(), ["first", "second", "third"]);
     assert_eq!(world.now(), 7200);
 }
@@ -192,7 +192,7 @@ async fn point_07_a_response_stops_further_attempts_and_moves_the_row_of_the_ind
     let search = world.begin(&contact).await;
     world.settle(1).await;
     assert_eq!(with_status(&world, &contact, "active").await, [search.as_str()]);
-    // The next step is in the queue already.
+    // The next step is already in the queue.
     assert_eq!(world.counts().await.delayed, 1);
     assert_eq!(in_partition(&world, "active", &contact).await, 1);
     let service = world.service();
@@ -213,7 +213,7 @@ async fn point_07_a_response_stops_further_attempts_and_moves_the_row_of_the_ind
         (attempts[0].responded, attempts[0].response.as_deref()),
         (true, Some("1"))
     );
-    // The same answer again changes nothing; calling the search off is too late.
+    // The same answer again changes nothing; it is too late to call the search off.
     assert_eq!(
         service.respond(DOMAIN, &first(&search), "2").await.unwrap(),
         answered
@@ -307,7 +307,7 @@ async fn point_12_a_search_without_a_contact_ends_in_the_dead_letters_and_holds_
         })
         .await;
     assert_eq!(world.look(&search).await.1.len(), 1);
-    // It comes again, each time later, and then no more.
+    // It is repeated, each time later, and finally no more.
     let dead = format!("{STEPS}-dead");
     world
         .until("the dead letter", async || {
@@ -334,7 +334,7 @@ async fn point_12_a_search_without_a_contact_ends_in_the_dead_letters_and_holds_
     );
 }
 
-/// Searches are sorted by their start in whole seconds; what is cut off is no delay.
+/// Searches are sorted by their start in whole seconds; the fraction is not a delay.
 #[tokio::test]
 async fn an_attempt_at_once_is_not_late_whenever_in_a_second_the_search_began() {
     let world = World::new().await;
@@ -437,7 +437,7 @@ async fn an_attempt_that_broke_off_before_it_was_sent_is_sent_by_the_same_messag
     let search = world.begin(&contact).await;
     let is_noted = async || world.look(&search).await.1.len() == 1;
     world.until("the attempt", is_noted).await;
-    // Another message for the same attempt leaves it to the first, which comes again after a second.
+    // Another message for the same attempt leaves it to the first, which is received again after a second.
     let queues = &world.service().queues;
     let again = NewMessage::job(&first(&search)).unwrap();
     queues.send(STEPS, again).await.unwrap();

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::support::{World, channels, draft, searching, settings};
 
-/// Longer than any test waits: what hangs, hangs until its end.
+/// Longer than any test waits: a hanging request hangs to the end.
 const FOREVER: Duration = Duration::from_secs(3600);
 
 /// How long a notice waits for a receiver that hangs.
@@ -24,9 +24,9 @@ const HANGS: Duration = Duration::from_secs(10);
 /// A server of its own.
 struct Receiver {
     url: String,
-    /// How many requests came.
+    /// The number of requests.
     asked: Arc<AtomicUsize>,
-    /// Which paths were asked for, and when.
+    /// The requested paths, and when.
     arrived: Arc<Mutex<Vec<(String, Instant)>>>,
     answers: watch::Sender<bool>,
 }
@@ -74,7 +74,7 @@ async fn world() -> World {
     World::with(Arc::default(), channels(None, webhook)).await
 }
 
-/// A contact with a webhook; answers with a search for them.
+/// A contact with a webhook; returns a search for them.
 async fn begin(world: &World, url: &str) -> String {
     let contact = world.contact(&[]).await;
     world.method(&contact, draft("webhook", url, 60, 0)).await;
@@ -151,7 +151,7 @@ fn searches() -> usize {
     set.and_then(|text| text.parse().ok()).unwrap_or(400)
 }
 
-/// How long until webhooks were told, sorted, if every so-manieth search goes to a receiver that hangs.
+/// How long until webhooks were called, sorted, if every n-th search has a receiver that hangs.
 async fn told(hanging: Option<usize>) -> Vec<Duration> {
     let (place, directory) = (TestPlace::new("manhunt"), tempfile::tempdir().unwrap());
     let stored = place.open_directory(directory.path());
@@ -210,7 +210,7 @@ async fn while_every_tenth_search_goes_to_a_receiver_that_hangs_the_others_are_t
         beside.len(),
         beside[beside.len() / 2]
     );
-    // The receiver hangs for ten seconds, and then again: what waits for it comes later than that.
+    // The receiver hangs for ten seconds, and then again: what waits for it is later than that.
     let bar = usual * 3 + Duration::from_secs(2);
     assert!(
         found < bar.min(usual + HANGS),
@@ -221,7 +221,8 @@ async fn while_every_tenth_search_goes_to_a_receiver_that_hangs_the_others_are_t
     }
 }
 
-/// A server that takes connections and says nothing, as long as the test lives: its address, and how many there are.
+/// A server that accepts connections and sends nothing during the test: its address, and the number of
+/// connections.
 async fn mute() -> (String, Arc<AtomicUsize>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();

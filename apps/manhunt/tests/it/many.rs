@@ -34,7 +34,7 @@ async fn of_many_searches_at_once_none_is_lost_and_none_is_attempted_twice() {
         begun.push(world.begin(&contact).await);
     }
     world.settle(count as u64).await;
-    // Every third answers, every third is called off, the others are never reached.
+    // Every third one answers, every third one is called off, the others are never reached.
     for (at, search) in begun.iter().enumerate() {
         match at % 3 {
             0 => {
@@ -58,7 +58,7 @@ async fn of_many_searches_at_once_none_is_lost_and_none_is_attempted_twice() {
         };
         assert_eq!((found.status, attempts.len()), (status, made), "search {at}");
     }
-    // Each method has a destination of its own, so none got a notice twice, from whichever attempt.
+    // Each method has its own destination, so none got a notice twice, from any attempt.
     let told = world.recorder.destinations();
     assert_eq!(told.len(), count + count / 3);
     assert_eq!(told.iter().collect::<HashSet<_>>().len(), told.len());

@@ -69,7 +69,7 @@ async fn a_domain_that_is_called_as_a_contact_sees_nothing_of_it() {
 async fn a_hundred_methods_that_are_added_at_once_get_a_hundred_orders() {
     let world = World::new().await;
     let contact = world.contact(&[]).await;
-    // The count goes on behind an order that was given.
+    // The count continues after a given order.
     world.method(&contact, text("given", 60, 500)).await;
     let mut calls = Vec::new();
     for at in 0..100 {

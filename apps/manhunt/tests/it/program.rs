@@ -1,4 +1,4 @@
-//! The program itself: what it says when it cannot start, and how it ends.
+//! The program itself: its messages when it cannot start, and how it ends.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -28,7 +28,7 @@ impl Program {
         Self { child, said }
     }
 
-    /// Where it serves, as soon as it does.
+    /// Its address, as soon as it serves.
     fn address(&mut self) -> String {
         let mut line = String::new();
         while !line.contains("http://") {
@@ -55,7 +55,7 @@ impl Program {
         None
     }
 
-    /// Waits for its end in failure; answers with what it complained about.
+    /// Waits for it to fail; returns its error message.
     fn complaint(&mut self) -> String {
         let mut text = String::new();
         let mut errors = self.child.stderr.take().unwrap();
@@ -67,7 +67,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -116,7 +116,7 @@ fn an_interrupt_ends_it_although_a_client_never_finishes_its_request() {
     assert_eq!(program.end().and_then(|ended| ended.code()), Some(0));
 }
 
-/// A request to the program, by hand: it speaks plain HTTP. Gives what follows the head of the answer.
+/// A hand-written HTTP request to the program. Returns the body of the answer.
 fn posted(address: &str, path: &str, body: &str) -> serde_json::Value {
     let mut client = TcpStream::connect(address).unwrap();
     let head =

@@ -94,7 +94,7 @@ fn ids(searches: &[Search]) -> Vec<&str> {
     searches.iter().map(|search| search.search_id.as_str()).collect()
 }
 
-/// A database that notes the requests it passes on.
+/// A database that records the requests it passes on.
 #[derive(Clone)]
 struct Noted {
     stored: AnyDatabase,
@@ -102,7 +102,7 @@ struct Noted {
 }
 
 impl Noted {
-    /// Whether there was one request since the last time, and it was a query.
+    /// Whether there was exactly one request since the last call, and it was a query.
     fn was_one_query(&self) -> bool {
         let requests = std::mem::take(&mut *self.requests.lock().unwrap());
         matches!(requests.as_slice(), [Request::Query(_)])

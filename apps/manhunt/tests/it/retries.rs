@@ -1,4 +1,4 @@
-//! What fails for a while is tried again, before the next method; stages; quiet hours.
+//! Temporary failures are retried before the next method; stages; quiet hours.
 
 use manhunt::model::{SearchAttempt, SearchAttemptOutcome, SearchStatus};
 use manhunt::{AttemptId, ContactDraft, MethodDraft, STEPS, SearchDraft, Step, trail};
@@ -6,7 +6,7 @@ use trestle::queue::NewMessage;
 
 use crate::support::{DOMAIN, Said, World, draft, searching, text};
 
-/// What the trail says, with the seconds since the search began.
+/// The history, with the seconds since the search began.
 async fn told(world: &World, search: &str) -> Vec<String> {
     let (search, attempts) = world.look(search).await;
     let entries = trail(&search, &attempts).entries.into_iter();
@@ -88,7 +88,7 @@ async fn after_the_last_try_the_next_method_comes_at_once() {
         "nothing is tried again after the last failure: {told:?}"
     );
     assert!(said.text().contains("a notice failed; the next method is tried"));
-    // The step that was to come after the wait of the first finds nothing to do.
+    // The step that was to follow the wait of the first has nothing to do.
     world.advance(60).await;
     assert_eq!(world.status(&search).await, SearchStatus::Failed);
     world.advance(3600).await;

@@ -1,4 +1,5 @@
-//! The application on a database in memory, a clock that only the test moves, and a channel that remembers.
+//! The application on a database in memory, a clock that only the test advances, and a channel that records
+//! notices.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -18,8 +19,9 @@ pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
 /// How long anything may take before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Remembers every notice that is sent or refused. The host of a webhook may say that it is unreachable, that it fails so often
-/// before it takes a notice (`fails-2`), or that the program dies when it is first told. A number that ends in 888 fails once.
+/// Records every notice that is sent or refused. The host name of a webhook can mean that it is unreachable,
+/// that it fails so often before it accepts a notice (`fails-2`), or that the program dies at its first
+/// notice. A number that ends in 888 fails once.
 #[derive(Default)]
 pub(crate) struct Recorder {
     sent: Mutex<Vec<Notice>>,
@@ -31,7 +33,7 @@ impl Recorder {
         self.sent.lock().unwrap().clone()
     }
 
-    /// Where notices went: numbers, and the names that [`text`] was given.
+    /// The destinations of notices: numbers, and the names given to [`text`].
     pub(crate) fn destinations(&self) -> Vec<String> {
         let sent = self.sent().into_iter();
         sent.map(|notice| named(&notice.destination)).collect()
@@ -42,7 +44,7 @@ impl Recorder {
         self.tries.lock().unwrap().len()
     }
 
-    /// How often a destination was tried, this time included.
+    /// How often a destination was tried, including this time.
     fn tries(&self, destination: &str) -> usize {
         let mut tries = self.tries.lock().unwrap();
         tries.push(destination.to_owned());
@@ -187,13 +189,14 @@ impl World {
         .await;
     }
 
-    /// Moves the clock, and waits until what is due then has happened.
+    /// Advances the clock, and waits until what is due then has happened.
     pub(crate) async fn advance(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
         self.settle(0).await;
     }
 
-    /// Moves the clock by a second. Steps that are under way have some time to end: after thirty seconds, their messages come again.
+    /// Advances the clock by a second. Running steps have some time to end: after thirty seconds, their
+    /// messages are received again.
     pub(crate) async fn tick(&self) {
         tokio::time::sleep(Duration::from_millis(10)).await;
         self.clock.advance(Duration::from_secs(1));
@@ -237,7 +240,7 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
-/// A search for this contact, about nothing.
+/// A search for this contact, without words.
 pub(crate) fn searching(contact: &str) -> SearchDraft {
     SearchDraft {
         contact_id: contact.to_owned(),
@@ -245,7 +248,7 @@ pub(crate) fn searching(contact: &str) -> SearchDraft {
     }
 }
 
-/// A text to a number, or a webhook whose host is this name.
+/// A text to a number, or a webhook whose host has this name.
 pub(crate) fn text(destination: &str, wait: u32, order: i64) -> MethodDraft {
     match destination.starts_with('+') {
         true => draft("text", destination, wait, order),
@@ -277,7 +280,7 @@ pub(crate) fn draft(kind: &str, destination: &str, wait: u32, order: i64) -> Met
     }
 }
 
-/// What the log says, kept by the test.
+/// The log, kept by the test.
 #[derive(Clone, Default)]
 pub(crate) struct Said(Arc<Mutex<Vec<u8>>>);
 

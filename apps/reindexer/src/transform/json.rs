@@ -1,4 +1,4 @@
-//! The sources that speak JSON.
+//! The sources with JSON payloads.
 
 use serde_json::Value;
 

@@ -1,10 +1,11 @@
-//! The sources that speak XML. Elements are known by their names without prefix.
+//! The sources with XML payloads. Elements are identified by their names without prefix.
 
 use roxmltree::{Document, Node};
 
 use super::{Read, WorkText};
 
-/// A digitised book. It is shown as part of the Sierra record whose pages it has, so it is invisible by itself.
+/// A digitised book. It is shown as part of the Sierra record whose pages it has, so it is not visible
+/// separately.
 pub(super) fn mets(payload: &[u8]) -> Read {
     let elements = [
         "titleInfo/title",
@@ -26,7 +27,7 @@ pub(super) fn tei(payload: &[u8]) -> Read {
     Ok((read(payload, elements)?, false))
 }
 
-/// A work by the elements that have its title, its description, its contributors and its subjects.
+/// A work from the elements with its title, its description, its contributors and its subjects.
 fn read(payload: &[u8], elements: [&str; 4]) -> Result<WorkText, String> {
     let text = str::from_utf8(payload).map_err(|error| error.to_string())?;
     let document = Document::parse(text).map_err(|error| error.to_string())?;
@@ -39,7 +40,7 @@ fn read(payload: &[u8], elements: [&str; 4]) -> Result<WorkText, String> {
     })
 }
 
-/// The texts of all elements with the second name that lie directly in one with the first.
+/// The texts of all elements with the second name directly in one with the first.
 fn texts(document: &Document<'_>, names: &str) -> Vec<String> {
     let is_named = |node: &Node<'_, '_>| match node.parent() {
         Some(parent) => format!("{}/{}", parent.tag_name().name(), node.tag_name().name()) == names,

@@ -1,4 +1,4 @@
-//! What the script checks before it starts anything.
+//! The checks of the script before it starts anything.
 
 use reindexer::Parameters as Mode;
 use reindexer::{Error, Source, check_id, jobs};

@@ -19,7 +19,7 @@ struct Door {
 
 impl Door {
     async fn open() -> Self {
-        // That there is one already is as good.
+        // An error means that one is already installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let world = World::new().await;
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -93,7 +93,7 @@ async fn every_path_is_described_and_every_description_answers() {
             );
             let status = request.json(&json!({})).send().await.unwrap().status().as_u16();
             assert_eq!(status == 405, item[method].is_null(), "{method} {path}: {status}");
-            // Whatever asks the database may find it busy.
+            // Any call of the database may find it busy.
             let is_fixed = ["/", "/openapi.json", "/jobs"].contains(&path.as_str());
             let busy = &item[method]["responses"]["503"];
             assert_eq!(busy.is_null(), is_fixed || status == 405, "{method} {path}");

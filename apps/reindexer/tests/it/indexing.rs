@@ -54,7 +54,7 @@ fn works_are_found_by_words_in_any_form_and_only_if_they_are_shown() {
     assert_eq!(found("fever", Some(Source::Miro)), ["3"]);
     assert_eq!(found("fever chart", None), ["3"]);
     assert_eq!(found("", None).len(), 2);
-    // Whatever a person types is no error.
+    // No search text that a person types is an error.
     assert!(index.search("\"fever AND (", None, 10, 0).is_ok());
 }
 

@@ -1,4 +1,4 @@
-//! The program itself: killed during a reindex, and what it says at its end.
+//! The program itself: killed during a reindex, and its last messages.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -26,7 +26,7 @@ impl Program {
     }
 
     fn serve_with(data: &std::path::Path, flags: &[&str]) -> Self {
-        // That there is one already is as good.
+        // An error means that one is already installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut command = Command::new(env!("CARGO_BIN_EXE_reindexer"));
         let command = command
@@ -64,7 +64,7 @@ impl Program {
         run["sending"]["counts"]["done"].as_u64().unwrap_or(0)
     }
 
-    /// Waits until something is true.
+    /// Waits until a condition holds.
     async fn until(&self, what: &str, is_true: impl AsyncFn() -> bool) {
         let begun = Instant::now();
         while !is_true().await {
@@ -73,7 +73,7 @@ impl Program {
         }
     }
 
-    /// Kills it as it stands.
+    /// Kills it immediately.
     fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -207,7 +207,7 @@ async fn point_4_a_kill_among_the_rows_of_a_shard_leaves_only_those_that_were_no
 #[tokio::test(flavor = "multi_thread")]
 async fn kills_make_no_dead_letter_of_a_run_that_has_the_table() {
     let folder = tempfile::tempdir().unwrap();
-    // Each of its sixteen segments takes a unit, so that the run outlives all kills.
+    // Each of its sixteen segments takes a unit, so that the run is longer than all kills.
     let slowly = ["--read-units", "0.05"];
     let mut program = Program::serve_with(folder.path(), &slowly);
     for number in 0..20 {

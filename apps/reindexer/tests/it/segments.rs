@@ -160,9 +160,9 @@ async fn point_14_a_row_that_is_inserted_before_its_page_is_read_is_included_onc
     let clock = Arc::new(VirtualClock::starting_at(Timestamp::from_secs(1_700_000_000)));
     let world = World::on_clock(&clock, |setup| {
         setup.segments = 1;
-        // A page of a megabyte uses 256 units: the next one has to wait until the clock is moved.
+        // A page of a megabyte uses 256 units: the next one has to wait until the clock is advanced.
         setup.budget.read_units = Some(1.0);
-        // The clock runs faster than this machine works: no message comes again for that.
+        // The clock is faster than this machine; no message is received again because of that.
         setup.workers.visibility = Duration::from_secs(12 * 3_600);
     })
     .await;
@@ -184,7 +184,7 @@ async fn point_14_a_row_that_is_inserted_before_its_page_is_read_is_included_onc
     };
     world.until(is_over, on).await;
     world.settle().await;
-    // Rows are read in one order, so that those behind the last row of the first page were yet to be read.
+    // Rows are read in one order, so that those after the last row of the first page had not been read.
     let order: Vec<String> = world.rows().await.into_iter().map(|row| row.id).collect();
     let old = order.iter().filter(|id| before.contains(id));
     let last_read = old.clone().nth(first_page - 1).unwrap();
@@ -199,7 +199,7 @@ async fn point_14_a_row_that_is_inserted_before_its_page_is_read_is_included_onc
         (counts.read as usize, counts.done as usize),
         (130 + later, 130 + later)
     );
-    // The others came as changes.
+    // The others were delivered as changes.
     assert_eq!(world.indexed("one", Source::Miro).await, 170);
     assert_eq!(world.gaps("one").await, Vec::<String>::new());
 }
@@ -210,7 +210,7 @@ async fn a_run_whose_process_was_killed_is_finished_by_the_message_of_a_run_that
     world.add_pipeline("one").await;
     world.load(Source::Sierra, 30).await;
     world.settle().await;
-    // What a kill leaves: the run has the table, and its message is hidden until its lease ends.
+    // The state after a kill: the run holds the table, and its message is hidden until its lease ends.
     let cut_off = StartReindex {
         name: Some("cut-off".to_owned()),
         ..StartReindex::send("source-data", "sierra--catalogue")

@@ -29,7 +29,7 @@ impl World {
         rows.map(|row| (row.id, row.reindex_version.unwrap())).collect()
     }
 
-    /// For each record, how many records of the stream raise it to this version.
+    /// For each record, the number of change records that raise it to this version.
     async fn raises(&self, version: i64) -> BTreeMap<String, usize> {
         let mut raises = BTreeMap::new();
         let number = AttributeValue::from(version);
@@ -70,7 +70,7 @@ async fn point_1_every_row_is_in_exactly_one_shard_also_after_the_size_changes()
     assert!(world.app().reshard().await.unwrap() > 0);
     in_one_shard(&world, 500_000, &ids).await;
     assert_eq!(world.app().reshard().await.unwrap(), 0);
-    // A row that moves to another shard has not changed for pipelines.
+    // For pipelines, a row that moves to another shard has not changed.
     assert!(world.stream().await.len() > published);
     assert!(world.rows().await.iter().all(|row| row.version == 1));
 }
@@ -98,7 +98,7 @@ async fn point_2_all_rows_reach_the_version_with_one_stream_record_each_and_a_re
     let once: BTreeMap<_, _> = ids.iter().map(|id| (id.clone(), 1)).collect();
     assert_eq!(world.raises(7).await, once);
     assert_eq!(world.app().run(&run).await.unwrap().at_version, Some((50, 50)));
-    // The stream brought the touched rows to the pipeline.
+    // The stream delivered the touched rows to the pipeline.
     assert_eq!(world.gaps("one").await, Vec::<String>::new());
 
     world.touches.take();
@@ -107,7 +107,7 @@ async fn point_2_all_rows_reach_the_version_with_one_stream_record_each_and_a_re
     world.reindex_shards(6).await;
     assert_eq!(world.touches.take(), BTreeMap::new());
     assert_eq!(world.stream().await.len(), before);
-    // A request that comes late lowers nothing.
+    // A late request lowers nothing.
     let late = RowRequest {
         id: sierra(0),
         desired_version: 3,
@@ -134,7 +134,7 @@ async fn point_3_updates_during_a_reindex_are_not_lost_and_a_conflict_is_tried_a
         }
     };
     for version in 1..=5 {
-        // Of each of four rows, one update comes between the read and the touch, one at any moment, and one later.
+        // For each of four rows, one update between the read and the touch, one at any moment, and one later.
         for number in 0..4 {
             world
                 .touches
@@ -154,7 +154,7 @@ async fn point_3_updates_during_a_reindex_are_not_lost_and_a_conflict_is_tried_a
     for row in world.rows().await {
         assert_eq!(row.reindex_version, Some(5), "{}", row.id);
         let is_updated = (0..4).any(|number| sierra(number) == row.id);
-        // Inserted, and updated fifteen times or never. A touch is no new version.
+        // Inserted, and updated fifteen times or never. A touch is not a new version.
         assert_eq!(row.version, if is_updated { 16 } else { 1 }, "{}", row.id);
     }
     let index = &world.app().pipeline("one").await.unwrap().index;
@@ -201,7 +201,7 @@ async fn point_3_an_update_between_the_read_and_the_write_of_the_processor_is_ke
         "only the row in conflict is tried again"
     );
     let row = world.app().record(Source::Sierra, &sierra(3)).await.unwrap();
-    // Inserted and updated. A touch is no new version.
+    // Inserted and updated. A touch is not a new version.
     assert_eq!((row.version, row.reindex_version), (2, Some(5)));
     let index = &world.app().pipeline("one").await.unwrap().index;
     let title = index.work(&sierra(3)).unwrap().unwrap().text.title;
@@ -327,7 +327,7 @@ async fn point_13_the_version_only_rises_and_only_a_reindex_writes_it() {
     for version in [3, 9, 4] {
         world.reindex_shards(version).await;
     }
-    // Requests that come late.
+    // Late requests.
     for desired_version in [2, 9] {
         let id = sierra(0);
         let late = NewMessage::job(&RowRequest { id, desired_version }).unwrap();
@@ -348,7 +348,7 @@ async fn point_13_the_version_only_rises_and_only_a_reindex_writes_it() {
             "{refused}"
         );
     }
-    // Removing it leaves it as it is, and a new row cannot bring one.
+    // Removing it has no effect, and a new row cannot set one.
     let remove = update("REMOVE reindexVersion", None);
     world.stored.update_item(remove).await.unwrap();
     let new = Item::from([

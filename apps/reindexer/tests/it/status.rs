@@ -1,4 +1,4 @@
-//! What is true, what is missing, and how it is mended.
+//! The true state, what is missing, and how it is repaired.
 
 use reindexer::Parameters as Mode;
 use reindexer::Source;

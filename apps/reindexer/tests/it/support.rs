@@ -1,4 +1,4 @@
-//! A catalogue in memory, with faults that can be had where it touches rows, and in its object store.
+//! A catalogue in memory, with injectable faults in touches of rows and in its object store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -49,7 +49,7 @@ impl World {
         Self::on(stored, tempfile::tempdir().unwrap(), change).await
     }
 
-    /// With other settings, and with time that the test moves.
+    /// With other settings, and with a clock that the test advances.
     pub(crate) async fn on_clock(clock: &Arc<VirtualClock>, change: impl FnOnce(&mut Setup)) -> Self {
         let stored = TestDatabase::new("reindexer", clock.clone());
         Self::on(stored, tempfile::tempdir().unwrap(), change).await
@@ -113,7 +113,7 @@ impl World {
         self.app().add_pipeline(name, 2, destinations).await.unwrap();
     }
 
-    /// Waits until nothing is under way.
+    /// Waits until nothing is in progress.
     pub(crate) async fn settle(&self) {
         let settled = tokio::time::timeout(Duration::from_secs(120), self.app.settle());
         settled.await.expect("the pipelines do not come to rest").unwrap();
@@ -156,7 +156,7 @@ impl World {
         self.app().queues.counts(queue).await.unwrap().total()
     }
 
-    /// What became of the records of a run.
+    /// The outcome of the records of a run.
     pub(crate) async fn counts(&self, run: &str) -> RowCounts {
         self.app().run(run).await.unwrap().sending.unwrap().counts
     }
@@ -165,7 +165,7 @@ impl World {
         self.app().queues.given_up(queue, 100).await.unwrap()
     }
 
-    /// Waits until something is true, and moves time meanwhile.
+    /// Waits until a condition holds, and advances the clock meanwhile.
     pub(crate) async fn until(&self, is_true: impl AsyncFn() -> bool, mut meanwhile: impl FnMut()) {
         let waited = async {
             while !is_true().await {
@@ -231,7 +231,7 @@ pub(crate) fn sierra(number: usize) -> String {
     id(Source::Sierra, number)
 }
 
-/// Touches of the database, with throttling for some rows and a note of each attempt.
+/// Touches by the database, with throttling for some rows and a record of each attempt.
 pub(crate) struct Touches {
     stored: TestDatabase,
     made: Mutex<Vec<(String, Timestamp)>>,
@@ -254,7 +254,7 @@ impl Touches {
         self.throttled.lock().unwrap().clear();
     }
 
-    /// Attempts to touch records since the last time, by record.
+    /// Attempts to touch records since the last call, by record.
     pub(crate) fn take(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for (id, _) in self.made.lock().unwrap().drain(..) {
@@ -263,7 +263,7 @@ impl Touches {
         counts
     }
 
-    /// When each attempt was made since the last time.
+    /// The time of each attempt since the last call.
     pub(crate) fn times(&self) -> Vec<Timestamp> {
         self.made.lock().unwrap().iter().map(|made| made.1).collect()
     }
@@ -300,7 +300,7 @@ impl Touch for Touches {
     }
 }
 
-/// The object store, with payloads that cannot be read.
+/// The object store, with unreadable payloads.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     store: Arc<dyn ObjectStore>,

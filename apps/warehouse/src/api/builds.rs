@@ -1,4 +1,4 @@
-//! Builds, heads, release lines and how far builds are.
+//! Builds, heads, release lines and the progress of builds.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub(super) fn routes() -> Routes<Arc<Service>> {
     ]
 }
 
-/// What a path names. Without a version, it is the one in use or the one that was begun last.
+/// The parameters of a path. Without a version, it is the one in use or the one that was begun last.
 #[derive(Deserialize)]
 struct Named {
     pkg: String,
@@ -48,7 +48,7 @@ struct Named {
 }
 
 impl Named {
-    /// The build, or the head if no version is named, in a locale or the nearest one that there is; with its files.
+    /// The build, or the head if no version is given, in a locale or the nearest one, with its files.
     async fn found(self, app: &Service, locale: Option<&str>) -> Result<Value> {
         let Named { pkg, env, version } = self;
         let locale = locale.unwrap_or(DEFAULT_LOCALE);
@@ -89,7 +89,7 @@ struct HeadsOf {
     locale: Option<String>,
 }
 
-/// Clients also send `build` and `promote`, which change nothing here.
+/// Clients also send `build` and `promote`, which have no effect here.
 #[derive(Deserialize)]
 struct Promotion {
     from: Option<Version>,
@@ -101,7 +101,7 @@ struct RollBack {
     to: Option<Version>,
 }
 
-/// A build or a head with the URLs of the files that it recommends, or of all.
+/// A build or a head with the URLs of its recommended files, or of all.
 fn with_files(build: impl Serialize) -> Value {
     let mut shown = json!(build);
     let files = shown["recommended"].as_array().or(shown["artifacts"].as_array());
@@ -111,7 +111,7 @@ fn with_files(build: impl Serialize) -> Value {
     shown
 }
 
-/// A head: with what it took the place of, and when the environment went back.
+/// A head: with its predecessor, and the time of a rollback.
 fn shown_head(head: &BuildHead, moves: &[ReleaseHistory]) -> Value {
     let mut shown = with_files(head);
     let mut back = shown["rollbackBuildIds"].as_object().cloned().unwrap_or_default();

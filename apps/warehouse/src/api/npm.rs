@@ -17,7 +17,7 @@ use super::{Answer, App, Package};
 use crate::packument::tags as tags_of;
 use crate::{Env, Error, Publication, Result, Service, Spec};
 
-/// The header that says for which environment `latest` is meant.
+/// The header with the environment that `latest` refers to.
 const ENVIRONMENT: &str = "registry-environment";
 
 /// A package, and a file or a tag of it.
@@ -64,7 +64,7 @@ async fn tags(State(app): App, Path(name): Package) -> Answer {
     shown(tags_of(&app.package(&name).await?))
 }
 
-/// `latest` is a tag and no more. The others are environments: they use the version then.
+/// `latest` is only a tag. The others are environments: they use the version then.
 async fn tag(State(app): App, Path((name, tag)): Part, Json(version): Json<Version>) -> Answer {
     match env_of(&tag)? {
         Some(env) => {
@@ -82,7 +82,7 @@ async fn untag(State(app): App, Path((name, tag)): Part) -> Result<StatusCode> {
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The environment that a tag means, or none for `latest`.
+/// The environment of a tag, or none for `latest`.
 fn env_of(tag: &str) -> Result<Option<Env>> {
     let none = format!("{tag} is none of the tags latest, prod, test and dev");
     match tag.parse() {

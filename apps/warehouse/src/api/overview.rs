@@ -19,7 +19,7 @@ pub(super) async fn overview(State(app): App, Path(name): Package) -> Answer {
     shown(json!({ "package": package, "versions": versions, "envs": envs, "graph": graph }))
 }
 
-/// What an environment uses, what it used, and how far its last build is.
+/// The version in use in an environment, previous ones, and the progress of its last build.
 async fn environment(app: &Service, name: &str, env: Env) -> Result<Value> {
     let head = app.head(name, env).await?;
     let locales: Vec<&str> = head.build_head.iter().map(|head| head.locale.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Builds: each locale once, whatever happens on the way.
+//! Builds: each locale once, whatever fails meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,13 +46,13 @@ impl Receiver {
     }
 }
 
-/// Fails, or waits, as a test says.
+/// Fails or waits, as the test wants.
 #[derive(Default)]
 struct Moody {
     failures: AtomicUsize,
     bundles: AtomicUsize,
     in_locale: Option<&'static str>,
-    /// Closed, bundles wait at it.
+    /// While it is closed, bundles wait at it.
     gate: Option<Semaphore>,
 }
 
@@ -100,7 +100,7 @@ async fn point_2_three_locales_are_three_jobs_and_one_completion() {
         json!({ "type": "git", "url": "https://example.org/p.git" }),
     );
     world.publish(&package).await;
-    // While no bundle ends, the jobs of the locales are the only ones that stay.
+    // While no bundle ends, only the jobs of the locales remain.
     world
         .until("three jobs and nothing else", async || {
             let counts = world.service().queues.counts(JOBS).await.unwrap();
@@ -175,7 +175,7 @@ async fn point_3_jobs_that_come_again_count_once() {
     let status = world.service().db.status("p", Env::Dev, spec.version.clone());
     let status = status.gather().await.unwrap().status;
     assert_eq!(status.unwrap().count, 3);
-    // The database counts a locale once, also if its completion is told twice.
+    // The database counts a locale once, even if its completion is reported twice.
     for locale in THREE {
         let again = NewStatusEvent {
             pkg: "p".to_owned(),
@@ -213,14 +213,14 @@ async fn point_4_builds_that_are_skipped_are_complete() {
         "older than what is in use"
     );
     assert_eq!(world.read("/builds/p/dev").await["version"], "2.0.0");
-    // What is asked for is built all the same, and used.
+    // A requested version is built nevertheless, and used.
     assert_eq!(world.tag("p", "dev", "1.0.0").await, 201);
     world.in_use("p", "dev", "1.0.0").await;
     assert_eq!(
         world.read("/progress/p/dev/1.0.0").await,
         json!({ "progress": 100, "count": 3, "total": 3 })
     );
-    // A package that is not to be built is done at once.
+    // A package that is not to be built is done immediately.
     world
         .publish(&Pkg::new("plain", "1.0.0").with("build", json!(false)))
         .await;
@@ -296,7 +296,7 @@ async fn point_13_catching_up_queues_what_lags_behind_and_nothing_else() {
             .publish_and_build(&Pkg::new("good", version).locales(&THREE))
             .await;
     }
-    // Going back is no lag.
+    // A rollback does not count as outdated.
     assert_eq!(world.tag("good", "dev", "1.0.0").await, 201);
     world
         .publish_and_build(&Pkg::new("p", "1.9.0").locales(&THREE))
@@ -390,7 +390,7 @@ async fn a_package_that_cannot_be_built_holds_up_no_other() {
     for name in ["a", "c"] {
         world.in_use(name, "dev", "1.0.1-0").await;
     }
-    // Neither do the packages that are looked at after it.
+    // Nor do the packages that are checked after it.
     moody.failures.store(1, Ordering::SeqCst);
     world.publish(&Pkg::new("c", "2.0.0").locales(&THREE)).await;
     world.rest().await;
@@ -438,7 +438,7 @@ async fn point_8_a_locale_falls_back_and_files_are_filtered() {
     assert_eq!(files("/2.0.0").await, (404, vec![]));
     assert_eq!(files(&format!("?filter={}", "x".repeat(50))).await, (200, vec![]));
     assert_eq!(files(&format!("?filter={}", "x".repeat(51))).await.0, 400);
-    // Without en-US there is nothing to fall back to, but the environments of a version have its first locale.
+    // Without en-US there is no fallback, but the environments of a version have its first locale.
     world
         .publish_and_build(&Pkg::new("q", "1.0.0").locales(&["fi-FI", "de-DE"]))
         .await;
@@ -516,7 +516,7 @@ async fn point_15_a_build_is_there_when_each_of_its_urls_gives_its_bytes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn point_15_a_url_is_tried_three_times_with_pauses_and_nothing_names_a_file_without_one() {
-    // A CDN that gives other bytes for each URL, twice; then three times.
+    // A CDN that returns other bytes for each URL, twice; then three times.
     let (cdn, state) = cdn().await;
     let lying = World::with(Wishes {
         cdn_url: Some(cdn),
@@ -549,7 +549,8 @@ async fn point_15_a_url_is_tried_three_times_with_pauses_and_nothing_names_a_fil
         versions.len() > 2 && versions.iter().all(|version| *version == "1.0.0"),
         "{versions:?}"
     );
-    // The first that failed had all its tries; what was stored beside it may have been given up before.
+    // The first one that failed used all its attempts; files stored at the same time may have been given up
+    // before.
     let asked = asked_times(&state);
     let failed = asked
         .iter()
@@ -573,9 +574,9 @@ fn asked_times(cdn: &SharedCdn) -> BTreeMap<String, Vec<Instant>> {
 struct Cdn {
     /// The application.
     origin: String,
-    /// How often it gives other bytes for each URL.
+    /// How often it returns other bytes for each URL.
     lies: usize,
-    /// When it was asked for each URL.
+    /// When each URL was requested.
     asked: BTreeMap<String, Vec<Instant>>,
 }
 

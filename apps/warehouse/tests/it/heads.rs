@@ -1,4 +1,4 @@
-//! Which version an environment uses: promoted, rolled back, in all locales at once.
+//! The version that an environment uses: promoted, rolled back, in all locales at once.
 
 use futures_util::future::join_all;
 use reqwest::Method;
@@ -101,7 +101,7 @@ async fn point_7_a_tag_of_a_version_without_a_build_has_it_built_and_leaves_tags
     assert_eq!(world.tag("parent", "test", "0.0.3").await, 201);
     assert_eq!(world.tags("parent").await["test"], "0.0.3");
     world.in_use("parent", "test", "0.0.3").await;
-    // What depends on it follows, as the release line says; its tag stays.
+    // Its dependents follow, by the release line; its tag stays.
     world.in_use("child", "test", "0.0.3-0").await;
     world.rest().await;
     assert_eq!(versions_in_use(&world, "parent", "test").await, ["0.0.3"; 3]);
@@ -160,7 +160,7 @@ async fn point_14_of_promotions_at_once_one_wins_in_all_locales() {
         assert_eq!(world.tags("p").await["dev"], winner);
         statuses.sort_unstable();
         assert_eq!(statuses, [204, 409], "{answers:?}");
-        // Without it, the later one may follow the other; never do both win over the same head.
+        // Without it, the later one may follow the other; they never both win over the same head.
         let paths = [now, winner].map(|to| format!("/promote/p/dev/{to}"));
         let answers = join_all(
             paths
@@ -218,7 +218,7 @@ async fn point_14_a_rollback_and_a_promotion_at_once_are_one_after_the_other_in_
         );
         assert_eq!(world.tags("p").await["dev"], expected);
     }
-    // No two moves left the same head: each begins where the one before it ended.
+    // No two moves left the same head: each begins where the previous one ended.
     let history = world.read("/builds/p/dev/-/history").await;
     let moves = history.as_array().unwrap();
     assert!(moves.len() > 20);

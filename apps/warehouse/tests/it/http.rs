@@ -1,4 +1,4 @@
-//! What the API says besides the points: lists, descriptions, and what is wrong with a request.
+//! The parts of the API without an acceptance point: lists, descriptions, and mistakes in requests.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -106,7 +106,7 @@ async fn errors_are_json_and_name_what_is_wrong() {
     }
 }
 
-/// A path answers to the methods that are described and to no other, with a status that is described.
+/// A path accepts exactly the described methods, and answers with a described status.
 async fn check_methods(world: &World, path: &str, methods: &Value) {
     let body = match path {
         "/catchup" => json!({ "env": "dev" }),

@@ -13,7 +13,7 @@ use warehouse::model::{NewVersion, Version, Warehouse};
 
 use crate::support::{Wishes, World};
 
-/// Fails at whatever does not fit.
+/// Fails at rows that do not fit.
 struct Strict;
 
 impl Observer for Strict {
@@ -99,7 +99,7 @@ async fn rows_of_cassandra_are_served_and_new_versions_join_them() {
     let versions: Vec<&String> = whole["versions"].as_object().unwrap().keys().collect();
     assert_eq!(versions, ["0.0.1", "0.0.10", "0.0.2"], "JSON's order of keys");
     assert_eq!(whole["dist-tags"], json!({ "latest": "0.0.2", "prod": "0.0.1" }));
-    // Tarballs stay where they were: there is none of theirs here.
+    // Tarballs stay where they were: there are none of imported versions here.
     assert_eq!(whole["versions"]["0.0.1"]["dist"], Value::Null);
     let tarball = "https://registry.example/my-package/-/my-package-0.0.3.tgz";
     let value = json!({ "name": "my-package", "version": "0.0.3", "dist": { "tarball": tarball } });
@@ -138,7 +138,7 @@ async fn rows_of_cassandra_are_served_and_new_versions_join_them() {
             .len(),
         2
     );
-    // The application goes on from there.
+    // The application continues from there.
     let next = crate::support::Pkg::new("@good/work", "1.1.0").locales(&["de-DE", "en-US", "zh-Hant-TW"]);
     world.publish(&next).await;
     world.in_use("@good%2fwork", "dev", "1.1.0").await;

@@ -1,4 +1,4 @@
-//! Release lines: which dependents are published once more, and promoted.
+//! Release lines: which dependents are published again, and promoted.
 
 use serde_json::json;
 use warehouse::model::DependentOf;
@@ -26,7 +26,7 @@ async fn point_10_release_lines_of_several_majors_give_the_right_versions_of_a_c
     world.in_use("child", "dev", "5.0.1-0").await;
     promote("5.2.3", "5.0.1-0").await;
 
-    // A new major version, which the child does not want.
+    // A new major version, which the child's range excludes.
     world.publish_and_build(&Pkg::new("trunk", "6.0.0")).await;
     world.rest().await;
     assert_eq!(world.read("/builds/child/dev").await["version"], "5.0.1-0");
@@ -43,7 +43,7 @@ async fn point_10_release_lines_of_several_majors_give_the_right_versions_of_a_c
     );
     promote("6.0.0", "6.0.0").await;
 
-    // A version of the major version before.
+    // A version of the previous major version.
     world.publish_and_build(&Pkg::new("trunk", "5.3.0")).await;
     world.rest().await;
     let line = world.read("/release-line/trunk/5.3.0").await;

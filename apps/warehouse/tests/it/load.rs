@@ -24,13 +24,13 @@ use crate::program::Program;
 use crate::support::Pkg;
 
 const LOCALES: [&str; 3] = ["de-DE", "en-US", "fr-FR"];
-/// Packages of which one is the base of the others.
+/// The number of packages per base of the others.
 const FAMILY: usize = 8;
-/// Of so many bases one gets a second version.
+/// One of so many bases gets a second version.
 const RENEWED: usize = 3;
-/// Webhooks that are posted at once: what may be posted again after a kill.
+/// Concurrent webhooks, which may be posted again after a kill.
 const POSTED_AT_ONCE: usize = 16;
-/// How long is too long, for each hundred packages.
+/// The time limit for each hundred packages.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn size(name: &str, otherwise: usize) -> usize {
@@ -81,13 +81,13 @@ impl Plan {
         number.is_multiple_of(FAMILY * RENEWED)
     }
 
-    /// The version that everything ends with.
+    /// The last version of everything.
     fn version(&self, number: usize) -> &'static str {
         let parents = self.parents(number);
         match parents.is_empty() {
             true if Self::is_renewed(number) => "1.1.0",
             true => "1.0.0",
-            // A dependent is published once more for each new version of a package that it depends on.
+            // A dependent is published again for each new version of a package that it depends on.
             false => match parents
                 .into_iter()
                 .filter(|parent| Self::is_renewed(*parent))
@@ -106,7 +106,7 @@ impl Plan {
         self.parents(number).into_iter().fold(package, needs)
     }
 
-    /// What depends on what, of everything that a package hangs together with.
+    /// All dependencies between the packages that are connected with a package.
     fn graph(&self, number: usize) -> BTreeMap<String, BTreeSet<String>> {
         let (mut found, mut to_do) = (BTreeMap::new(), vec![number]);
         while let Some(number) = to_do.pop() {
@@ -123,7 +123,7 @@ impl Plan {
 /// Everything that was posted, by its key.
 type Posted = Arc<Mutex<BTreeMap<String, usize>>>;
 
-/// A receiver of webhooks. Answers with its URL.
+/// A receiver of webhooks. Returns its URL.
 async fn receiver(posted: Posted) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -136,7 +136,7 @@ async fn receiver(posted: Posted) -> String {
     url
 }
 
-/// A port that is free now. The program has it again after each kill: URLs that it stored stay right.
+/// A free port. The program uses it again after each kill, so that stored URLs stay right.
 fn free_port() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port().to_string()
@@ -160,18 +160,18 @@ impl Registry {
     }
 }
 
-/// Publishes until the server says that it did, or that it had done so before.
+/// Publishes until the server confirms that it did, now or before.
 async fn publish(registry: &Registry, package: &Pkg) {
     let path = format!("/{}", package.name.replace('/', "%2f"));
     insist(registry, Method::PUT, &path, &package.payload()).await;
 }
 
-/// Sends a request until the server says that it was carried out.
+/// Sends a request until the server confirms that it was carried out.
 async fn insist(Registry { url, client }: &Registry, method: Method, path: &str, body: &Value) {
     let begun = Instant::now();
     loop {
         let request = client.request(method.clone(), format!("{url}{path}"));
-        // A server that is gone is there again soon.
+        // A stopped server is available again soon.
         if let Ok(answer) = request.json(body).send().await {
             let status = answer.status();
             assert!(status.is_success(), "{path}: {status} {:?}", answer.text().await);
@@ -241,7 +241,7 @@ async fn everything_that_clients_published_is_built_and_right_although_the_progr
     let client = client.build().unwrap();
     let registry = Registry { url, client };
 
-    // Bases first, so that what depends on them finds them.
+    // Bases first, so that their dependents find them.
     let (bases, members): (Vec<usize>, Vec<usize>) = (0..packages).partition(|number| number % FAMILY == 0);
     let waves = [(bases, "1.0.0"), (members, "1.0.0"), (plan.renewed(), "1.1.0")];
     let all: usize = waves.iter().map(|(wave, _)| wave.len()).sum();
@@ -267,7 +267,7 @@ async fn everything_that_clients_published_is_built_and_right_although_the_progr
     tokio::join!(publishing, killing);
     let published = begun.elapsed();
 
-    // What depends on the last versions is yet to be published once more, and built.
+    // The dependents of the last versions have still to be published again, and built.
     let last = plan
         .renewed()
         .last()
@@ -294,7 +294,7 @@ async fn everything_that_clients_published_is_built_and_right_although_the_progr
     }
     versions += promote_and_roll_back(&plan, clients, &registry, &mut victim).await;
     let moved = begun.elapsed();
-    // Webhooks come after builds.
+    // Webhooks are sent after builds.
     let waited = Instant::now();
     while posted
         .lock()
@@ -331,8 +331,8 @@ async fn everything_that_clients_published_is_built_and_right_although_the_progr
     );
 }
 
-/// Lets `test` use the first version of every base with two, then the second, then the first again, and kills the program each time
-/// before the dependents have followed. Answers with how many versions were built for it.
+/// Lets `test` use the first version of every base with two, then the second, then the first again, and kills
+/// the program each time before the dependents have followed. Returns how many versions were built for it.
 async fn promote_and_roll_back(
     plan: &Plan,
     clients: usize,
@@ -370,7 +370,7 @@ async fn promote_and_roll_back(
     built
 }
 
-/// The environment took the second version and left it again, in all locales, once each.
+/// The environment used the second version and left it again, in all locales, once each.
 async fn check_moves(number: usize, second: &str, registry: &Registry) {
     let path = Plan::name(number).replace('/', "%2f");
     let history = registry.read(&format!("/builds/{path}/test/-/history")).await;
@@ -410,7 +410,7 @@ async fn wait_for_use(plan: &Plan, number: usize, env: &str, version: &str, regi
     }
 }
 
-/// All versions of a package are complete, and the last is in use. Answers with how many versions there are.
+/// All versions of a package are complete, and the last is in use. Returns how many versions there are.
 async fn check_builds(plan: &Plan, number: usize, registry: &Registry) -> usize {
     let (name, version) = (Plan::name(number), plan.version(number));
     let path = name.replace('/', "%2f");
@@ -424,7 +424,7 @@ async fn check_builds(plan: &Plan, number: usize, registry: &Registry) -> usize 
     };
     assert_eq!(versions, expected, "{name}");
     for version in &versions {
-        // A version that a newer one overtook may be skipped after that.
+        // A version that was overtaken by a newer one may be skipped after that.
         while registry.read(&format!("/status/{path}/dev/{version}")).await["complete"] != true {
             assert!(
                 begun.elapsed() < plan.patience(),
@@ -458,7 +458,7 @@ async fn check_builds(plan: &Plan, number: usize, registry: &Registry) -> usize 
     let expected = LOCALES.map(|locale| (json!("dev"), json!(locale), json!(version)));
     assert_eq!(heads.iter().map(told).collect::<Vec<_>>(), expected, "{name}");
     for head in heads {
-        // A version that was published once more has the tarball of the first.
+        // A version that was published again has the tarball of the first.
         check_files(
             head,
             &format!(
@@ -472,7 +472,7 @@ async fn check_builds(plan: &Plan, number: usize, registry: &Registry) -> usize 
     versions.len()
 }
 
-/// The URL of a build's one file gives its bytes, plain and compressed.
+/// The URL of a build's only file returns its bytes, plain and compressed.
 async fn check_files(build: &Value, content: &str, registry: &Registry) {
     let files = build["files"].as_array().unwrap();
     assert_eq!(files.len(), 1, "{build}");
@@ -488,7 +488,7 @@ async fn check_files(build: &Value, content: &str, registry: &Registry) {
     assert_eq!(plain.unwrap(), content, "{file}.gz");
 }
 
-/// A locale is done once, however often its job came.
+/// A locale is done once, however often its job was delivered.
 fn check_events(events: &Value) {
     let events = events.as_array().unwrap();
     let done = events.iter().filter(|event| event["eventType"] == "complete");
@@ -512,7 +512,8 @@ async fn check_dependencies(plan: &Plan, base: usize, registry: &Registry) {
         let line = registry.read(&format!("/release-line/{path}/{version}")).await;
         assert_eq!(line["previousVersion"], previous, "{line}");
         let in_line = |dependent: usize| match version {
-            // What is published once more because of one parent takes its place in the newest line of the other.
+            // A package that is published again because of one parent takes its place in the newest line of
+            // the other.
             "1.0.0" if Plan::is_renewed(base) => "1.0.0",
             _ => plan.version(dependent),
         };
@@ -524,7 +525,8 @@ async fn check_dependencies(plan: &Plan, base: usize, registry: &Registry) {
     }
 }
 
-/// Each build was told as begun and as completed. What was being posted at a kill may come again, with the same key.
+/// Each build was reported as begun and as completed. Posts that a kill interrupted may be repeated, with the
+/// same key.
 fn check_posted(posted: &BTreeMap<String, usize>, versions: usize, kills: usize) {
     for event in ["build_started ", "build_completed "] {
         let keys = posted.keys().filter(|key| key.starts_with(event));

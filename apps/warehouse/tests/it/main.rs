@@ -1,5 +1,5 @@
-//! Warehouse as its clients see it: over HTTP, with the real npm where npm is meant. Tests of the system's acceptance points are
-//! named after their numbers.
+//! Warehouse as its clients see it: over HTTP, with the real npm in tests of npm. Tests of the system's
+//! acceptance points are named after their numbers.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! The real client of npm: publish, view, install, dist-tag. Its registry is the application, its cache and settings are the
-//! test's own.
+//! The real client of npm: publish, view, install, dist-tag. Its registry is the application; it has a
+//! separate cache and settings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ impl Npm {
         npm.kill_on_drop(true).output().await.expect("npm is there")
     }
 
-    /// Runs npm, which succeeds; answers with what it said.
+    /// Runs npm, which must succeed; returns its output.
     async fn said(&self, folder: &Path, arguments: &[&str]) -> String {
         let ended = self.run(folder, arguments).await;
         let errors = String::from_utf8_lossy(&ended.stderr);

@@ -16,21 +16,21 @@ pub(crate) struct Program {
 
 impl Program {
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        // For the clients of the tests. That there is one already is as good.
+        // For the clients of the tests. An error means that one is already installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Self::start_with(arguments, |command| command.env("RUST_LOG", "error"))
     }
 
     fn start_with(arguments: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warehouse"));
-        // Which programs there are does not matter here: packages are packed as they are.
+        // Installed programs do not matter here: packages are packed unchanged.
         let command = change(command.args(arguments).env("PATH", ""));
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let said = BufReader::new(child.stdout.take().unwrap());
         Self { child, said }
     }
 
-    /// What it says until it serves, and where.
+    /// Its output until it serves, and its address.
     pub(crate) fn serves(&mut self) -> (String, String) {
         let mut said = String::new();
         loop {
@@ -46,7 +46,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -96,10 +96,10 @@ async fn what_is_no_publication_is_refused_with_the_reason() {
 
 /// Packages of the graph. Each may depend on those before it.
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
-/// What all of them name as a dependency too; it is not in the registry.
+/// A package that all of them name as a dependency, too, and that is not in the registry.
 const ELSEWHERE: &str = "elsewhere";
 
-/// The graph as the rows of the dependents have it, and as those of the parents do: pairs of a parent and its dependent.
+/// The graph in the rows of the dependents, and in those of the parents: pairs of a parent and its dependent.
 async fn edges(world: &World) -> [BTreeSet<(String, String)>; 2] {
     let (mut down, mut up) = (BTreeSet::new(), BTreeSet::new());
     let db = &world.service().db;
@@ -208,7 +208,7 @@ async fn versions_that_are_published_at_once_are_all_there() {
         assert_eq!(status, 201, "{said}");
     }
     assert_eq!(world.read("/p").await["versions"].as_object().unwrap().len(), 12);
-    // The same one from everywhere is one version.
+    // Publishing the same content concurrently gives one version.
     let one = Pkg::new("q", "1.0.0");
     let puts = (0..8).map(|_| world.put(&one));
     let answers = futures_util::future::join_all(puts).await;

@@ -33,7 +33,7 @@ pub(crate) struct World {
     server: JoinHandle<()>,
 }
 
-/// What a test wants otherwise.
+/// Settings that a test changes.
 pub(crate) struct Wishes {
     pub(crate) bundler: Arc<dyn Bundler>,
     pub(crate) hooks: Vec<String>,
@@ -61,7 +61,7 @@ impl World {
         Self::on(place, database, tempfile::tempdir().unwrap(), wishes).await
     }
 
-    /// On a database that is there.
+    /// On an existing database.
     pub(crate) async fn on(place: TestPlace, database: AnyDatabase, folder: TempDir, wishes: Wishes) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -92,7 +92,7 @@ impl World {
         &self.running.service
     }
 
-    /// A request; answers with the status and the JSON, which may be none.
+    /// A request; returns the status and the JSON, which may be missing.
     pub(crate) async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> (StatusCode, Value) {
         let request = self.client.request(method, format!("{}{path}", self.url));
         let request = match body {
@@ -109,14 +109,14 @@ impl World {
         self.call(Method::GET, path, None).await
     }
 
-    /// What a path answers, which is there.
+    /// The answer of a path, which must exist.
     pub(crate) async fn read(&self, path: &str) -> Value {
         let (status, body) = self.get(path).await;
         assert_eq!(status, 200, "{path}: {body}");
         body
     }
 
-    /// Publishes a package, which is accepted.
+    /// Publishes a package, which must be accepted.
     pub(crate) async fn publish(&self, package: &Pkg) {
         let (status, said) = self.put(package).await;
         assert_eq!(status, 201, "{said}");
@@ -171,7 +171,7 @@ impl World {
         .await;
     }
 
-    /// Waits until no job waits or is under way.
+    /// Waits until no job waits or runs.
     pub(crate) async fn rest(&self) {
         self.until("the jobs to be done", async || {
             let counts = self.service().queues.counts(warehouse::JOBS).await.unwrap();
@@ -241,7 +241,7 @@ impl Pkg {
         self
     }
 
-    /// The files in a folder, as npm wants them.
+    /// The files in a folder, in npm's form.
     pub(crate) fn write(&self, folder: &Path) {
         let manifest = serde_json::to_string(&self.manifest).unwrap();
         let manifest = ("package.json".to_owned(), manifest);
@@ -252,7 +252,7 @@ impl Pkg {
         }
     }
 
-    /// As npm packs it.
+    /// Packed like by npm.
     pub(crate) fn tarball(&self) -> Vec<u8> {
         let mut tarball = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
         let manifest = ("package.json".to_owned(), self.manifest.to_string());
@@ -268,7 +268,7 @@ impl Pkg {
         tarball.into_inner().unwrap().finish().unwrap()
     }
 
-    /// As npm sends it.
+    /// Sent like by npm.
     pub(crate) fn payload(&self) -> Value {
         let file = format!("{}-{}.tgz", self.name, self.version);
         self.payload_with(&[(file, self.tarball())])

@@ -6,8 +6,8 @@ use crate::{AttributeValue, Map, Number};
 /// Lengths up to 2^35: far beyond any item.
 const LENGTH_BYTES_MAX: u32 = 5;
 
-/// How many elements room is made for before the first is seen. Counts are claims: each of many nested lists could
-/// claim all the bytes that follow.
+/// How many elements are allocated before the first is seen. Counts are not trusted: each of many nested
+/// lists could claim all the bytes that follow.
 pub(super) const RESERVE_MAX: usize = 256;
 
 /// The bytes not yet read.
@@ -46,7 +46,7 @@ impl<'a> Reader<'a> {
         Ok(Map::from_sorted(entries))
     }
 
-    /// One value, which may hold `depth` levels of others.
+    /// One value, which may contain `depth` levels of others.
     pub(super) fn value(&mut self, depth: usize) -> Result<AttributeValue, CodecError> {
         Ok(match self.byte()? {
             tag::NULL => AttributeValue::Null,
@@ -125,7 +125,8 @@ impl<'a> Reader<'a> {
         self.take(length)
     }
 
-    /// How many elements follow. Each takes a byte at least, so a count beyond the bytes left is a lie.
+    /// The number of elements that follow. Each takes at least a byte, so a count beyond the remaining bytes
+    /// is wrong.
     pub(super) fn count(&mut self) -> Result<usize, CodecError> {
         let count = self.length()?;
         if count > self.rest.len() {
@@ -151,7 +152,7 @@ impl<'a> Reader<'a> {
             let byte = self.byte()?;
             length |= u64::from(byte & 0x7F) << (7 * place);
             if byte < 0x80 {
-                // A zero at the end is a longer way to write a shorter number.
+                // A zero at the end is a longer form of a shorter number.
                 return usize::try_from(length)
                     .ok()
                     .filter(|_| byte != 0)

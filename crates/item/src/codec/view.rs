@@ -1,4 +1,4 @@
-//! Stored items taken apart without making values of them.
+//! Stored items, taken apart without decoding values.
 
 use super::read::{RESERVE_MAX, Reader, deeper};
 use super::{CodecError, DEPTH_MAX, tag, write};
@@ -6,7 +6,7 @@ use crate::AttributeValue;
 
 /// The attributes of a stored item: each name with its value, in order of name.
 ///
-/// Only lengths are checked. Taking a value out, or showing the bytes, checks the rest.
+/// Only lengths are checked. Decoding a value, or writing the bytes, checks the rest.
 #[derive(Clone, Debug)]
 pub struct StoredView<'a> {
     bytes: &'a [u8],
@@ -15,7 +15,7 @@ pub struct StoredView<'a> {
 
 #[derive(Clone, Copy, Debug)]
 struct StoredAttribute<'a> {
-    /// Where it begins in the item.
+    /// Its offset in the item.
     start: usize,
     name: &'a [u8],
     value: StoredValue<'a>,
@@ -70,14 +70,14 @@ impl<'a> StoredView<'a> {
         names.iter().map(&mut find).collect()
     }
 
-    /// The stored form of the item with these changes: what each attribute becomes, `None` if it goes. The names are in
-    /// order, and each is there once.
+    /// The stored form of the item with these changes: the new value of each attribute, `None` if it is
+    /// removed. The names are sorted, without duplicates.
     #[must_use]
     pub fn with(&self, changes: &[(&str, Option<AttributeValue>)]) -> Vec<u8> {
         debug_assert!(changes.is_sorted_by(|one, two| one.0 < two.0));
         let mut out = Vec::with_capacity(self.bytes.len() + 64);
         write::length(self.count_with(changes), &mut out);
-        // What lies between two changes is copied at once.
+        // The bytes between two changes are copied at once.
         let mut copied = self.start(0);
         let mut at = 0;
         for (name, value) in changes {
@@ -94,7 +94,7 @@ impl<'a> StoredView<'a> {
         out
     }
 
-    /// Where the attribute at a position begins, or the item ends.
+    /// The offset of the attribute at a position, or of the item's end.
     fn start(&self, at: usize) -> usize {
         let attribute = self.attributes.get(at);
         attribute.map_or(self.bytes.len(), |attribute| attribute.start)
@@ -134,7 +134,7 @@ impl<'a> StoredValue<'a> {
         (reader.byte().ok()? == tag::S).then(|| reader.bytes().ok())?
     }
 
-    /// Whether it is this value: a value has one stored form.
+    /// Whether it is this value, which has only one stored form.
     #[must_use]
     pub fn is(self, value: &AttributeValue) -> bool {
         if let AttributeValue::S(text) = value {

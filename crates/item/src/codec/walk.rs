@@ -1,10 +1,10 @@
-//! Reading items without making values of them.
+//! Reading items without decoding values.
 
 use super::read::{Reader, deeper};
 use super::{CodecError, DEPTH_MAX, tag};
 use crate::Number;
 
-/// Is told, in order, what stored bytes hold. A map tells each name before its value.
+/// Receives the contents of stored bytes in order. For a map, each name comes before its value.
 pub(crate) trait Visitor {
     fn null(&mut self);
     fn truth(&mut self, truth: bool);
@@ -16,7 +16,7 @@ pub(crate) trait Visitor {
     fn end(&mut self, container: Container);
 }
 
-/// What holds other values. The item itself is [`Container::Item`].
+/// A value that contains others. The item itself is [`Container::Item`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Container {
     Item,
@@ -27,7 +27,7 @@ pub(crate) enum Container {
     Binaries,
 }
 
-/// Tells `visitor` of an item; all bytes must belong to it. Holds the bytes to the same rules as decoding does.
+/// Visits an item; all bytes must belong to it. Applies the same rules as decoding.
 pub(crate) fn walk(bytes: &[u8], visitor: &mut impl Visitor) -> Result<(), CodecError> {
     let mut reader = Reader::new(bytes);
     map(&mut reader, Container::Item, DEPTH_MAX, visitor)?;

@@ -3,9 +3,9 @@
 use super::{number_head, tag};
 use crate::{AttributeValue, Map, Number, size};
 
-/// About how many bytes a map takes, to reserve them at once.
+/// The approximate number of bytes of a map, to reserve them at once.
 pub(super) fn map_length(map: &Map) -> usize {
-    // DynamoDB's size counts names and contents; beside them stand a few bytes for each attribute.
+    // DynamoDB's size counts names and contents; a few bytes are added for each attribute.
     size::of_item(map) + map.len() * 4 + 8
 }
 

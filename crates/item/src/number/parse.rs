@@ -37,17 +37,17 @@ fn short_integer(text: &[u8]) -> Option<Number> {
     Some(Number::from_integer(negative, value))
 }
 
-/// What is known of a number after its text has been read.
+/// What is known about a number after its text has been read.
 #[derive(Default)]
 struct Scan {
     negative: bool,
-    /// The digits from the first to the last that is not zero, as far as 38 of them.
+    /// The digits from the first to the last that is not zero, at most 38 of them.
     coefficient: u128,
     /// How many digits that is, even beyond 38.
     significant: usize,
     /// Digits before the point, zeros included.
     integer: i64,
-    /// The place of the last digit that is not zero, counted from the first digit.
+    /// The position of the last digit that is not zero, counted from the first digit.
     last: i64,
     /// All digits.
     total: i64,
@@ -84,7 +84,8 @@ fn sign(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// None where the exponent has no digits, another character or more than 64 bits: AWS takes that for no number.
+/// `None` where the exponent has no digits, another character or more than 64 bits: AWS does not accept that
+/// as a number.
 fn exponent(text: &[u8]) -> Option<i64> {
     let (negative, digits) = sign(text);
     if digits.is_empty() {

@@ -1,4 +1,4 @@
-//! Bytes as base64, and DynamoDB's words where they are not.
+//! Bytes as base64, and DynamoDB's errors for other texts.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -39,14 +39,14 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// Reads one value; `depth` maps and lists stand around it.
+/// Reads one value, nested in `depth` maps and lists.
 #[derive(Clone, Copy)]
 struct ValueSeed {
     depth: usize,
 }
 
 impl ValueSeed {
-    /// For what stands inside this value. The item itself is a level.
+    /// For values inside this one. The item itself is a level.
     fn deeper<E: de::Error>(self) -> Result<usize, E> {
         if self.depth + 1 >= NESTING_MAX {
             Err(refuse(TOO_DEEP))
@@ -113,7 +113,7 @@ impl<'de> DeserializeSeed<'de> for ValueSeed {
     type Value = AttributeValue;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<AttributeValue, D::Error> {
-        // "any" rather than "map", so that a `null` is told from other wrong types.
+        // "any" rather than "map", so that a `null` is distinguished from other wrong types.
         deserializer.deserialize_any(self)
     }
 }
@@ -142,7 +142,7 @@ impl<'de> Visitor<'de> for ValueSeed {
             });
             found = Some(value);
         }
-        // Only now: what is wrong with one of the values is reported before there being two.
+        // Checked last: a mistake in one of the values is reported before the presence of two.
         if several {
             return Err(refuse(TWO_TYPES));
         }

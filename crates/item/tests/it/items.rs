@@ -60,7 +60,7 @@ proptest! {
         prop_assert_eq!(StoredItem::check(&bytes).unwrap().size(), size::of_item(&item));
     }
 
-    /// Whatever decodes is an item, and nothing else is.
+    /// Only items decode.
     #[test]
     fn checking_agrees_with_decoding(item in item(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut bytes = codec::encode(&item);

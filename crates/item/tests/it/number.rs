@@ -184,7 +184,7 @@ fn a_number_is_small() {
     assert!(size_of::<trestle_item::AttributeValue>() <= 32);
 }
 
-/// What adding must give: the exact sum, or that it cannot be stored.
+/// The expected result of an addition: the exact sum, or that it cannot be stored.
 fn expected(sum: &Decimal) -> Result<(), NumberError> {
     let Some((first, last)) = sum.span() else {
         return Ok(());
@@ -227,7 +227,7 @@ proptest! {
         match one.checked_add(&two) {
             Ok(sum) => prop_assert_eq!(Decimal::read(&sum.to_string()), exact),
             Err(error) => {
-                // Far apart, only the precision is looked at; the sum is refused in any case.
+                // For a large distance, only the precision is checked; the sum is refused in any case.
                 let wanted = expected(&exact);
                 prop_assert!(wanted.is_err());
                 prop_assert!(Err(error.clone()) == wanted || error == NumberError::TooPrecise);

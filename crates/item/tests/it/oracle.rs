@@ -1,8 +1,8 @@
-//! Decimal arithmetic the slow way: one array cell for each power of ten.
+//! Decimal arithmetic on an array with one cell for each power of ten.
 
 use std::cmp::Ordering;
 
-/// 10^-200 stands in the first cell.
+/// The first cell is for 10^-200.
 const LOWEST: i32 = -200;
 const CELLS: usize = 400;
 

@@ -1,4 +1,4 @@
-//! Setters that are there only so that the compiler says why they cannot be called.
+//! Setters that exist only so that the compiler explains why they cannot be called.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -6,7 +6,7 @@ use quote::{format_ident, quote};
 use crate::names::pascal;
 use crate::plan::{EntityNames, Field};
 
-/// An attribute that updates leave alone.
+/// An attribute that updates cannot change.
 pub(super) struct Frozen<'n> {
     field: &'n Field<'n>,
     reason: Ident,
@@ -43,7 +43,7 @@ impl<'n> Frozen<'n> {
         })
     }
 
-    /// A trait that nothing implements, so that the compiler says the message.
+    /// A trait that no type implements, so that the compiler prints the message.
     pub(super) fn refusal(&self) -> TokenStream {
         let Frozen {
             reason,

@@ -8,7 +8,8 @@ use crate::names::{Taken, ident};
 use crate::plan::{Field, typed};
 use crate::types;
 
-/// The methods for these attributes. Plain setters get their names first, so that what else there is gives way.
+/// The methods for these attributes. Plain setters get their names first; other methods get different ones in
+/// a conflict.
 pub(super) fn of<'n>(fields: impl Iterator<Item = &'n Field<'n>> + Clone) -> Vec<TokenStream> {
     let mut names = Names(Taken::of(&["only_if", "when"]));
     let mut methods: Vec<TokenStream> = fields.clone().map(|field| set(&mut names, field)).collect();

@@ -260,7 +260,7 @@ impl Parser {
         Ok(Expr { kind, span })
     }
 
-    /// `FROM` where a term should stand starts the second form of `UPDATE`, which is no operand.
+    /// `FROM` where a term should stand starts the second form of `UPDATE`, which is not an operand.
     fn misplaced_update(&mut self) -> Result<Expr> {
         self.deeper(Self::update_by_from)?;
         Err(StatementError::not_well_formed("Unexpected keyword"))
@@ -379,7 +379,7 @@ impl Parser {
         }
     }
 
-    /// A path that something is written to: a name and its steps, nothing computed.
+    /// The path of a write: a name and its steps, nothing computed.
     pub(super) fn simple_path(&mut self) -> Result<Expr> {
         let Some((name, span)) = self.take_name() else {
             return Err(StatementError::not_well_formed(

@@ -27,7 +27,7 @@ impl Parser {
         Ok(statement)
     }
 
-    /// Tables are made by operations of their own.
+    /// Tables are created by separate operations.
     fn definition(&self) -> StatementError {
         let verb = if self.at_word("drop") { "Drop" } else { "Create" };
         let what = if self.second().is_word("index") {

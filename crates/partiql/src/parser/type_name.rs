@@ -32,7 +32,7 @@ impl Parser {
         Ok(class)
     }
 
-    /// `(10)` or `(10, 2)` after the name; DynamoDB reads them and makes nothing of them.
+    /// `(10)` or `(10, 2)` after the name; DynamoDB parses and ignores them.
     fn type_arguments(&mut self) -> Result<()> {
         if self.take_sign(Sign::LeftParen) {
             self.comma_separated(Self::expression)?;

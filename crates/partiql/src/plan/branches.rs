@@ -18,7 +18,7 @@ pub(super) struct Branch<'c> {
     sorts: Vec<KeyOp>,
     /// Conditions that are not answered by the key alone.
     pub(super) rest: Vec<&'c Condition>,
-    /// Whether a negated condition on the sort key is among the rest.
+    /// Whether a negated condition on the sort key is among the others.
     pub(super) negated: bool,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn branches<'c>(condition: &'c Condition, keys: Keys<'_>) -> Result<O
     Ok(Some(branches))
 }
 
-/// Lists of conditions of which one list must hold entirely. `None` if there would be too many.
+/// Lists of conditions, of which one list must hold entirely. `None` if there would be too many.
 fn alternatives<'c>(condition: &'c Condition, keys: Keys<'_>) -> Option<Vec<Vec<&'c Condition>>> {
     match condition {
         Condition::Or(all) if all.iter().any(|one| concerns_key(one, keys)) => {
@@ -86,7 +86,7 @@ fn multiply<'c>(
     Some(pairs.collect())
 }
 
-/// Whether a condition says something about a key that could be used to find items.
+/// Whether a condition on a key could be used to find items.
 fn concerns_key(condition: &Condition, keys: Keys<'_>) -> bool {
     match condition {
         Condition::Or(all) | Condition::And(all) => all.iter().any(|one| concerns_key(one, keys)),
@@ -96,7 +96,7 @@ fn concerns_key(condition: &Condition, keys: Keys<'_>) -> bool {
     }
 }
 
-/// What one alternative says about the keys; `None` if it names no partition.
+/// The keys of one alternative; `None` if it names no partition.
 fn branch<'c>(alternative: &[&'c Condition], keys: Keys<'_>) -> Result<Option<Branch<'c>>> {
     let Some(hashes) = hashes(alternative, keys)? else {
         return Ok(None);
@@ -167,7 +167,7 @@ fn without_repetition<T: PartialEq>(values: Vec<T>) -> Vec<T> {
     once
 }
 
-/// What a condition says about the key attribute by itself: any of these holds.
+/// The alternatives of a condition on the key attribute alone: any of these holds.
 fn term(condition: &Condition, attribute: &KeyAttribute) -> Option<Vec<KeyOp>> {
     let is_key = |operand: &Operand| matches!(operand, Operand::Path(path) if is_attribute(path, attribute));
     match condition {
@@ -262,7 +262,7 @@ fn operands(op: &KeyOp) -> Vec<&AttributeValue> {
     }
 }
 
-/// How narrow a condition on the sort key is: of several only one can direct the reading.
+/// How narrow a condition on the sort key is: only one of several can direct the reading.
 fn rank(ops: &[KeyOp]) -> u8 {
     match ops {
         [KeyOp::Eq(_)] => 4,

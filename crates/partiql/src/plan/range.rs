@@ -74,7 +74,7 @@ fn ends_before(high: &End, low: &End) -> bool {
     }
 }
 
-/// The first key that does not begin with `prefix` any more.
+/// The first key that no longer begins with `prefix`.
 fn after_prefix(prefix: &AttributeValue) -> End {
     match prefix {
         AttributeValue::S(text) => {

@@ -29,9 +29,9 @@ pub(super) enum Piece {
     Hole(Path),
 }
 
-/// What a marked text turned out to be.
+/// The meaning of a marked text.
 pub(super) enum Pieces {
-    /// It stood for a value.
+    /// It replaced a value.
     Value(Path),
     Text(Vec<Piece>),
 }
@@ -81,7 +81,7 @@ pub(super) fn scan(template: &str) -> Result<Scanned, TemplateError> {
 }
 
 impl Scanned {
-    /// The template as JSON: without a marker with nothing in its holes, with one with the marked numbers of the holes.
+    /// The template as JSON: with empty holes, or with markers that contain the numbers of the holes.
     pub(super) fn filled(&self, marker: Option<char>) -> String {
         let mut json = String::new();
         for stretch in &self.stretches {

@@ -113,7 +113,7 @@ fn anything_but_needs_a_value_that_is_another() {
     check("size", json!([{"anything-but": [4, 5.0]}]), false);
     check("size", json!([{"anything-but": 6}]), true);
     check("missing", json!([{"anything-but": "stopped"}]), false);
-    // Another kind of value is another value.
+    // A value of another type is another value.
     check("size", json!([{"anything-but": "5"}]), true);
     check("nothing", json!([{"anything-but": "running"}]), true);
     check("flag", json!([{"anything-but": 1}]), true);
@@ -180,7 +180,7 @@ fn exists_asks_about_values() {
     check("state", json!([{"exists": false}, "running"]), true);
     check("missing", json!([{"exists": false}, "running"]), true);
     assert!(matches(json!({"old": {"state": [{"exists": false}]}})));
-    // An object is no value, nor is a list without values.
+    // An object is not a value, nor is a list without values.
     check("people", json!([{"exists": false}]), true);
     check("list", json!([{"exists": true}]), false);
     assert!(!matches(json!({"new": [{"exists": true}]})));
@@ -230,7 +230,7 @@ fn or_asks_for_one_of_its_objects() {
     let stopped = json!({"new": {"state": ["stopped"]}});
     assert!(matches(or(large.clone(), running.clone())));
     assert!(!matches(or(large.clone(), stopped.clone())));
-    // Inside of objects, beside another, and nested.
+    // Inside of objects, beside another one, and nested.
     assert!(matches(json!({
         "$or": [large, running],
         "new": {"$or": [{"ip": [1]}, {"rgn": [{"prefix": "eu"}], "$or": [{"flag": [false]}, {"limit": [301.8]}]}]},
@@ -247,7 +247,7 @@ fn or_and_what_is_beside_it_look_at_the_same_object_of_an_array() {
     };
     assert!(matches(pattern("King")));
     assert!(!matches(pattern("Hopper")));
-    // Also where the `$or` stands further out.
+    // Also with the `$or` at an outer level.
     assert!(!matches(json!({"new": {
         "people": {"first": ["Ada"]},
         "$or": [{"people": {"last": ["Hopper"]}}, {"state": ["stopped"]}],

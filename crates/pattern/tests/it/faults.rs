@@ -1,4 +1,4 @@
-//! Mistakes, and what the reader of the message learns.
+//! Mistakes, and their messages.
 
 use serde_json::{Value, json};
 use trestle_pattern::{Fault, Pattern};

@@ -1,4 +1,4 @@
-//! Patterns held against EventBridge's documentation, and against a naive reading of it.
+//! Patterns compared with EventBridge's documentation, and with a naive implementation of it.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 

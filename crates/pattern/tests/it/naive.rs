@@ -1,4 +1,4 @@
-//! The documentation read literally, slowly, and without a line of the code under test.
+//! The documentation implemented literally and slowly, without the code under test.
 //!
 //! An event is a list of values, each with its path and with the members of arrays it lies in. A pattern is a list of
 //! rules, each a list of paths with alternatives. A rule matches if each path can be given a value such that no two
@@ -7,7 +7,7 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Which member of which array; arrays are told apart by the path to them, with indexes.
+/// Which member of which array; arrays are identified by the path to them, with indexes.
 type Membership = BTreeMap<String, usize>;
 type Rule = Vec<(Vec<String>, Vec<Value>)>;
 

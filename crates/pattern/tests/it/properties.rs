@@ -1,4 +1,4 @@
-//! Random patterns and events, small enough to meet.
+//! Random patterns and events, small enough that they often match.
 
 use crate::naive;
 use proptest::collection::{btree_map, vec};
@@ -10,7 +10,7 @@ fn name() -> impl Strategy<Value = String> {
     prop::sample::select(vec!["a", "b", "c", "d"]).prop_map(str::to_owned)
 }
 
-/// Names inside `$or` rarely meet those beside it: a path that is given twice is refused.
+/// Names inside `$or` are rarely those beside it: a path that is given twice is refused.
 fn name_in_or() -> impl Strategy<Value = String> {
     prop_oneof![1 => name(), 4 => prop::sample::select(vec!["c", "d"]).prop_map(str::to_owned)]
 }
@@ -110,7 +110,7 @@ fn pattern() -> impl Strategy<Value = Value> {
     fields(field)
 }
 
-/// Events that a pattern has much to say about: its fields, values close to its operands, and arrays of both.
+/// Events that resemble a pattern: its fields, values close to its operands, and arrays of both.
 fn event_for(pattern: &Value) -> BoxedStrategy<Value> {
     match pattern {
         Value::Object(_) => {

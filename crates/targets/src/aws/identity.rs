@@ -1,11 +1,11 @@
-//! Who calls, and which region is called.
+//! The identity of calls, and their region.
 
 use crate::settings::Settings;
 use crate::surroundings::Surroundings;
 use trestle_http_client::Endpoint;
 use trestle_sigv4::{AccessKey, Signer, region_of_host};
 
-/// Good enough for a server on this machine, which rarely minds.
+/// Enough for a server on this machine, which rarely checks signatures.
 const LOCAL_REGION: &str = "us-east-1";
 
 /// Signs with the credentials of the environment. Without any, a plain http endpoint is called unsigned.

@@ -1,4 +1,4 @@
-//! A batch of any size in calls of ten.
+//! Sends a batch of any size in calls of ten.
 
 use super::service::{Service, Trouble, is_throttling};
 use super::{CALL_BYTES_MAX, ENTRIES_MAX};
@@ -6,19 +6,19 @@ use serde_json::Value;
 use std::collections::HashMap;
 use trestle_events::{Batch, Delivery, Outcome, plain_json};
 
-/// How entries of a service look.
+/// The form of a service's entries.
 pub(crate) trait Protocol: Sync {
-    /// One delivery by a route as an entry; `place` tells it from the others in its call. With the bytes that count.
+    /// One delivery by a route as an entry; `place` identifies it within its call. With its counted bytes.
     fn entry(&self, route: &str, delivery: &Delivery, place: usize) -> (Value, usize);
 
     /// The body of a call.
     fn body(&self, entries: Vec<Value>) -> Value;
 
-    /// The entries that were not taken, from the answer to a call of so many.
+    /// The refused entries, from the answer to a call of so many.
     fn failures(&self, answer: &Value, count: usize) -> Result<Vec<Failure>, String>;
 }
 
-/// An entry that was not taken.
+/// An entry that was not accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) place: usize,
@@ -26,19 +26,19 @@ pub(crate) struct Failure {
     pub(crate) reason: String,
 }
 
-/// What an entry was not taken for.
+/// Why an entry was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryFault {
-    /// It cannot be taken.
+    /// It can never be accepted.
     Entry,
     /// The service failed, perhaps because of the entry.
     Service,
-    /// The service asks to come back later.
+    /// The service is overloaded: try again later.
     Throttling,
 }
 
 impl EntryFault {
-    /// By the code of an error that is not the entry's.
+    /// From the code of an error that the entry did not cause.
     pub(crate) fn of_service(code: &str) -> Self {
         if is_throttling(code) {
             Self::Throttling
@@ -48,16 +48,17 @@ impl EntryFault {
     }
 }
 
-/// What is known about a batch while it is being sent.
+/// The state of a batch while it is being sent.
 #[derive(Default)]
 struct Progress {
     refused: Vec<(String, String)>,
-    /// What is to come again.
+    /// The records to send again.
     later: Vec<String>,
     /// The last reason for that, and whether all of it was throttled.
     reason: Option<String>,
     is_all_throttled: bool,
-    /// The items whose earlier change was not taken, with its fault: their later changes must not overtake it.
+    /// The items whose earlier change was not accepted, with the fault: their later changes must not overtake
+    /// it.
     behind: HashMap<String, EntryFault>,
     taken: usize,
 }
@@ -100,7 +101,7 @@ struct Call<'a> {
     entries: Vec<Value>,
 }
 
-/// The next deliveries that go into one call, and what is left after them.
+/// The next deliveries for one call, and the rest.
 fn next_call<'a>(
     protocol: &impl Protocol,
     route: &str,
@@ -120,7 +121,7 @@ fn next_call<'a>(
         }
         let (entry, more) = protocol.entry(route, delivery, call.entries.len());
         let is_full = call.entries.len() == ENTRIES_MAX || bytes + more > CALL_BYTES_MAX;
-        // What is too large for any call goes alone, so that the service can say so.
+        // An entry that is too large for any call is sent alone, so that the service reports it.
         if is_full && !call.entries.is_empty() {
             return (call, deliveries.split_at(index).1);
         }
@@ -141,9 +142,10 @@ impl Progress {
         }
     }
 
-    /// An entry was not taken.
+    /// An entry was not accepted.
     fn note_one(&mut self, delivery: &Delivery, fault: EntryFault, reason: String) {
-        // What comes after a change that is to come again has to do so, too, whatever is said about it.
+        // A later change of an item that has to be sent again must be sent again, too, whatever its own
+        // result.
         let fault = *self.behind.entry(item(delivery)).or_insert(fault);
         if fault == EntryFault::Entry {
             self.refused.push((delivery.id.clone(), reason));

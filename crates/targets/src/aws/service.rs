@@ -9,7 +9,7 @@ use trestle_events::Outcome;
 use trestle_http_client::{Client, HttpResponse, Outgoing, Prepared, Repeat, request};
 use trestle_sigv4::Signer;
 
-/// How an operation is named on the wire.
+/// The name of an operation in requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServiceKind {
     pub(crate) target: &'static str,
@@ -24,14 +24,14 @@ pub(crate) struct Service {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// Why a call did nothing.
+/// Why a call failed as a whole.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// Something in it cannot be taken.
+    /// Something in it can never be accepted.
     Refused(String),
     /// The service failed, perhaps because of a record.
     Failed(String),
-    /// It is not the records that are at fault.
+    /// The records are not at fault.
     Unavailable(String),
 }
 
@@ -62,7 +62,8 @@ impl Service {
         }
     }
 
-    /// An answer that the service does not give: something else is at this URL, or it did not understand.
+    /// An answer that the service does not give: the URL belongs to something else, or the service did not
+    /// understand.
     fn not_json(&self, answer: &HttpResponse) -> Trouble {
         let unsigned = match self.signer {
             Some(_) => "",
@@ -101,8 +102,8 @@ impl Service {
     }
 }
 
-/// Errors that say something about the entries of a call. All others are about the caller, the queue or the bus, and
-/// looking for a culprit among the records would find none.
+/// Errors that concern the entries of a call. All others concern the caller, the queue or the bus, so that no
+/// record can be at fault.
 const ABOUT_ENTRIES: &[&str] = &[
     "BatchRequestTooLong",
     "InvalidMessageContents",
@@ -133,7 +134,7 @@ fn trouble(status: StatusCode, body: &Value) -> Trouble {
     }
 }
 
-/// What the status alone says.
+/// The meaning of the status alone.
 fn by_status(status: StatusCode, reason: String) -> Trouble {
     match status {
         StatusCode::PAYLOAD_TOO_LARGE => Trouble::Refused(reason),
@@ -143,7 +144,7 @@ fn by_status(status: StatusCode, reason: String) -> Trouble {
     }
 }
 
-/// Whether an error asks to come back later.
+/// Whether an error means to try again later.
 pub(crate) fn is_throttling(code: &str) -> bool {
     code.contains("Throttl") || matches!(code, "OverLimit" | "ServiceUnavailable")
 }

@@ -1,4 +1,4 @@
-//! What a program says, as far as it is kept. The rest is read, too, so that the program never waits for a reader.
+//! The kept part of a program's output. The rest is read, too, so that the program never waits for a reader.
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 

@@ -1,10 +1,10 @@
-//! A program and all that it starts, ended together.
+//! A program and all processes that it starts, ended together.
 
 use std::io;
 use std::process::ExitStatus;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
-/// A running program. Dropped before the program ended, it ends the whole process group.
+/// A running program. If dropped before the program ended, it ends the whole process group.
 pub(super) struct Group {
     child: Child,
     is_running: bool,
@@ -46,10 +46,10 @@ impl Drop for Group {
 
 #[cfg(unix)]
 fn end_group(child: &Child) {
-    // The id is only known while the program was not waited for, so it cannot be another's by now.
+    // The id is only known while the program was not waited for, so it cannot belong to another process.
     let group = child.id().and_then(|id| i32::try_from(id).ok());
     if let Some(group) = group.and_then(rustix::process::Pid::from_raw) {
-        // What is already gone need not be ended.
+        // A process that has already ended need not be ended.
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
 }

@@ -1,10 +1,10 @@
-//! The header that proves to a webhook who calls it, and when.
+//! The header that proves to a webhook who sent a request, and when.
 
 use trestle_env::Timestamp;
 use trestle_sigv4::{hex, keyed_hash};
 
-/// `t=<seconds>,v1=<digits>`: the digits are the HMAC-SHA-256 of `<seconds>.<body>`. The time is part of what is
-/// signed, so that a request that was overheard cannot be sent again much later.
+/// `t=<seconds>,v1=<digits>`: the digits are the HMAC-SHA-256 of `<seconds>.<body>`. The signature covers the
+/// time, so that an intercepted request cannot be replayed much later.
 pub(super) fn header(secret: &str, now: Timestamp, body: &[u8]) -> String {
     let seconds = now.as_secs();
     let mut signed = format!("{seconds}.").into_bytes();

@@ -1,4 +1,4 @@
-//! Batches to deliver, and targets opened from what a route file would say.
+//! Batches to deliver, and targets opened from the text of a route file.
 
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(crate) fn try_open(
     trestle_targets::open(&Destination(destination), surroundings)
 }
 
-/// Changes `r/0`, `r/1`, …, each of an item of its own.
+/// Changes `r/0`, `r/1`, …, each of a different item.
 pub(crate) fn batch(count: usize) -> Batch {
     let keys: Vec<String> = (0..count).map(|number| format!("item {number}")).collect();
     batch_of(&keys.iter().map(String::as_str).collect::<Vec<_>>())

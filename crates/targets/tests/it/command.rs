@@ -1,4 +1,4 @@
-//! Commands: what they get, and what their ends mean.
+//! Commands: their input, and the meaning of their results.
 
 use crate::batches::{batch, open};
 use serde_json::{Value, json};
@@ -119,7 +119,7 @@ async fn neither_long_input_nor_long_output_makes_anyone_wait() {
     assert_eq!(target.deliver(&batch(5_000)).await, Outcome::Done);
 }
 
-/// A pipe with a name, and what its reader sees: that a process writes, and that the last writer is gone.
+/// A named pipe, and what its reader sees: that a process writes, and that the last writer has ended.
 struct Alive {
     path: PathBuf,
     begun: oneshot::Receiver<()>,
@@ -135,7 +135,7 @@ impl Alive {
         assert!(made.success());
         let ((begins, begun), (goes, gone)) = (oneshot::channel(), oneshot::channel());
         let read = path.clone();
-        // A thread of its own: should the test fail, it does not wait for it.
+        // A separate thread: if the test fails, it does not wait for it.
         std::thread::spawn(move || {
             let mut pipe = File::open(read).unwrap();
             pipe.read_exact(&mut [0]).unwrap();
@@ -159,7 +159,7 @@ impl Alive {
     }
 }
 
-/// The shell waits for another program, which holds the pipe as long as it lives.
+/// The shell waits for another program, which keeps the pipe open while it runs.
 const SLEEPS: &str = "sh -c 'echo; exec sleep 100' > \"$0\" & wait";
 
 #[tokio::test]

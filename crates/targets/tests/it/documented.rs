@@ -1,4 +1,4 @@
-//! The destinations in docs/reference/targets.md can be opened as they stand there.
+//! The destinations in docs/reference/targets.md can be opened as written there.
 
 use crate::batches::{surroundings, try_open};
 
@@ -10,7 +10,7 @@ fn every_destination_of_the_documentation_opens() {
     for line in page.lines().filter(|line| line.starts_with("target = ")) {
         let route: toml::Table = line.parse().unwrap();
         let destination = serde_json::to_value(&route["target"]).unwrap();
-        // A machine without certificates cannot speak https; that is no fault of the page.
+        // A machine without certificates cannot use https; that is not a fault of the page.
         for fault in try_open(destination, &surroundings()).err().unwrap_or_default() {
             assert!(
                 fault.message.contains("no certificate authorities"),

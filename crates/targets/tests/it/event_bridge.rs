@@ -1,4 +1,4 @@
-//! EventBridge by endpoint, against an endpoint that notes what it is asked.
+//! EventBridge by endpoint, with an endpoint that records its requests.
 
 use crate::batches::{NOW_S, batch, open};
 use crate::server::{Received, Reply, Server, reply};
@@ -6,7 +6,7 @@ use crate::signed::assert_signed;
 use serde_json::{Value, json};
 use trestle_events::Outcome;
 
-/// Answers each event with what a test says of it.
+/// Answers each event with the test's result.
 fn put(received: &Received, result: impl Fn(&str) -> Value) -> Reply {
     let entries = received.json()["Entries"].as_array().unwrap().clone();
     let results: Vec<Value> = entries

@@ -1,4 +1,4 @@
-//! Destinations that cannot be opened, and what their author learns.
+//! Destinations that cannot be opened, and the errors for their authors.
 
 use crate::batches::{surroundings, try_open};
 use serde_json::{Value, json};
@@ -97,7 +97,7 @@ fn a_file_of_certificates_must_hold_some() {
     );
 }
 
-/// What a route that came over the network is refused.
+/// The refusals for a route that was created over the network.
 fn distrusted(destination: Value) -> Vec<String> {
     let distrusted = surroundings().trusting(Trust::NONE);
     let faults = try_open(destination, &distrusted).err().unwrap_or_default();

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The longest pause between two probes.
 const PAUSE: Duration = Duration::from_secs(15);
 
-/// A table, and a router that brings its changes to a webhook.
+/// A table, and a router that sends its changes to a webhook.
 struct World {
     clock: Arc<VirtualClock>,
     engine: Engine,
@@ -107,7 +107,7 @@ impl World {
         self.router.status().remove(0)
     }
 
-    /// Waits, moving the clock on by `step` again and again.
+    /// Waits, and advances the clock by `step` again and again.
     async fn until(&self, what: &str, step: Duration, mut done: impl FnMut() -> bool) {
         let begun = Instant::now();
         while !done() {
@@ -165,10 +165,10 @@ fn names(count: usize) -> impl Iterator<Item = String> {
     (0..count).map(|n| format!("item-{n}"))
 }
 
-/// What a server took.
+/// The items that a server accepted.
 type Taken = Arc<Mutex<BTreeSet<String>>>;
 
-/// Answers 500 to each request with the item `bad`, and takes the others.
+/// Answers 500 to each request with the item `bad`, and accepts the others.
 fn taking(taken: &Taken) -> impl Fn(&Received) -> Reply + Send + Sync + 'static {
     let taken = Arc::clone(taken);
     move |received| {

@@ -13,7 +13,7 @@ use trestle_queue::{QueueAttributes, Queues, Receive};
 use trestle_server::{AccessKey, Hooks, KeyGrant, Server, Settings};
 use trestle_store::MemoryStore;
 
-/// Runs a test beside a server with one queue, `changes`, for whom knows the secret.
+/// Runs a test with a server that has one queue, `changes`, for callers with the secret.
 async fn beside_a_server<F: Future<Output = ()>>(secret: &str, test: impl FnOnce(String, Queues) -> F) {
     let clock: Arc<dyn Clock> = Arc::new(VirtualClock::starting_at(Timestamp::from_secs(NOW_S)));
     let engine = Engine::on(

@@ -1,4 +1,4 @@
-//! A server that notes what it is asked, and answers as told.
+//! A server that records its requests, and gives the answers of the test.
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
@@ -35,7 +35,7 @@ impl Received {
     }
 }
 
-/// What to answer; `None` is silence.
+/// The answer; `None` for no answer.
 pub(crate) type Reply = Option<Response<String>>;
 
 pub(crate) fn reply(status: u16, body: impl Into<String>) -> Reply {
@@ -139,7 +139,7 @@ async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin, notes: Arc<Notes>) {
             }
         }
     });
-    // A client that goes away is no fault of the test.
+    // A client that disconnects is not a fault of the test.
     let _ = hyper::server::conn::http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)
         .await;

@@ -1,4 +1,4 @@
-//! SQS by URL, against an endpoint that notes what it is asked.
+//! SQS by URL, with an endpoint that records its requests.
 
 use crate::batches::{batch, batch_of, open, try_open};
 use crate::server::{Received, Reply, Server, reply};
@@ -15,7 +15,7 @@ fn entries(received: &Received) -> Vec<Value> {
     received.json()["Entries"].as_array().unwrap().clone()
 }
 
-/// Takes all messages but those whose body a test objects to.
+/// Accepts all messages except those whose body the test refuses.
 fn take(received: &Received, objection: impl Fn(&str) -> Option<Value>) -> Reply {
     let (mut successful, mut failed) = (Vec::new(), Vec::new());
     for entry in entries(received) {
@@ -179,7 +179,7 @@ async fn an_answer_that_is_no_json_says_what_was_expected_what_came_and_what_to_
             assert!(reason.contains(part), "{part}: {reason}");
         }
         assert_eq!(reason.lines().count(), 1, "{reason}");
-        // Signed, the advice about credentials would be wrong.
+        // For a signed request, the advice about credentials would be wrong.
         let target = open(json!({"sqs": server.url(PATH)}));
         let Outcome::Unavailable(reason) = target.deliver(&batch(1)).await else {
             panic!("no queue is there");

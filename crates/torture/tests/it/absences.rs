@@ -1,5 +1,5 @@
-//! A server that is killed while changes wait for their target, and started again ten days later, five times. Everything that was
-//! acknowledged arrives, in order per item.
+//! A server that is killed while changes wait for their target, and started again ten days later, five times.
+//! Every acknowledged change arrives, in order per item.
 
 use crate::routes::{Version, check_order, create, logged, put};
 use serde_json::json;
@@ -16,7 +16,7 @@ const TEN_DAYS_S: u64 = 10 * 24 * 60 * 60;
 const ITEMS: u64 = 40;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The target takes nothing before the file `OPEN` is there.
+/// The target accepts nothing before the file `OPEN` exists.
 const ROUTES: &str = r#"
 [route.log]
 table = "things"
@@ -28,7 +28,7 @@ maximum_record_age = "10000h"
 maximum_retry_attempts = 10000
 "#;
 
-/// The server, so many absences later. Its clock begins with that of the machine.
+/// The server after so many absences. Its clock starts at the machine's time.
 fn start(directory: &Path, absences: u64) -> Server {
     let server = Server::start(
         serve(&directory.join("data"))

@@ -1,4 +1,4 @@
-//! Clients that are slow, rude or many: clients that behave are answered all the same.
+//! Clients that are slow, hostile or many: well-behaved clients are answered nevertheless.
 
 use serde_json::json;
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use trestle_torture::http::Client;
 use trestle_torture::server::Server;
 use trestle_torture::workload::{TABLE, create_table};
 
-/// The longest that a client that behaves may wait, with two busy cores shared by all.
+/// The longest that a well-behaved client may wait, with two busy cores shared by all.
 const PATIENCE: Duration = Duration::from_secs(2);
 const HEAD: &str = "POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: DynamoDB_20120810.PutItem\r\n\
     Content-Type: application/x-amz-json-1.0\r\n";
@@ -22,7 +22,7 @@ fn server() -> (Server, TempDir) {
     (server, dir)
 }
 
-/// Does something to the server while another client writes and reads, on new connections each time.
+/// Mistreats the server while another client writes and reads, on new connections each time.
 fn while_another_is_answered(server: &Server, abuse: impl FnOnce()) {
     let is_over = AtomicBool::new(false);
     let answers = std::thread::scope(|scope| {

@@ -1,5 +1,5 @@
-//! SIGKILL at random moments while a backfill goes through a table that is being written: the target sees the newest state of
-//! every row last, and no state for the first time after a newer one.
+//! SIGKILL at random moments during a backfill of a table that is being written: the target receives the
+//! newest state of every row last, and never an older state for the first time after a newer one.
 //!
 //! `BACKFILL_ROWS`, `BACKFILL_WRITERS` and `BACKFILL_ROUNDS` make it larger.
 
@@ -16,7 +16,7 @@ use trestle_torture::server::{Server, serve};
 
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// A line that is cut off when the server dies is not written: only whole ones are read.
+/// A line that was cut off when the server died is ignored: only complete ones are read.
 const ROUTES: &str = r#"
 [route.log]
 table = "things"
@@ -96,7 +96,7 @@ fn fill(client: &mut Client, rows: u64) {
     }
 }
 
-/// Writes ever newer versions of rows of its own until the server is gone.
+/// Writes newer and newer versions of its own rows until the server is gone.
 fn write(address: &str, mut random: fastrand::Rng, (writer, writers): (u64, u64), rows: u64, round: u64) {
     let Ok(mut client) = Client::connect(address) else {
         return;
@@ -109,7 +109,7 @@ fn write(address: &str, mut random: fastrand::Rng, (writer, writers): (u64, u64)
     }
 }
 
-/// Waits for the backfill and for what is waiting; says how many rows were walked.
+/// Waits for the backfill and for waiting changes; returns how many rows were read.
 fn until_done(client: &mut Client, rows: u64) -> u64 {
     let begun = Instant::now();
     loop {
@@ -142,7 +142,7 @@ fn newest(client: &mut Client) -> BTreeMap<String, u64> {
     }
 }
 
-/// What the command wrote, once it has the newest version of every row.
+/// The command's output, once it has the newest version of every row.
 fn logged_until(directory: &Path, newest: &BTreeMap<String, u64>) -> Vec<Version> {
     let begun = Instant::now();
     loop {

@@ -18,10 +18,11 @@ const HOUR_S: i64 = 3600;
 const YEAR_S: i64 = 365 * 24 * HOUR_S;
 /// Streams keep their records for a day, so that between two such times nothing is trimmed.
 const NEAR_S: i64 = 11 * HOUR_S;
-/// After so many rounds a new directory is begun, so that the change log stays short enough to be replayed each time.
+/// After so many rounds a new directory is used, so that the change log stays short enough to be replayed
+/// each time.
 const ROUNDS_PER_DIRECTORY: u64 = 10;
 
-/// A clock that is moved at will.
+/// A clock that can be moved.
 pub(super) struct MovedClock {
     tools: TempDir,
     control: File,
@@ -42,7 +43,7 @@ impl MovedClock {
         command
     }
 
-    /// Lets a process that is about to start go by this clock.
+    /// Makes a process that is about to start use this clock.
     pub(super) fn rule(&self, command: &mut Command) {
         command.env("LD_PRELOAD", self.tools.path().join("moved_clock.so"));
         command.env("MOVED_CLOCK_CONTROL", self.tools.path().join("control"));
@@ -103,7 +104,7 @@ fn jump_rounds(rounds: u64, seed: u64) {
         println!("{} items, {} changes", found.items.len(), found.changes);
         audit::reconcile(&mut workers, &found.items);
         server.kill();
-        // The next server may find a clock that is behind everything that was written.
+        // The next server may find a clock that is before everything that was written.
         clock.set_ahead(random.i64(-NEAR_S..NEAR_S));
         audit::verify(dir.path()).unwrap();
     }
@@ -136,7 +137,8 @@ fn a_clock_that_is_years_off_loses_nothing_but_what_has_expired() {
     expires_once_the_clock_is_there(&clock, dir.path());
 }
 
-/// An item goes when its time has come by the clock, and a clock that goes back brings nothing back and takes nothing more.
+/// An item expires when its time has come by the clock; a clock that goes back restores nothing and removes
+/// nothing more.
 fn expires_once_the_clock_is_there(clock: &MovedClock, directory: &Path) {
     clock.set_ahead(0);
     let server = Server::start(&mut clock.serve(directory));

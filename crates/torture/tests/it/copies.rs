@@ -1,7 +1,7 @@
-//! Many rows copied to another server under writers, with kill -9 of the copy, its source and its target on the way: when the
-//! target takes over, it has what was acknowledged, and nothing else.
+//! Many rows copied to another server under writers, with kill -9 of the copy, its source and its target:
+//! when the target takes over, it has everything that was acknowledged, and nothing else.
 //!
-//! A few rows by default. With a million, in a few minutes, and figures:
+//! A few rows by default. With a million rows, in a few minutes, and with figures:
 //!
 //! ```sh
 //! COPY_ROWS=1000000 COPY_KILLS=0 cargo test --release -p trestle-torture --test it copied -- --nocapture
@@ -71,7 +71,7 @@ fn many_rows_are_copied_under_writers_and_none_is_lost_or_stale_or_comes_back() 
         );
         let paused_ms = copier.cut_over();
         *place_to_write.lock().unwrap() = to.clone();
-        // Writers go on there for a moment.
+        // Writers continue there for a moment.
         std::thread::sleep(Duration::from_secs(1));
         paused_ms
     });
@@ -173,19 +173,19 @@ fn load(server: &Server, rows: u64) {
     });
 }
 
-/// What may be in a row: a version, or none if it was deleted.
+/// The possible contents of a row: a version, or none if it was deleted.
 type Version = Option<u64>;
 
-/// Writes rows of its own, and knows what each may be.
+/// Writes its own rows, and knows the possible contents of each.
 struct Writer {
     at: u64,
     rows: u64,
     random: fastrand::Rng,
-    /// Rows that were written: the last one if its answer came, the last ones otherwise.
+    /// The possible contents of a written row: the last write if it was answered, otherwise the last ones.
     known: HashMap<u64, Vec<Version>>,
     version: u64,
     written: u64,
-    /// The longest time without a write that was acknowledged.
+    /// The longest time without an acknowledged write.
     longest: Duration,
 }
 
@@ -228,7 +228,7 @@ impl Writer {
         }
     }
 
-    /// Writes a row: whether it was carried out; `None` if the server is gone.
+    /// Writes a row: returns whether it was carried out; `None` if the server is gone.
     fn write(&mut self, client: &mut Client) -> Option<bool> {
         // Some rows are new, and many are written often.
         let all = self.rows + self.rows / 10;
@@ -264,7 +264,7 @@ impl Writer {
     }
 }
 
-/// The target has for each row one of the versions that it may have, and no other rows.
+/// The target has for each row one of its possible versions, and no other rows.
 fn check(server: &Server, writers: &[Writer], rows: u64) {
     let scan = json!({"TableName": TABLE, "ConsistentRead": true});
     let found = audit::all(&mut server.connect(), "Scan", &scan);

@@ -10,7 +10,8 @@ use trestle_torture::server::Server;
 use trestle_torture::workload::{self, Weight};
 
 const WORKERS: usize = 6;
-/// After so many rounds a new directory is begun, so that the change log stays short enough to be replayed each time.
+/// After so many rounds a new directory is used, so that the change log stays short enough to be replayed
+/// each time.
 const ROUNDS_PER_DIRECTORY: u64 = 10;
 
 #[test]
@@ -23,7 +24,7 @@ fn what_was_acknowledged_survives_a_kill_and_agrees_with_itself() {
     });
 }
 
-/// Calls `endure` with as many rounds as one directory is good for, and a seed, until all rounds are done.
+/// Calls `endure` with the number of rounds for one directory, and a seed, until all rounds are done.
 pub(crate) fn in_several_directories(rounds: u64, endure: impl Fn(u64, u64)) {
     let (seed, mut done) = (seed(), 0);
     while done < rounds {
@@ -33,7 +34,7 @@ pub(crate) fn in_several_directories(rounds: u64, endure: impl Fn(u64, u64)) {
     }
 }
 
-/// Says that acknowledgements from now on need not count.
+/// Called when later acknowledgements need not count.
 pub(crate) struct LastMoment<'a>(&'a AtomicU64);
 
 impl LastMoment<'_> {
@@ -42,7 +43,8 @@ impl LastMoment<'_> {
     }
 }
 
-/// Writes to a server in `data` until `end` ends it at a random moment, and finds everything again; so many times.
+/// Writes to a server in `data` until `end` ends it at a random moment, and checks that all data is found
+/// again; so many times.
 pub(crate) fn endure(data: &Path, rounds: u64, seed: u64, end: &(impl Fn(Server, LastMoment<'_>) + Sync)) {
     let mut random = fastrand::Rng::with_seed(seed);
     let weight = if random.bool() {

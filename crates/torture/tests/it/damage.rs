@@ -1,5 +1,6 @@
-//! Files that are not what was written: flipped, cut short, deleted. Whatever happens to one file of a data directory, the server
-//! serves exactly the rows that there were, or says which file is damaged. It never serves fewer or other rows in silence.
+//! Damaged files: flipped bits, truncation, deletion. Whatever happens to one file of a data directory, the
+//! server either serves exactly the original rows, or names the damaged file. It never silently serves fewer
+//! or other rows.
 
 mod served;
 mod specimen;
@@ -10,12 +11,12 @@ use specimen::{Damage, Specimen};
 use std::collections::BTreeMap;
 use trestle_torture::server::{Server, serve};
 
-/// One byte in so many of each small file is flipped.
+/// One of so many bytes of each small file is flipped.
 const STRIDE: u64 = 151;
 const RANDOM_FLIPS: u64 = 12;
 const CUTS: u64 = 12;
 
-/// What a message must have of these: what to do next.
+/// The advice that a message must contain one of.
 const WAYS_OUT: [&str; 4] = [
     "trestle restore",
     "docs/internals/format.md",
@@ -69,14 +70,14 @@ fn files_that_are_cut_short_or_deleted_never_cost_rows_in_silence() {
     tally.print("truncations and deletions");
 }
 
-/// What became of a damaged directory. Everything else fails the test.
+/// The outcome for a damaged directory. Any other outcome fails the test.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     /// It was not opened; the message names the file.
     Refused,
     /// It was opened, and a read failed with a message that names the file.
     FailedRead,
-    /// Every row was served as it was.
+    /// Every row was served unchanged.
     Harmless,
 }
 

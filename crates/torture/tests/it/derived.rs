@@ -1,6 +1,6 @@
-//! Everything derived stays exact: heads, unique values, entries, counters, inverses and copies, also those that follow in the
-//! background, whatever expires while the server is down, whichever client writes while constraints come and go, and whenever the
-//! server is killed.
+//! Derived data stays exact: heads, unique values, entries, counters, inverses and copies, including those in
+//! the background, while rows expire with the server down, clients write while constraints are added and
+//! dropped, and the server is killed at any time.
 
 mod copied;
 mod expiry;
@@ -25,7 +25,8 @@ const OWN_ROWS: [(&str, &str); 3] = [
     ("entries", "doc.entries.words"),
 ];
 
-/// Holds all rows of a version's table against the oracle, once the copies that follow in the background have.
+/// Compares all rows of a version's table with the oracle, once the copies in the background have been
+/// updated.
 fn check(client: &mut Client, version: &Version) {
     wait_until_copied(client);
     let scan = json!({"TableName": version.table(), "ConsistentRead": true});
@@ -33,7 +34,7 @@ fn check(client: &mut Client, version: &Version) {
     Rows::new(version, rows).check();
 }
 
-/// A copy note goes when its copies have followed.
+/// A copy note is removed when its copies have been updated.
 fn wait_until_copied(client: &mut Client) {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -52,7 +53,7 @@ fn wait_until_copied(client: &mut Client) {
     }
 }
 
-/// Rows of effects that were dropped go in the background.
+/// Rows of effects that were dropped are removed in the background.
 fn wait_until_cleared(client: &mut Client, version: &Version) {
     let deadline = Instant::now() + PATIENCE;
     for (effect, kind) in OWN_ROWS {

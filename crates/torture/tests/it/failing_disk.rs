@@ -17,7 +17,7 @@ use trestle_torture::{audit, native};
 const WORKERS: usize = 4;
 const WRITING: i32 = 1;
 const SYNCING: i32 = 2;
-/// (number, which calls, what the system says)
+/// (number, which calls, the system's error)
 const FAILURES: [(i32, i32, &str); 4] = [
     (28, WRITING, "No space left on device"),
     (5, SYNCING, "Input/output error"),
@@ -25,7 +25,7 @@ const FAILURES: [(i32, i32, &str); 4] = [
     (30, WRITING | SYNCING, "Read-only file system"),
 ];
 
-/// A disk that fails when it is told to.
+/// A disk that fails on command.
 struct Disk {
     tools: TempDir,
     control: File,
@@ -114,7 +114,7 @@ fn fail_for_a_while(disk: &Disk, (error, calls, words): (i32, i32, &str), weight
         std::thread::sleep(Duration::from_millis(200));
     });
     let acknowledged: usize = workers.iter().map(workload::Worker::acknowledged).sum();
-    // The probe belongs to no client: it must not change the count of items that clients wrote.
+    // The probe is not a client's write: it must not change the count of items that clients wrote.
     let found = audit::check(&server, &workers, u64::MAX).unwrap_or_else(|fault| panic!("{words}: {fault}"));
     println!(
         "{words}: {acknowledged} acknowledged, {} items, {} changes",
@@ -154,7 +154,7 @@ impl Drop for StopWhenDropped<'_> {
     }
 }
 
-/// Writes something new each time: a put that changes nothing needs no disk.
+/// Writes new content each time, because a put that changes nothing needs no disk.
 fn put_probe(server: &Server) -> RawResponse {
     let item = json!({"pk": {"S": "probe"}, "v": {"N": fastrand::u64(..).to_string()}});
     server.call("PutItem", &json!({"TableName": TABLE, "Item": item}))

@@ -1,6 +1,7 @@
-//! Clients that send without end, or ask and do not read: memory stays bounded, and another client is answered.
+//! Clients that send endlessly, or send requests and do not read: memory stays bounded, and another client is
+//! answered.
 //!
-//! `./test attack` runs the full floods in a release build, with a bound on how long the other client waits.
+//! `./test attack` runs the full floods in a release build, with a limit on how long the other client waits.
 
 use serde_json::json;
 use std::io::{self, ErrorKind, Write};
@@ -17,14 +18,14 @@ const MIB: u64 = 1024 * 1024;
 const BODY_BYTES: usize = 16 << 20;
 const RESIDENT_BYTES_MAX: u64 = 700 * MIB;
 
-/// How large the floods are, and what must hold meanwhile.
+/// The size of the floods, and the limits meanwhile.
 struct Size {
     time: Duration,
     stalled_bodies: usize,
     scanning_connections: usize,
     scans_each: usize,
     batch_clients: usize,
-    /// Only with a release build: the others measure themselves.
+    /// Only with a release build; debug builds are too slow.
     p99_max: Option<Duration>,
 }
 
@@ -65,7 +66,7 @@ fn server() -> (Server, TempDir) {
     (server, dir)
 }
 
-/// Floods the server, and asks for one small item over and over meanwhile.
+/// Floods the server, and reads one small item repeatedly meanwhile.
 fn flood(name: &str, size: &Size, server: &Server, attack: impl FnOnce(&AtomicBool) + Send) {
     let is_over = AtomicBool::new(false);
     let (most, mut waits) = most_resident_while(server.id(), || {
@@ -124,7 +125,8 @@ fn stalled_bodies_take_no_memory() {
     });
 }
 
-/// A client that sends its body up to the last byte, as fast as it is taken, and begins anew when it is refused.
+/// A client that sends its body up to the last byte, as fast as it is accepted, and starts again when it is
+/// refused.
 struct Stalled {
     client: Client,
     left: usize,
@@ -143,7 +145,7 @@ impl Stalled {
         Stalled { client, left }
     }
 
-    /// Sends what the server takes now; false when it takes no more.
+    /// Sends what the server accepts now; `false` when it accepts no more.
     fn is_taken(&mut self) -> bool {
         let bytes = [b' '; 1 << 16];
         while self.left > 0 {
@@ -166,7 +168,7 @@ fn unread_scans_take_no_memory() {
         let mut clients = Vec::new();
         for _ in 0..size.scanning_connections {
             let mut client = Unread::connect(&server.address).unwrap();
-            // A server that has had enough closes the connection.
+            // A server that refuses more closes the connection.
             let _ = (0..size.scans_each).try_for_each(|_| client.ask("Scan", scan.as_bytes()));
             clients.push(client);
         }
@@ -226,7 +228,7 @@ fn large_batches_take_no_memory() {
     assert!(stored.load(Ordering::Relaxed) > 0, "not one batch was stored");
 }
 
-/// 25 items just below DynamoDB's largest, and spaces up to the largest request.
+/// 25 items just below DynamoDB's largest size, and spaces up to the largest request.
 fn batch(number: usize) -> String {
     let bytes = "QUJD".repeat(130_000);
     let put = |item: usize| {
@@ -240,11 +242,11 @@ fn batch(number: usize) -> String {
     body
 }
 
-/// Whether a batch was stored, and not put off because there is too much to do.
+/// Whether a batch was stored, rather than refused as throttled.
 fn is_stored(server: &Server, body: &str) -> bool {
     let mut client = server.connect();
-    // A client that gets no time to send, while others wait for memory, is answered and cut off before it has sent all.
-    // What it was answered may be lost with the connection.
+    // A client that gets no time to send while others wait for memory is answered and disconnected before it
+    // has sent everything. The answer may be lost with the connection.
     let is_sent = send(&mut client, body).is_ok();
     match client.read() {
         Ok(answer) if answer.status == 200 => true,

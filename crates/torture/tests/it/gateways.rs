@@ -1,5 +1,5 @@
-//! Gateways before one endpoint that are killed, stopped and let down by the endpoint while clients write: everything that follows from
-//! rows is exact afterwards, and no acknowledged write is lost.
+//! Gateways in front of one endpoint, which are killed and stopped and whose endpoint fails while clients
+//! write: derived data is exact afterwards, and no acknowledged write is lost.
 //!
 //! `GATEWAY_KILLS=20 cargo test --release -p trestle-torture gateways -- --nocapture --test-threads 1` is the long run.
 
@@ -21,7 +21,7 @@ const WRITERS: usize = 16;
 const GATEWAYS: usize = 3;
 const TABLE: &str = "rows";
 const SHOPS: u64 = 4;
-/// What the endpoint does to requests of gateways.
+/// The faults of the endpoint for requests of gateways.
 const FAULTS: [&str; 6] = [
     "throttle,share=0.03",
     "internal,share=0.01",
@@ -104,7 +104,7 @@ fn trestle(arguments: &[&str]) -> Command {
     command
 }
 
-/// An endpoint, and how gateways before it are started.
+/// An endpoint, and how gateways in front of it are started.
 struct Fleet {
     endpoint: Server,
     model: PathBuf,
@@ -134,12 +134,13 @@ impl Fleet {
         command
     }
 
-    /// The gateway that brings the model.
+    /// The gateway that applies the model.
     fn first_gateway(&self) -> Server {
         Server::start(&mut self.command(Some(&self.model)))
     }
 
-    /// A gateway that finds the model. The endpoint may fail meanwhile: then it is started again, as a supervisor would.
+    /// A gateway that finds the model already applied. The endpoint may fail meanwhile: then it is started
+    /// again, as a supervisor would.
     fn gateway(&self) -> Server {
         let began = Instant::now();
         loop {
@@ -153,7 +154,8 @@ impl Fleet {
         }
     }
 
-    /// Waits until nothing is left of writes that killed gateways had begun, at an endpoint without transactions.
+    /// Waits until nothing is left of writes that killed gateways had begun, at an endpoint without
+    /// transactions.
     fn await_no_intents(&self) {
         let began = Instant::now();
         let scan = json!({"TableName": "_trestle.intents", "ConsistentRead": true});
@@ -177,16 +179,16 @@ impl Fleet {
     }
 }
 
-/// What a writer knows of its orders.
+/// A writer's knowledge of its orders.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Known {
     Written,
     Removed,
-    /// A request about it was not answered, or refused.
+    /// A request about it was not answered, or was refused.
     Unknown,
 }
 
-/// Writes orders, accounts and pages through the gateways in turn until told to stop.
+/// Writes orders, accounts and pages through the gateways in turn until asked to stop.
 struct Writer<'w> {
     number: usize,
     addresses: &'w Mutex<Vec<String>>,
@@ -248,7 +250,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether it was acknowledged. What the gateway refuses is what a client may be refused.
+    /// Whether it was acknowledged. Refusals by the gateway must be among the expected ones.
     fn send(&mut self, operation: &str, body: &Value) -> bool {
         if self.client.is_none() {
             let address = {
@@ -312,7 +314,7 @@ fn rows(endpoint: &Server) -> Vec<Value> {
     }
 }
 
-/// The full check: everything derived agrees with its rows. It waits for the leases of killed gateways.
+/// The full check: derived data agrees with its rows. It waits for the leases of killed gateways.
 fn assert_exact(gateway: &Server) {
     let answer = repair(gateway, true);
     assert_eq!(answer.status, 200, "{}", answer.body);
@@ -329,7 +331,7 @@ fn repair(gateway: &Server, dry_run: bool) -> RawResponse {
         .unwrap()
 }
 
-/// What the shops have counted is what their orders say, and every order is there that must be.
+/// The counts of the shops match their orders, and every order exists that must.
 fn assert_kept(endpoint: &Server, writers: &[BTreeMap<String, Known>]) -> usize {
     let rows = rows(endpoint);
     let text = |row: &Value, name: &str| row[name]["S"].as_str().unwrap_or_default().to_owned();
@@ -366,7 +368,7 @@ fn the_same_holds_at_an_endpoint_without_transactions() {
     kill_gateways(&["unknown,operation=TransactWriteItems,operation=TransactGetItems"]);
 }
 
-/// `lacks` are rules that hold from the beginning.
+/// `lacks` are rules that are missing from the beginning.
 fn kill_gateways(lacks: &[&str]) {
     let (kills, mut random) = (rounds("GATEWAY_KILLS", 3), fastrand::Rng::with_seed(seed()));
     let fleet = Fleet::start();
@@ -431,7 +433,7 @@ fn a_gateway_that_is_killed_while_it_mends_sums_leaves_them_to_the_next() {
             "shop": {"S": (order % SHOPS).to_string()}, "price": {"N": "7"}});
         succeed(&mut client, "PutItem", &put(&order));
     }
-    // Counts that are wrong: a client wrote past the gateways.
+    // Counts that are wrong because a client wrote without a gateway.
     let mut past = fleet.endpoint.connect();
     for shop in 0..SHOPS {
         let key = json!({"pk": {"S": "shop"}, "sk": {"S": shop.to_string()}});
@@ -443,7 +445,7 @@ fn a_gateway_that_is_killed_while_it_mends_sums_leaves_them_to_the_next() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut client = first.connect();
-            // Killed in between, or done before.
+            // Killed in between, or finished before.
             let _ = client.administer("repair-models", &json!({}));
         });
         std::thread::sleep(moment);
@@ -482,7 +484,7 @@ fn a_gateway_that_is_stopped_for_longer_than_its_lease_writes_nothing_under_the_
     assert_eq!(answer.status, 200, "{}", answer.body);
     let took = began.elapsed();
     assert!((15..25).contains(&took.as_secs()), "{took:?}");
-    // These arrive while it is stopped; it goes on with them, not knowing how long it was away.
+    // These arrive while it is stopped; it continues with them without knowing how long it was stopped.
     let mut clients: Vec<Client> = (0..8).map(|_| stopped.connect()).collect();
     let written: usize = std::thread::scope(|scope| {
         let sent: Vec<_> = clients
@@ -506,7 +508,7 @@ fn a_gateway_that_is_stopped_for_longer_than_its_lease_writes_nothing_under_the_
     });
     println!("stopped for {took:?}, then {written} of 312 orders written");
     assert_eq!(assert_kept(&fleet.endpoint, &[]), written + 8);
-    // A write under the version before would lack the sum that it does not have.
+    // A write under the previous version would lack the sum that it does not have.
     assert_exact(&first);
     assert_exact(&stopped);
 }

@@ -1,5 +1,5 @@
-//! SIGKILL at random moments while large values are written, replaced and read: a row always has all of one value, what was
-//! acknowledged is there, and nothing is left behind.
+//! SIGKILL at random moments while large values are written, replaced and read: a row always has one complete
+//! value, everything acknowledged exists, and no parts are left over.
 
 use crate::{Sets, rounds, seed};
 use base64::Engine as _;
@@ -27,16 +27,16 @@ key = { pk = "file#{name}" }
 attributes = { name = "string", number = "integer", body = "large" }
 "#;
 const PARTS: &str = "_trestle.value_parts";
-/// Each replaces the value of a row of its own.
+/// Each replaces the value of its own row.
 const WRITERS: u64 = 4;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the writers know of their rows.
+/// The writers' knowledge of their rows.
 #[derive(Debug, Default)]
 struct Rows {
-    /// The number that was written last and acknowledged.
+    /// The last acknowledged number.
     acknowledged: BTreeMap<u64, u64>,
-    /// The number that was sent last.
+    /// The last sent number.
     attempted: BTreeMap<u64, u64>,
 }
 
@@ -79,7 +79,8 @@ fn a_row_has_all_of_one_value_and_nothing_is_left_whenever_the_server_is_killed(
     }
 }
 
-/// A server whose rows have large values is copied while they are replaced: the rows of the other one have all of theirs.
+/// A server whose rows have large values is copied while they are replaced: the rows of the copy have
+/// complete values.
 #[test]
 fn values_are_whole_where_rows_were_copied_to() {
     let dir = TempDir::new().unwrap();
@@ -112,7 +113,7 @@ fn values_are_whole_where_rows_were_copied_to() {
     audit::verify(&place("target")).unwrap();
 }
 
-/// Replaces the value of a row until it is enough, or writing is paused.
+/// Replaces the value of a row until it is time to stop, or writing is paused.
 fn write_until(address: &str, writer: u64, rows: &Mutex<Rows>, is_over: &AtomicBool) {
     let mut client = Client::connect(address).unwrap();
     for number in 1.. {
@@ -125,7 +126,7 @@ fn write_until(address: &str, writer: u64, rows: &Mutex<Rows>, is_over: &AtomicB
     }
 }
 
-/// The bytes of a value, told by its writer and number, in parts.
+/// The bytes of a value, determined by its writer and number, in parts.
 fn parts_of(writer: u64, number: u64) -> Vec<Vec<u8>> {
     let mut random = fastrand::Rng::with_seed(writer << 32 | number);
     let count = random.usize(1..7);
@@ -162,7 +163,7 @@ fn write_on(address: &str, writer: u64, rows: &Mutex<Rows>) {
     }
 }
 
-/// Writes a value and the row that names it; `None` when the server is gone.
+/// Writes a value and the row that refers to it; `None` when the server is gone.
 fn write(client: &mut Client, writer: u64, number: u64) -> Option<()> {
     let id = format!("value-{writer:04}-{number:08}");
     let parts = parts_of(writer, number);
@@ -192,7 +193,7 @@ fn put(client: &mut Client, request: &Value) -> Option<()> {
     Some(())
 }
 
-/// Reads values while they are replaced: each is whole.
+/// Reads values while they are replaced: each is complete.
 fn read_on(address: &str, killed: &AtomicBool) {
     let Ok(mut client) = Client::connect(address) else {
         return;
@@ -206,7 +207,7 @@ fn read_on(address: &str, killed: &AtomicBool) {
     }
 }
 
-/// A row: its number, and how many parts its value has. The error is that the server is gone.
+/// A row: its number, and how many parts its value has. The error means that the server is gone.
 fn read(client: &mut Client, writer: u64) -> std::io::Result<Option<(u64, u64)>> {
     let key = json!({"pk": {"S": format!("file#{writer}")}});
     let get = json!({"TableName": "files", "Key": key, "ConsistentRead": true});
@@ -231,7 +232,7 @@ fn read(client: &mut Client, writer: u64) -> std::io::Result<Option<(u64, u64)>>
     Ok(Some((number(&row["number"]), number(&body["parts"]))))
 }
 
-/// Holds every row against what is known, and counts the parts of all.
+/// Compares every row with the writers' knowledge, and counts the parts of all.
 fn check(client: &mut Client, rows: &Rows) -> u64 {
     let mut parts = 0;
     for writer in 0..WRITERS {
@@ -248,7 +249,7 @@ fn check(client: &mut Client, rows: &Rows) -> u64 {
     parts
 }
 
-/// What no row names is removed when its time has come.
+/// A value without a row is removed when its time has come.
 fn collected(client: &mut Client, parts: u64) {
     assert_eq!(client.advance_clock(2 * 60 * 60).unwrap().status, 200);
     let deadline = Instant::now() + PATIENCE;

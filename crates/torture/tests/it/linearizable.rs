@@ -29,7 +29,7 @@ fn histories_of_single_items_are_linearizable() {
     }
 }
 
-/// The same with a SIGKILL in the middle: operations without an answer happened or not, but the others did.
+/// The same with a SIGKILL in the middle: unanswered operations happened or not, but the others did.
 #[test]
 fn histories_across_a_kill_are_linearizable() {
     for round in 0..rounds("LINEARIZABILITY_ROUNDS", 1) {
@@ -62,7 +62,7 @@ fn create_table(client: &mut Client) {
     succeed(client, "CreateTable", &table);
 }
 
-/// Lets all clients loose; the operations of each item. With `kill` the server does not survive it.
+/// Runs all clients; returns the operations of each item. With `kill` the server is killed.
 fn record(server: &Server, seed: u64, kill: bool) -> Vec<Vec<Operation>> {
     let (start, values) = (Instant::now(), AtomicU64::new(1));
     let end = start + Duration::from_millis(1000);
@@ -133,7 +133,7 @@ fn client(
     history
 }
 
-/// What was tried, and what came of it.
+/// An operation, and its outcome.
 fn act(
     client: &mut Client,
     key: usize,

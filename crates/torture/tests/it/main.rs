@@ -1,4 +1,4 @@
-//! Trestle, mistreated. `./test crash` runs the same tests with many more rounds.
+//! Tests that mistreat Trestle. `./test crash` runs the same tests with many more rounds.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
@@ -33,13 +33,13 @@ mod targets;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How many rounds a test runs: a few by default, more when the variable says so.
+/// How many rounds a test runs: a few by default, more if the variable is set.
 fn rounds(variable: &str, default: u64) -> u64 {
     let set = std::env::var(variable).ok();
     set.map_or(default, |rounds| rounds.parse().unwrap())
 }
 
-/// Differs from run to run; printed, so that a failure can be looked into.
+/// Differs from run to run; printed, so that a failure can be reproduced.
 fn seed() -> u64 {
     let seed = std::env::var("TORTURE_SEED").ok();
     let seed = seed.map_or_else(|| fastrand::u64(..), |seed| seed.parse().unwrap());
@@ -47,7 +47,7 @@ fn seed() -> u64 {
     seed
 }
 
-/// Sets a flag when it goes, so that a check that fails does not leave threads behind that wait for it.
+/// Sets a flag when it is dropped, so that a failing check does not leave waiting threads.
 struct Sets<'a>(&'a AtomicBool);
 
 impl Drop for Sets<'_> {

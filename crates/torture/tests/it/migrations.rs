@@ -1,5 +1,5 @@
-//! SIGKILL at random moments while a model's keys change from one layout to another and back, under writers and readers
-//! that use both: every row is there once, as it was acknowledged, and every migration comes to its end.
+//! SIGKILL at random moments while a model's keys change from one layout to another and back, under writers
+//! and readers that use both: every row exists once, as it was acknowledged, and every migration ends.
 
 mod audit;
 mod knowledge;
@@ -29,7 +29,7 @@ use writer::{COUNTERS, Counter, Shared, Writer};
 
 const WRITERS: usize = 3;
 const READERS: usize = 2;
-/// After so many rounds a new directory is begun, so that the change log stays short enough to be replayed.
+/// After so many rounds a new directory is used, so that the change log stays short enough to be replayed.
 const ROUNDS_PER_DIRECTORY: u64 = 10;
 
 #[test]
@@ -118,7 +118,7 @@ impl Rounds {
         });
     }
 
-    /// Rows also move without a server, and that is killed, too.
+    /// Rows also move without a server; that process is killed, too.
     fn sweep_alone(&mut self, directory: &Path) {
         let mut sweep = steering::sweep_alone(directory);
         std::thread::sleep(Duration::from_millis(self.random.u64(20..400)));
@@ -150,7 +150,7 @@ impl Rounds {
         self.shared.knowledge.read().unwrap().in_effect.unwrap()
     }
 
-    /// Lets what is under way come to its end, and looks at everything once more.
+    /// Lets a running migration end, and checks everything once more.
     fn end(&mut self, directory: &Path, rounds: u64) {
         let server = Server::on(directory);
         let mut client = server.connect();
@@ -170,7 +170,7 @@ impl Rounds {
     }
 }
 
-/// When no row is left in a former place, no read looks there any more: neither for rows that are there, nor for others.
+/// When no row is left in a former place, no read checks there any more, for existing or for missing rows.
 fn check_single_reads(client: &mut Client) {
     let double_reads = |client: &mut _| steering::status(client).unwrap()["double_reads"].clone();
     let before = double_reads(client);

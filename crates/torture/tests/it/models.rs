@@ -1,5 +1,5 @@
-//! SIGKILL at random moments while versions are deployed under a model: the write, its head and the demotion of its
-//! predecessor are there together or not at all.
+//! SIGKILL at random moments while versions are deployed under a model: the write, its head and the demotion
+//! of its predecessor are stored together or not at all.
 
 use crate::{rounds, seed};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use trestle_torture::workload::succeed;
 
 const TABLE: &str = "kl.db-ver2";
 const REGION: &str = "eu-west-1";
-/// Each deploys a package of its own, and all of them one together.
+/// Each deploys its own package, and all of them deploy one together.
 const DEPLOYERS: usize = 5;
 const SHARED: &str = "shared";
 
@@ -24,7 +24,7 @@ const SHARED: &str = "shared";
 #[derive(Debug, Default)]
 struct Package {
     attempted: BTreeSet<u64>,
-    /// Those that must be there.
+    /// Those that must exist.
     acknowledged: BTreeSet<u64>,
 }
 
@@ -100,7 +100,7 @@ fn arn(package: &str, version: u64) -> String {
     format!("arn:{package}:{version}")
 }
 
-/// Looks for the latest versions all the while: never two of one package, and never none where there was one.
+/// Checks the latest versions all the time: never two of one package, and never none where there was one.
 fn watch(address: &str) {
     let Ok(mut client) = Client::connect(address) else {
         return;
@@ -128,7 +128,7 @@ fn latest_in_region() -> Value {
     })
 }
 
-/// Compares every package with what was promised. How many versions there are.
+/// Compares every package with what was acknowledged. Returns how many versions there are.
 fn check(client: &mut Client, packages: &Packages) -> usize {
     let mut found = 0;
     let mut latest = BTreeSet::new();
@@ -162,8 +162,8 @@ fn check(client: &mut Client, packages: &Packages) -> usize {
     found
 }
 
-/// The newest is the latest, and stays. Older ones are deprecated and expire, but for those of the shared package that
-/// were overtaken on their way: they never were the latest.
+/// The newest is the latest, and stays. Older ones are deprecated and expire, except those of the shared
+/// package that were overtaken before they were written: they never were the latest.
 fn check_version(package: &str, row: &Value, newest: u64) {
     let expires = row.get("exDt").is_some();
     match (text(row, "dplySts"), expires) {

@@ -1,7 +1,7 @@
-//! Many rows moved under sixteen clients, with kill -9 on the way: nothing is lost, nothing is there twice, nothing is
-//! stale. Every client has rows of its own, so that it knows what each read must find.
+//! Many rows moved under sixteen clients, with kill -9 meanwhile: nothing is lost, duplicated or stale. Every
+//! client has its own rows, so that it knows what each read must find.
 //!
-//! A few rows by default. With a million, in ten minutes or so, and figures:
+//! A few rows by default. With a million rows, in ten minutes or so, and with figures:
 //!
 //! ```sh
 //! MOVE_ROWS=1000000 cargo test --release -p trestle-torture --test it many_rows -- --nocapture
@@ -23,9 +23,9 @@ use trestle_torture::audit::verify;
 use trestle_torture::http::Client;
 use trestle_torture::server::{Server, binary};
 
-/// Between two looks at the migration.
+/// The pause between checks of the migration.
 const GLANCE: Duration = Duration::from_millis(5);
-/// A migration that comes to no end is a fault.
+/// A migration that takes longer is a failure.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 #[test]
@@ -82,8 +82,8 @@ fn load(server: &Server, owners: &mut [Owner]) {
     });
 }
 
-/// Lets the clients work until so much of the table is swept, and kills the server; or until all rows have moved, and
-/// returns it.
+/// Lets the clients work until so much of the table is swept, and kills the server; or until all rows have
+/// moved, and returns it.
 fn live(server: Server, owners: &mut [Owner], until: f64) -> Option<Server> {
     let (address, is_over) = (server.address.clone(), AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -104,7 +104,7 @@ fn live(server: Server, owners: &mut [Owner], until: f64) -> Option<Server> {
     })
 }
 
-/// Waits until so much is swept; tells whether all rows have moved and were looked at again.
+/// Waits until so much is swept; returns whether all rows have moved and were checked again.
 fn watch(client: &mut Client, until: f64) -> bool {
     let began = Instant::now();
     loop {
@@ -130,7 +130,7 @@ fn done(status: &Value) -> f64 {
     status["done"].as_f64().unwrap_or_else(|| panic!("{status}"))
 }
 
-/// Every row is there once, as its owner knows it, in the table and in its index, and under no former key.
+/// Every row exists once, as its owner knows it, in the table and in its index, and under no former key.
 fn check(server: &Server, owners: &[Owner], rows: u64) {
     let mut client = server.connect();
     let before = status(&mut client)["double_reads"].clone();
@@ -152,7 +152,7 @@ fn check(server: &Server, owners: &[Owner], rows: u64) {
     assert_eq!(status(&mut client)["double_reads"], before, "all rows have moved");
 }
 
-/// Tells of every item of a scan, a page at a time.
+/// Passes every item of a scan to a function, a page at a time.
 fn each(client: &mut Client, mut scan: Value, mut tell: impl FnMut(&Value)) {
     loop {
         let mut page = client.call("Scan", &scan).unwrap();

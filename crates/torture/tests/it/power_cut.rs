@@ -34,7 +34,7 @@ struct Run {
     /// The directory as it was before the run.
     before: TempDir,
     recording: Recording,
-    /// Length of the log when the table was there.
+    /// Length of the log when the table was created.
     table: u64,
     workers: Vec<Worker>,
     data: String,
@@ -48,7 +48,8 @@ impl Run {
             .unwrap();
         let mut workers = workload::workers(WORKERS, weight, seed);
         let (dir, before) = (TempDir::new().unwrap(), TempDir::new().unwrap());
-        // Half of the runs begin with a directory that a crash has left, so that recovery is cut off as well.
+        // Half of the runs begin with a directory that a crash has left, so that recovery is interrupted as
+        // well.
         let is_second_run = random.bool();
         if is_second_run {
             crash_first(dir.path(), &mut workers);
@@ -141,7 +142,7 @@ impl Run {
     }
 }
 
-/// Anywhere, or right where files get or lose their names: that is where the order of syncs matters most.
+/// Anywhere, or just where files are created, renamed or removed: there the order of syncs matters most.
 fn moment(events: &[(u64, Event<'_>)], random: &mut fastrand::Rng) -> usize {
     let anywhere = random.usize(0..=events.len());
     match random.bool() {

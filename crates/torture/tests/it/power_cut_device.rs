@@ -14,8 +14,9 @@ fn what_was_acknowledged_survives_a_power_cut_of_its_device() {
             rounds,
             seed,
             &|server, last_moment| {
-                // While the file system is being shut down, Linux 6.18 confirms data that it then loses: a program that only
-                // writes and calls fdatasync sees the same. A device without power would confirm nothing.
+                // While the file system is being shut down, Linux 6.18 confirms data that it then loses: a
+                // program that only writes and calls fdatasync observes the same. A device without power
+                // would confirm nothing.
                 last_moment.is_over();
                 device.cut();
                 server.kill();

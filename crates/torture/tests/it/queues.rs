@@ -13,7 +13,8 @@ use trestle_torture::audit;
 use trestle_torture::http::Client;
 use trestle_torture::server::{Server, serve};
 
-/// A message is invisible for so long. The clock stands still, so no other client receives it unless it is given back.
+/// How long a message is invisible. The clock stands still, so no other client receives it unless it is
+/// released.
 const VISIBILITY_S: u64 = 30;
 /// A message that was received so often moves to the dead-letter queue.
 const RECEIVES_MAX: u32 = 3;
@@ -37,8 +38,9 @@ struct Worker {
     random: fastrand::Rng,
 }
 
-/// Starts the server, lets clients work until it is killed, starts it again and checks it; as many rounds as the variable says. `work` is
-/// one piece of work, and `None` when the server is gone. `check` finds every message where it should be, takes it out, and says what it found.
+/// Starts the server, lets clients work until it is killed, starts it again and checks it; as many rounds as
+/// the variable says. `work` is one operation, and returns `None` when the server is gone. `check` finds
+/// every message where it should be, removes it, and returns what it found.
 fn under_kills(
     variable: &str,
     pair: &Pair,
@@ -56,7 +58,8 @@ fn under_kills(
         let (worked, begun) = mpsc::channel();
         std::thread::scope(|scope| {
             scope.spawn(move || {
-                // On a busy machine the first answer may take longer than the pause, and a round without work shows nothing.
+                // On a busy machine the first answer may take longer than the pause, and a round without
+                // operations shows nothing.
                 begun.recv_timeout(BEGIN_MAX).unwrap();
                 std::thread::sleep(pause);
                 server.kill();

@@ -1,5 +1,6 @@
-//! SIGKILL at random moments while a table is reindexed under clients that write: of the processes that reindex, and of the server.
-//! No row is missed, no update is lost, and the stream has one record of each row and version.
+//! SIGKILL at random moments while a table is reindexed under clients that write: kills of the processes that
+//! reindex, and of the server. No row is missed, no update is lost, and the stream has one record of each row
+//! and version.
 //!
 //! `REINDEX_ROWS`, `REINDEX_KILLS` and `REINDEX_WRITERS` make it larger.
 
@@ -24,9 +25,9 @@ use trestle_torture::server::{Server, serve, serve_at};
 
 /// The longest time of one reindex, however often it is killed.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Processes that work at the same time at an endpoint, at most.
+/// The most processes that work at the same time at an endpoint.
 const PROCESSES: usize = 3;
-/// What the server does to requests: writes are throttled, answered with errors, and carried out without an answer.
+/// The server's faults: writes are throttled, answered with errors, or carried out without an answer.
 const FAULTS: [&str; 3] = [
     "throttle,operation=UpdateItem,share=0.1",
     "internal,operation=UpdateItem,share=0.02",
@@ -121,14 +122,14 @@ fn faulty(directory: &Path, port: u16) -> Server {
     Server::start(&mut command)
 }
 
-/// Lets clients write while something is done.
+/// Lets clients write while a function runs.
 fn while_writing<T>(writers: &mut [Writer], address: &str, work: impl FnOnce() -> T) -> T {
     let ends = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for writer in writers {
             scope.spawn(|| writer.write(address, &ends));
         }
-        // Also if it fails: the clients would go on for ever.
+        // Also if it fails: the clients would continue forever.
         let _ending = Ending(&ends);
         work()
     })
@@ -195,7 +196,7 @@ impl Course<'_> {
         start(&self.commands, version, &[])
     }
 
-    /// Kills a process that reindexes, or the server, of which there is another at once.
+    /// Kills a process that reindexes, or the server, which is restarted at once.
     fn kill(&mut self, processes: &mut Vec<Child>) {
         if self.random.u8(..3) == 0 {
             self.server.take().unwrap().kill();
@@ -210,7 +211,8 @@ impl Course<'_> {
     }
 }
 
-/// Begins a process that starts a reindex and works on it. Pages are small, so that a kill is among many of them.
+/// Starts a process that starts a reindex and works on it. Pages are small, so that a kill is among many of
+/// them.
 fn start(commands: &Commands, version: u64, more: &[&str]) -> Child {
     let (name, version) = (name_of(version), version.to_string());
     let mut arguments = vec!["start", TABLE, "--name", &name, "--version", &version];
@@ -271,7 +273,7 @@ fn in_a_directory_each_row_is_touched_once_whenever_the_process_is_killed() {
     audit::verify(&data).unwrap();
 }
 
-/// A server has the directory for a moment, and is killed.
+/// A server has the directory open for a moment, and is killed.
 fn write_a_while(data: &Path, writers: &mut [Writer], random: &mut fastrand::Rng) {
     let server = Server::start(&mut serve(data));
     let address = server.address.clone();

@@ -1,5 +1,5 @@
-//! SIGKILL at random moments while changes are routed: into a queue each arrives exactly once, at a command at least once
-//! and in order per item, and after the last start nothing is stuck.
+//! SIGKILL at random moments while changes are routed: each is sent to a queue exactly once, and delivered to
+//! a command at least once and in order per item; after the last start nothing is stuck.
 
 use crate::{rounds, seed};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use trestle_torture::server::{Server, serve};
 const WORKERS: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A line that is cut off when the server dies is not written: only whole ones are read.
+/// A line that was cut off when the server died is ignored: only complete ones are read.
 const ROUTES: &str = r#"
 [route.mail]
 table = "things"
@@ -118,7 +118,7 @@ pub(super) fn put(client: &mut Client, (pk, n): &Version) -> Option<()> {
     Some(())
 }
 
-/// Writes new versions of a few items of its own until the server is gone.
+/// Writes new versions of a few of its own items until the server is gone.
 fn write(address: &str, worker: usize, round: u64, written: &Mutex<Written>) {
     let Ok(mut client) = Client::connect(address) else {
         return;
@@ -133,7 +133,7 @@ fn write(address: &str, worker: usize, round: u64, written: &Mutex<Written>) {
     }
 }
 
-/// Everything in the queue, with how often it is there; it is all there when the last change is.
+/// Everything in the queue, with its number; it is complete when the last change is there.
 fn receive_until(client: &mut Client, last: &Version) -> BTreeMap<Version, u64> {
     let begun = Instant::now();
     let mut found = BTreeMap::new();
@@ -158,7 +158,7 @@ fn receive_until(client: &mut Client, last: &Version) -> BTreeMap<Version, u64> 
     }
 }
 
-/// What the command wrote, once it has everything that the queue has.
+/// The command's output, once it has everything that the queue has.
 fn logged_until(directory: &Path, sent: &BTreeMap<Version, u64>) -> Vec<Version> {
     let begun = Instant::now();
     loop {
@@ -186,7 +186,7 @@ pub(super) fn logged(line: &str) -> Version {
     )
 }
 
-/// Each item's versions come in order; what comes again starts over somewhere before, and ends with the newest.
+/// Each item's versions arrive in order; a repetition starts somewhere before, and ends with the newest.
 pub(super) fn check_order(logged: &[Version]) {
     let mut items: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for (pk, n) in logged {

@@ -1,5 +1,5 @@
-//! Mixed load for as long as it is told to: writers, readers, a queue, and a kill now and then. Nothing acknowledged is lost,
-//! reads never fail while the server is up, and memory stays within bounds.
+//! Mixed load for a given time: writers, readers, a queue, and an occasional kill. Nothing acknowledged is
+//! lost, reads never fail while the server is up, and memory stays within bounds.
 
 use crate::{rounds, seed};
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ fn create(directory: &Path) {
     assert_eq!(made.unwrap().status, 200);
 }
 
-/// Runs everything against a server that is killed in the end. Returns the most memory that it took.
+/// Runs everything against a server that is killed at the end. Returns the most memory that it used.
 fn run(directory: &Path, workers: &mut [Worker], sent: &mut Messages, time: Duration) -> u64 {
     let server = Server::start(&mut server::serve(directory));
     let (address, process) = (server.address.clone(), server.id());
@@ -78,7 +78,7 @@ fn run(directory: &Path, workers: &mut [Worker], sent: &mut Messages, time: Dura
     most
 }
 
-/// Reads in every way. An answer is a success; none at all means that the server was killed.
+/// Reads in every way. An answer must be a success; no answer means that the server was killed.
 fn read_until(address: &str, is_over: &dyn Fn() -> bool) {
     let Ok(mut client) = Client::connect(address) else {
         return;

@@ -1,5 +1,6 @@
-//! SIGKILL at random moments for those who take changes, while the server lives: a webhook's process and a command get
-//! every change at least once and in order per item, and when they live again nothing is stuck.
+//! SIGKILL at random moments of the receivers of changes, while the server runs: a webhook's process and a
+//! command receive every change at least once and in order per item, and when they run again nothing is
+//! stuck.
 
 use crate::routes::{Version, check_order, create, logged, put};
 use crate::{rounds, seed};
@@ -16,11 +17,11 @@ use trestle_torture::server::{Server, serve};
 
 const WORKERS: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Where the webhook listens and what it writes, for the process that is one.
+/// Where the webhook listens and what it writes, for the process that plays it.
 const TARGET: &str = "TORTURE_TARGET";
 const LOG: &str = "TORTURE_TARGET_LOG";
 
-/// The command kills itself now and then, after a line and before the next.
+/// The command sometimes kills itself, after a line and before the next.
 const ROUTES: &str = r#"
 [route.hook]
 table = "things"
@@ -122,7 +123,7 @@ fn start_target(address: &str, directory: &Path) -> Child {
         .unwrap()
 }
 
-/// Writes down every record that it gets, one after the other, until it is killed.
+/// Writes down every record that it receives, in order, until it is killed.
 fn take_changes(address: &str) -> ! {
     let listener = TcpListener::bind(address).unwrap();
     let log = std::env::var(LOG).unwrap();
@@ -164,7 +165,7 @@ fn take(mut stream: &TcpStream, mut log: &File) -> Option<()> {
         .ok()
 }
 
-/// What a target wrote, once it has got everything.
+/// A target's output, once it has received everything.
 fn logged_until(log: &Path, written: &BTreeSet<Version>) -> Vec<Version> {
     let begun = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! Flags that say where the database of an application is.
+//! Flags for the database of an application.
 
 use std::path::{Path, PathBuf};
 
@@ -47,7 +47,7 @@ pub struct DatabaseFlags {
     pub profile: Option<String>,
 }
 
-/// Why the database of an application is not open.
+/// Why the database of an application could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DatabaseError {
@@ -72,20 +72,21 @@ impl DatabaseError {
 }
 
 impl DatabaseFlags {
-    /// Where files of the program are that are not rows.
+    /// The directory for files of the program besides its rows.
     #[must_use]
     pub fn files(&self, program: &str) -> PathBuf {
         let usual = || Path::new("trestle-data").join(program);
         self.data.clone().unwrap_or_else(usual)
     }
 
-    /// Opens what the flags say, for a program that has files beside its rows: the database, and where the files are. It blocks.
+    /// Opens the database of these flags, for a program that has files besides its rows: returns the database
+    /// and the place of the files. It blocks.
     pub fn open_with_files(&self, program: &str) -> Result<(AnyDatabase, PathBuf), DatabaseError> {
         let files = self.files(program);
         Ok((self.open(program, files.join("table"))?, files))
     }
 
-    /// Opens what the flags say: the endpoint, or this directory. It blocks.
+    /// Opens the database of these flags: the endpoint, or this directory. It blocks.
     pub fn open(&self, program: &str, directory: impl AsRef<Path>) -> Result<AnyDatabase, DatabaseError> {
         let Some(endpoint) = &self.endpoint else {
             return Ok(Embedded::open(directory, Options::default())?.into());

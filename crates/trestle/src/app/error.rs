@@ -1,4 +1,4 @@
-//! Why a request failed, as a client can tell it apart.
+//! Why a request failed, in classes for clients.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -11,7 +11,7 @@ use trestle_typed as typed;
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// What a call of an application answers with.
+/// The result of a call of an application.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a call of an application failed. Errors of the typed client, of queues and of reindexes become one with `?`.
@@ -21,31 +21,31 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// 400: the request makes no sense, or is too large.
+    /// 400: the request is invalid, or too large.
     #[error("{0}")]
     Invalid(String),
-    /// 401: the client must say who it is, with a key as bearer token.
+    /// 401: the client must authenticate with a key as bearer token.
     #[error("{0}")]
     Unauthorized(String),
-    /// 403: this client may not.
+    /// 403: this client is not allowed to do that.
     #[error("{0}")]
     Forbidden(String),
-    /// 404: it is not there.
+    /// 404: it does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// 409: what is there does not allow it.
+    /// 409: the present state does not allow it.
     #[error("{0}")]
     Conflict(String),
     /// 503: the same request may succeed later.
     #[error("{0}")]
     Busy(String),
-    /// 500: something else is wrong, and the client cannot help it.
+    /// 500: another fault, which the client cannot correct.
     #[error("{0}")]
     Failed(Cause),
 }
 
 impl Error {
-    /// The request makes no sense, for this reason.
+    /// The request is invalid, for this reason.
     pub fn invalid(reason: impl ToString) -> Self {
         Error::Invalid(reason.to_string())
     }
@@ -55,7 +55,7 @@ impl Error {
         Error::NotFound(format!("there is no {what}"))
     }
 
-    /// Something else is wrong.
+    /// Another fault.
     pub fn failed(cause: impl Into<Cause>) -> Self {
         Error::Failed(cause.into())
     }
@@ -74,7 +74,7 @@ impl Error {
         }
     }
 
-    /// What the client is told. The text of [`Error::Failed`] goes to the log.
+    /// The text for the client. The text of [`Error::Failed`] goes to the log.
     #[must_use]
     pub fn told(&self) -> String {
         match self {
@@ -140,7 +140,7 @@ impl From<std::io::Error> for Error {
     }
 }
 
-/// Something of the application's own that is not the JSON it should be. What clients send is read by axum's `Json`.
+/// The application's own data is not the expected JSON. Data of clients is read by axum's `Json`.
 impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
         Error::failed(error)

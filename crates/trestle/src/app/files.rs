@@ -1,4 +1,4 @@
-//! Files of an application: written, read, and given out over HTTP.
+//! Files of an application: stored, read, and served over HTTP.
 
 use std::io;
 
@@ -18,10 +18,11 @@ impl Objects {
         Ok(())
     }
 
-    /// Answers a request for a file: 200 with its bytes as they are read, or 404. The type is told by the end of its name.
+    /// Answers a request for a file: 200 with its bytes as they are read, or 404. The type follows from the
+    /// end of its name.
     pub async fn served(&self, path: &str) -> Result<Response> {
         let missing = format!("file {path}");
-        // What is no path, or leads out of the directory, names no file.
+        // An invalid path, or one that leads out of the directory, names no file.
         let named = Path::parse(path).ok();
         let named = named.filter(|path| !path.as_ref().is_empty());
         let found = match self.store.get(&named.or_not_found(&missing)?).await {
@@ -37,7 +38,7 @@ impl Objects {
     }
 }
 
-/// The type of a file by its name, as far as browsers care.
+/// The type of a file by its name, as far as browsers need it.
 fn content_type(path: &str) -> &'static str {
     match path.rsplit('.').next() {
         Some("js" | "mjs") => "text/javascript",

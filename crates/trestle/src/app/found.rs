@@ -1,4 +1,4 @@
-//! What may not be there.
+//! Rows that may be missing.
 
 use std::fmt::Display;
 
@@ -6,9 +6,9 @@ use trestle_typed as typed;
 
 use super::{Error, Result};
 
-/// For what a request names and the database may not have.
+/// For rows that a request names and that may be missing.
 pub trait OrNotFound<T> {
-    /// What is there, or the error "there is no …", which is a 404.
+    /// The row, or the error "there is no …", which is a 404.
     ///
     /// ```
     /// use trestle::app::{Error, OrNotFound as _};
@@ -26,11 +26,13 @@ impl<T> OrNotFound<T> for Option<T> {
     }
 }
 
-/// For reads and deletes of what a client names.
+/// For reads and deletes of rows that a client names.
 pub trait OrNothing<T> {
-    /// What is there, or nothing if the model refuses the key: no row can have it, so this is the same as a row that is not there.
+    /// The row, or nothing if the model refuses the key: no row can have it, so this is the same as a missing
+    /// row.
     ///
-    /// Not for writes of values that a client sends: what the model refuses of these is told ([`Error::Invalid`]).
+    /// Not for writes of values that a client sends: refusals of the model must be reported for these
+    /// ([`Error::Invalid`]).
     ///
     /// ```no_run
     /// # mod shop { trestle::model!("examples/shop.toml"); }

@@ -1,4 +1,4 @@
-//! Answers that a client may have already.
+//! Answers that a client may already have.
 
 use std::fmt::Write as _;
 
@@ -15,14 +15,14 @@ use super::Result;
 pub fn fingerprint(bytes: &[u8]) -> String {
     let mut text = String::new();
     for byte in Sha256::digest(bytes) {
-        // A String takes any text.
+        // A String accepts any text.
         let _ = write!(text, "{byte:02x}");
     }
     text
 }
 
-/// Answers 200 with what is asked for, as JSON with an `ETag`; or 304, if `If-None-Match` of the request says that the client has
-/// the same.
+/// Answers 200 with the value as JSON and an `ETag`; or 304, if `If-None-Match` of the request shows that the
+/// client has the same.
 pub fn shown_unless_known(request: &HeaderMap, what: impl Serialize) -> Result<Response> {
     let text = serde_json::to_string(&what)?;
     let tag = format!("\"{}\"", fingerprint(text.as_bytes()));

@@ -1,12 +1,12 @@
-//! Lines to receivers: servers of others that may hang.
+//! A queue for each receiver: servers of others may hang.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Lines to any number of receivers. Only so many calls to one receiver are under way at once; the others wait in its line. So a
-/// receiver that does not answer delays its own calls only.
+/// Lines to any number of receivers. Only so many calls to one receiver run at once; the others wait in its
+/// line. So a receiver that does not answer delays only its own calls.
 ///
 /// ```
 /// use trestle::app::{Lines, Turn};
@@ -37,11 +37,11 @@ struct Receivers {
 #[derive(Debug)]
 struct Line {
     free: Arc<Semaphore>,
-    /// Calls under way, and those that wait.
+    /// Running calls, and waiting ones.
     calls: usize,
 }
 
-/// A call in a line. Dropped, it has left it.
+/// A call in a line. When dropped, it has left the line.
 #[derive(Debug)]
 struct InLine<'l> {
     lines: &'l Lines,
@@ -49,7 +49,7 @@ struct InLine<'l> {
     free: Arc<Semaphore>,
 }
 
-/// A call that is under way until this is dropped.
+/// A running call, until this is dropped.
 #[derive(Debug)]
 pub struct Underway<'l> {
     _permit: OwnedSemaphorePermit,
@@ -59,7 +59,7 @@ pub struct Underway<'l> {
 /// Whether a call may begin.
 #[derive(Debug)]
 pub enum Turn<'l> {
-    /// It may, and is under way until this is dropped.
+    /// It may, and runs until this is dropped.
     Now(Underway<'l>),
     /// Too many wait already: try again later.
     LineIsFull,
@@ -68,7 +68,7 @@ pub enum Turn<'l> {
 }
 
 impl Lines {
-    /// Lines in which so many calls are under way at once, and so many more wait.
+    /// Lines in which so many calls run at once, and so many more wait.
     #[must_use]
     pub fn new(underway_max: usize, waiting_max: usize) -> Self {
         Self {
@@ -93,13 +93,13 @@ impl Lines {
         }
     }
 
-    /// How many calls are under way or wait, for each receiver that has any.
+    /// The number of running and waiting calls, for each receiver that has any.
     #[must_use]
     pub fn lengths(&self) -> Vec<usize> {
         self.lock().lines.values().map(|line| line.calls).collect()
     }
 
-    /// Ends the waiting, for good; calls under way are not disturbed.
+    /// Ends all waiting permanently; running calls are not affected.
     pub fn close(&self) {
         let mut receivers = self.lock();
         receivers.is_closed = true;
@@ -128,7 +128,7 @@ impl Lines {
         })
     }
 
-    /// No code that holds the lock can panic half way.
+    /// No code that holds the lock can panic halfway.
     fn lock(&self) -> MutexGuard<'_, Receivers> {
         self.receivers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(turns.len(), UNDERWAY_MAX);
     }
 
-    /// What a future has come to by now.
+    /// The result of a future so far.
     async fn so_far<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
         tokio::select! {
             biased;

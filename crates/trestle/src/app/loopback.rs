@@ -1,4 +1,4 @@
-//! A port of this machine, served until the program is told to end.
+//! A port of this machine, served until the program is asked to end.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -9,7 +9,7 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-/// How long requests under way have to be answered once the program is told to end.
+/// How long running requests have to be answered once the program is asked to end.
 pub const GRACE: Duration = Duration::from_secs(2);
 
 /// A port that only this machine can reach.
@@ -35,7 +35,7 @@ impl Loopback {
         Ok(Self { listener, address })
     }
 
-    /// Where it is served: `http://127.0.0.1:8080`.
+    /// Its URL: `http://127.0.0.1:8080`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
@@ -46,7 +46,8 @@ impl Loopback {
         self.serve_until(interrupted()?, router).await
     }
 
-    /// Serves as [`serve`](Self::serve) does, and does `first` meanwhile: work that needs this server. If it fails, so does this.
+    /// Like [`serve`](Self::serve), and runs `first` meanwhile: work that needs this server. If it fails, so
+    /// does this.
     pub async fn serve_while<E: From<io::Error>>(
         self,
         first: impl Future<Output = Result<(), E>>,
@@ -64,8 +65,8 @@ impl Loopback {
         }
     }
 
-    /// Serves until `end` is ready. Then no connection is accepted any more, and requests under way have [`GRACE`] to be
-    /// answered: a client that never finishes its request does not hold up the end.
+    /// Serves until `end` is ready. Then no connection is accepted any more, and running requests have
+    /// [`GRACE`] to be answered: a client that never finishes its request does not delay the end.
     pub async fn serve_until(self, end: impl Future<Output = ()>, router: Router) -> io::Result<()> {
         let (stop, stopped) = oneshot::channel::<()>();
         let served = axum::serve(self.listener, router).with_graceful_shutdown(async {

@@ -7,15 +7,15 @@ use object_store::{Error, ObjectStoreExt as _, PutPayload};
 
 use super::Objects;
 
-/// Ends the names of the marks of numbers that were given.
+/// The suffix of the markers of numbers that are taken.
 const TAKEN: &str = ".taken";
 
 impl Objects {
-    /// Stores the next file of a folder as `<number>.<extension>`, and gives its number, which is greater than `after`. When this
-    /// returns, it is durable.
+    /// Stores the next file of a folder as `<number>.<extension>`, and returns its number, which is greater
+    /// than `after`. When this returns, it is durable.
     ///
-    /// A number is given once: of several who store at once, each has another, and the mark `<number>.taken` stays after the file
-    /// is deleted.
+    /// A number is used once: concurrent callers get different numbers, and the marker `<number>.taken` stays
+    /// after the file is deleted.
     ///
     /// ```
     /// # async fn example() -> std::io::Result<()> {
@@ -47,7 +47,7 @@ impl Objects {
         Ok(number)
     }
 
-    /// The highest number that was given; 0 if none was.
+    /// The highest number in use; 0 if there is none.
     async fn newest_number(&self, folder: &Path) -> io::Result<i64> {
         let files = self.store.list_with_delimiter(Some(folder)).await?.objects;
         let names = files.iter().filter_map(|file| file.location.filename());
@@ -55,9 +55,9 @@ impl Objects {
         Ok(numbers.max().unwrap_or(0))
     }
 
-    /// Deletes a file, and says whether it was there.
+    /// Deletes a file, and returns whether it existed.
     pub async fn delete(&self, path: &Path) -> io::Result<bool> {
-        // S3 deletes what is not there without a word, so it is asked before.
+        // S3 deletes a missing object without an error, so it is checked before.
         match self.store.head(path).await {
             Err(Error::NotFound { .. }) => return Ok(false),
             found => found?,

@@ -1,4 +1,4 @@
-//! Where an object lies, for rows that name what is too large for them.
+//! The location of an object, for rows that refer to objects too large for them.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use trestle_item::Map;
 
 use super::Objects;
 
-/// Where an object lies. A row has it as a map of two texts.
+/// The location of an object. A row has it as a map of two texts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectLocation {
     /// The bucket, or the name of the directory.
@@ -26,7 +26,7 @@ impl From<&ObjectLocation> for Map {
 }
 
 impl Objects {
-    /// Stores an object, and says where. When this returns, it is durable.
+    /// Stores an object, and returns its location. When this returns, it is durable.
     pub async fn put(&self, key: &str, content: Vec<u8>) -> io::Result<ObjectLocation> {
         self.store.put(&Path::from(key), content.into()).await?;
         Ok(ObjectLocation {
@@ -35,7 +35,7 @@ impl Objects {
         })
     }
 
-    /// The object at a location. One in another bucket or directory than this is an error.
+    /// The object at a location. A location in another bucket or directory is an error.
     pub async fn get(&self, location: &ObjectLocation) -> io::Result<Vec<u8>> {
         if location.bucket != self.name {
             let (named, own) = (&location.bucket, &self.name);

@@ -1,4 +1,4 @@
-//! Where an application keeps files: in a directory, or in a bucket.
+//! The files of an application: in a directory, or in a bucket.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::prefix::PrefixStore;
 
-/// A place for files: a directory, or a bucket of S3. What is stored there is durable.
+/// A place for files: a directory, or an S3 bucket. Stored files are durable.
 #[derive(Clone, Debug)]
 pub struct Objects {
     /// The name of the bucket, or of the directory.
@@ -31,7 +31,7 @@ impl Objects {
         }
     }
 
-    /// Files in this directory, which is made if it is not there.
+    /// Files in this directory, which is created if it is missing.
     pub fn directory(root: &Path) -> io::Result<Self> {
         let named = |error| io::Error::other(format!("cannot make {}: {error}", root.display()));
         fs::create_dir_all(root).map_err(named)?;
@@ -44,7 +44,7 @@ impl Objects {
 
     fn bucket(place: &str, endpoint: Option<&str>) -> io::Result<Self> {
         let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
-        // An error says that a provider is installed already.
+        // An error means that a provider is already installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
         if let Some(endpoint) = endpoint {

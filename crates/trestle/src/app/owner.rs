@@ -1,4 +1,5 @@
-//! Whose files a place has: an application that removes what it does not know must not meet the files of another.
+//! The owner of the files in a place: an application that removes unknown files must not see those of
+//! another.
 
 use std::io;
 
@@ -11,8 +12,8 @@ use super::Objects;
 const OWNER: &str = "owner";
 
 impl Objects {
-    /// The same place, for this owner only. An empty place is marked as its own, by a file `owner`. A place with another mark, or
-    /// with files and no mark, is refused.
+    /// The same place, for this owner only. An empty place is marked with a file `owner`. A place with
+    /// another owner, or with files and no owner, is refused.
     ///
     /// ```
     /// # async fn example() -> std::io::Result<()> {
@@ -47,7 +48,7 @@ impl Objects {
         }
     }
 
-    /// The bytes of a file, if it is there.
+    /// The bytes of a file, if it exists.
     pub async fn read(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
         let path = Path::parse(path).map_err(io::Error::other)?;
         match self.store.get(&path).await {
@@ -56,7 +57,8 @@ impl Objects {
         }
     }
 
-    /// Stores a file unless there is one, and says whether there was none. Of several concurrent callers, one stores it.
+    /// Stores a file unless there is one, and returns whether there was none. Of several concurrent callers,
+    /// one stores it.
     pub async fn write_new(&self, path: &str, content: Vec<u8>) -> io::Result<bool> {
         let path = Path::parse(path).map_err(io::Error::other)?;
         let put = self.store.put_opts(&path, content.into(), PutMode::Create.into());

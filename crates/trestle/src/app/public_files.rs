@@ -7,23 +7,23 @@ use reqwest::{Client, Url};
 
 use super::{Error, Objects, Result};
 
-/// How long to wait before each look at a URL.
+/// The pauses before attempts to fetch a URL.
 const PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(200), Duration::from_secs(1)];
-/// How long a server may take.
+/// The time limit for a server's answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Stored files that have URLs. A file is there when a GET of its URL gives its bytes.
+/// Stored files that have URLs. A file is available when a GET of its URL returns its bytes.
 #[derive(Clone, Debug)]
 pub struct PublicFiles {
-    /// Where they are stored. [`Objects::served`] gives them out where there is no CDN.
+    /// The place where they are stored. [`Objects::served`] serves them where there is no CDN.
     pub objects: Objects,
-    /// What their URLs begin with; it ends with a slash.
+    /// The prefix of their URLs, which ends with a slash.
     pub url: String,
     client: Client,
 }
 
 impl PublicFiles {
-    /// Files in a directory or a bucket, as [`Objects::open`] takes it, that are found at URLs which begin with `url`.
+    /// Files in a directory or a bucket, in the form of [`Objects::open`], at URLs that begin with `url`.
     pub fn open(place: &str, s3_endpoint: Option<&str>, url: &str) -> io::Result<Self> {
         Ok(Self {
             objects: Objects::open(place, s3_endpoint)?,
@@ -32,8 +32,8 @@ impl PublicFiles {
         })
     }
 
-    /// Stores a file, and looks whether a GET of its URL gives its bytes: three times, with pauses. When this returns, the file
-    /// is durable and can be fetched; if it cannot, that is [`Error::Invalid`].
+    /// Stores a file, and checks that a GET of its URL returns its bytes: up to three times, with pauses.
+    /// When this returns, the file is durable and can be fetched; if it cannot, that is [`Error::Invalid`].
     pub async fn store(&self, path: String, content: Vec<u8>) -> Result<()> {
         self.objects.write(&path, content.clone()).await?;
         let url = url_below(&self.url, &path);
@@ -72,9 +72,9 @@ pub fn url_below(base: &str, path: &str) -> String {
     url.into()
 }
 
-/// A client for servers that may take so long.
+/// A client for servers, with this time limit.
 pub(super) fn client(timeout: Duration) -> io::Result<Client> {
-    // An error says that a provider is installed already.
+    // An error means that a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = Client::builder().timeout(timeout).build();
     client.map_err(io::Error::other)

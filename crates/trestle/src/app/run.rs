@@ -8,7 +8,8 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Runs `work` to its end on a runtime of its own, with a log on standard error. An error is logged and makes the program fail.
+/// Runs `work` to its end in a new runtime, with a log on standard error. An error is logged and makes the
+/// program fail.
 ///
 /// `log` says what is logged: `info`, or `warn,my_app=debug`. The environment variable `RUST_LOG` replaces it.
 pub fn run<E: Display>(log: &str, work: impl Future<Output = Result<(), E>>) -> ExitCode {

@@ -1,23 +1,23 @@
-//! An application while it runs.
+//! A running application.
 
 use std::sync::Arc;
 
 use crate::events::Router;
 use crate::queue::Workers;
 
-/// What requests work with, and what works in the background.
+/// The state of requests, and the background work.
 #[derive(Debug)]
 pub struct Running<S> {
-    /// What requests and jobs work with.
+    /// The state of requests and jobs.
     pub service: Arc<S>,
-    /// Brings changes to handlers and queues.
+    /// Delivers changes to handlers and queues.
     pub router: Router,
-    /// Take messages from queues.
+    /// Process messages of queues.
     pub workers: Workers,
 }
 
 impl<S> Running<S> {
-    /// Stops the background work, routes first; what is under way is finished.
+    /// Stops the background work, routes first; running work is finished.
     pub async fn stop(&self) {
         self.router.stop().await;
         self.workers.stop().await;

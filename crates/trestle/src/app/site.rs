@@ -18,23 +18,24 @@ use sha2::{Digest as _, Sha256};
 
 use super::Result;
 
-/// More than that is not told of what was refused.
+/// The most that is quoted of a refused request.
 const REASON_BYTES_MAX: usize = 64 << 10;
-/// What a page may do, besides running its own scripts: load nothing from elsewhere, and call this server only.
+/// What a page may do besides running its own scripts: load nothing from elsewhere, and call only this
+/// server.
 const POLICY: &str = "default-src 'none'; connect-src 'self'; img-src data:; style-src 'unsafe-inline'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src";
 
-/// Adds a page at `/` and its OpenAPI description at `/openapi.json`. What axum refuses by itself is answered as
+/// Adds a page at `/` and its OpenAPI description at `/openapi.json`. Refusals by axum itself are answered as
 /// `{"error": "…"}`, like every [`Error`](super::Error); a body that does not fit is a 400.
 ///
-/// The page is one file. Browsers run the scripts in it and no others (`Content-Security-Policy` has their hashes), so that
-/// text which finds its way into the page as markup runs nothing.
+/// The page is one file. Browsers run only the scripts in it (`Content-Security-Policy` has their hashes), so
+/// that injected markup cannot run scripts.
 pub fn site<S>(routes: Router<S>, page: &'static str, openapi: &'static str) -> Router<S>
 where
     S: Clone + Send + Sync + 'static,
 {
     let mut headers = HeaderMap::from_iter([(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))]);
-    // A hash has no character that a header may not have.
+    // A hash contains only characters that are allowed in headers.
     headers.extend(HeaderValue::try_from(policy(page)).map(|policy| (CONTENT_SECURITY_POLICY, policy)));
     routes
         .route("/", get((headers, Html(page))))
@@ -44,17 +45,17 @@ where
 
 const IS_JSON: [(HeaderName, &str); 1] = [(CONTENT_TYPE, "application/json")];
 
-/// Answers 200 with what is asked for, as JSON.
+/// Answers 200 with the value, as JSON.
 pub fn shown(what: impl Serialize) -> Result<Response> {
     Ok(Json(what).into_response())
 }
 
-/// Answers 201 with what was made, as JSON.
+/// Answers 201 with the new value, as JSON.
 pub fn created(what: impl Serialize) -> Result<Response> {
     Ok((StatusCode::CREATED, Json(what)).into_response())
 }
 
-/// What a page may do: its scripts are known by their hashes.
+/// What a page may do: its scripts are identified by their hashes.
 fn policy(page: &str) -> String {
     let scripts = page.split("<script>").skip(1);
     let scripts = scripts.filter_map(|rest| rest.split_once("</script>"));
@@ -73,7 +74,7 @@ async fn finished(response: Response) -> Response {
     response
 }
 
-/// What axum refuses by itself, in the shape of every other error.
+/// Refusals by axum itself, in the form of every other error.
 async fn in_json(response: Response) -> Response {
     let kind = response.headers().get(CONTENT_TYPE);
     let status = response.status();

@@ -1,4 +1,4 @@
-//! Texts that are signed and expire, for links that let a person do one thing.
+//! Signed texts that expire, for links that allow one action.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,7 +8,7 @@ use trestle_env::Timestamp;
 
 use super::{Error, Result};
 
-/// Signs texts, and tells those that it signed from others.
+/// Signs texts, and recognises those that it signed.
 ///
 /// ```
 /// use trestle::Timestamp;
@@ -33,7 +33,7 @@ impl Tokens {
         Self(hmac::Key::new(hmac::HMAC_SHA256, secret))
     }
 
-    /// A token for this text, which can be read in it, until `end`. It is safe in a URL if the text is.
+    /// A token that contains this readable text, valid until `end`. It is safe in a URL if the text is.
     #[must_use]
     pub fn sign(&self, text: &str, end: Timestamp) -> String {
         let signed = format!("{text}.{}", end.as_secs());

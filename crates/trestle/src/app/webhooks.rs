@@ -1,4 +1,4 @@
-//! Telling other servers: documents that wait in a queue are posted to every URL that wants them.
+//! Notifying other servers: documents in a queue are posted to every subscribed URL.
 
 use std::io;
 use std::time::Duration;
@@ -12,20 +12,20 @@ use trestle_queue::Queues;
 use super::public_files::client;
 use super::{Error, Result};
 
-/// How long a receiver may take.
+/// The time limit for a receiver's answer.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Who is told: URLs, each for one subject or for all.
+/// The receivers: URLs, each for one subject or for all.
 ///
-/// A route of the model brings documents to a queue. A worker of that queue calls [`deliver`](Self::deliver) with each, after it
-/// has added what the route does not know.
+/// A route of the model sends documents to a queue. A worker of that queue calls [`deliver`](Self::deliver)
+/// with each, after it has added data that the route does not have.
 #[derive(Clone, Debug)]
 pub struct Webhooks {
     receivers: Vec<(Option<String>, String)>,
     client: Client,
 }
 
-/// A document on its way: to all receivers, or to one of them.
+/// A document to be delivered: to all receivers, or to one of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Notice {
     /// The receiver.
@@ -37,7 +37,7 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// Whether it was not given to receivers yet, so that more can be told.
+    /// Whether it was not distributed to receivers yet, so that data can still be added.
     #[must_use]
     pub fn is_new(&self) -> bool {
         self.to.is_none()
@@ -64,8 +64,9 @@ impl Webhooks {
         })
     }
 
-    /// Posts a notice to its receiver, with a header `idempotency-key`: what is posted again after a crash has the same key. A
-    /// new notice is sent to the queue once for each receiver of its subject, so that a receiver that fails is told again alone.
+    /// Posts a notice to its receiver, with a header `idempotency-key`: a repetition after a crash has the
+    /// same key. A new notice is sent to the queue once for each receiver of its subject, so that only failed
+    /// receivers are retried.
     pub async fn deliver(
         &self,
         (queues, queue): (&Queues, &str),

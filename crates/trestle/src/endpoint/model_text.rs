@@ -1,9 +1,9 @@
-//! The text of a model without its routes: the program that has them runs them.
+//! The text of a model without its routes, which the program runs itself.
 
-/// The text without the sections of routes. What is left says the same of rows.
+/// The text without the sections of routes. The rest has the same meaning for rows.
 pub(super) fn without_routes(text: &str) -> String {
     let Ok(mut wanted) = text.parse::<toml::Table>() else {
-        // What is wrong with it is said by whom it is given to.
+        // The reader of the result reports its mistakes.
         return text.to_owned();
     };
     if wanted.remove("route").is_none() {
@@ -20,7 +20,7 @@ pub(super) fn without_routes(text: &str) -> String {
             rest += line;
         }
     }
-    // What looks like a header may stand inside a text; so the result has to prove itself.
+    // A line that looks like a header may be inside a text, so the result is checked.
     match rest.parse::<toml::Table>() {
         Ok(left) if left == wanted => rest,
         _ => wanted.to_string(),

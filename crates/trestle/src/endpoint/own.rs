@@ -1,5 +1,6 @@
-//! What a program keeps at an endpoint besides its rows: queues, and the places of its routes. They are plain tables of the program's name, so that
-//! any endpoint takes them, also one that keeps Trestle's own tables to itself.
+//! The data of a program at an endpoint besides its rows: queues, and the positions of its routes. They are
+//! plain tables with the program's name, so that every endpoint accepts them, even one that protects
+//! Trestle's own tables.
 
 use std::sync::Arc;
 
@@ -7,15 +8,15 @@ use tokio::sync::OnceCell;
 use trestle_api::{Database, Error, Request, Response, ResponseFuture};
 use trestle_gateway::{Fence, ProgramLease};
 
-/// The tables as queues and routers call them, and how their names end at the endpoint.
+/// The names of the tables for queues and routers, and the ends of their names at the endpoint.
 const TABLES: [(&str, &str); 2] = [("_trestle.queues", "queues"), ("_trestle.routes", "routes")];
 
 /// The tables of a program at an endpoint, written by one process at a time. The first request takes the lease.
 pub(super) struct OwnTables {
     program: String,
-    /// Where the lease is.
+    /// The row of the lease.
     endpoint: Arc<dyn Database>,
-    /// What transactions go to that hold rows of models and messages.
+    /// The database for transactions that contain rows of models and messages.
     rows: Arc<dyn Database>,
     held: OnceCell<Held>,
 }
@@ -35,7 +36,7 @@ impl OwnTables {
         }
     }
 
-    /// Why nothing may be delivered now; `None`: it may.
+    /// Why nothing may be delivered now; `None` if it may.
     pub(super) fn objection(&self) -> Option<String> {
         match self.held.get() {
             Some(held) => held.lease.objection(),

@@ -26,7 +26,7 @@ pub(super) fn of(there: &Arc<AtEndpoint>) -> Reindexer {
     })
 }
 
-/// Raises the version of rows, each by a conditional write of its own.
+/// Raises the version of rows, each by a separate conditional write.
 pub(super) fn touch(there: &AtEndpoint, rows: TouchRows) -> TouchFuture<'_> {
     let rows_there: Arc<dyn Database> = match &there.models {
         ModelsAt::Gateway(gateway) => Arc::new(gateway.touching()),
@@ -36,7 +36,8 @@ pub(super) fn touch(there: &AtEndpoint, rows: TouchRows) -> TouchFuture<'_> {
     Box::pin(async move { by_update.touch(rows).await })
 }
 
-/// The models in force, and the routes of the program's router. The reindexer does not keep the database open.
+/// The models in force, and the routes of the program's router. The reindexer does not keep the database
+/// open.
 struct ProgramHost(Weak<AtEndpoint>);
 
 impl ProgramHost {

@@ -6,7 +6,7 @@ use trestle_remote::{BadSettings, Settings};
 
 use crate::ApplyError;
 
-/// Who applies models there.
+/// The client of the server that applies models.
 pub(super) struct ModelServer {
     admin: AdminClient,
 }

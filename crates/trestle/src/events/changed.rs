@@ -1,4 +1,4 @@
-//! A change as its handler sees it.
+//! A change as its handler receives it.
 
 use trestle_env::Timestamp;
 use trestle_events::{ChangeEvent, Delivery, Maintenance, ModelTyper};
@@ -12,24 +12,24 @@ pub struct Changed<E> {
     pub id: String,
     /// What happened to the row.
     pub event: ChangeEvent,
-    /// The upkeep that it is part of, if it was not the application that did it. Only a route with
-    /// `include_maintenance` gets such changes.
+    /// The maintenance that it is part of, if the application did not make it. Only a route with
+    /// `include_maintenance` receives such changes.
     pub maintenance: Option<Maintenance>,
-    /// The row before, if there was one and the stream shows it.
+    /// The old row, if there was one and the stream contains it.
     pub old: Option<E>,
-    /// The row after, if there is one and the stream shows it.
+    /// The new row, if there is one and the stream contains it.
     pub new: Option<E>,
-    /// The names of the attributes whose value differs, as the model writes them.
+    /// The names of the attributes whose values differ, as in the model.
     pub changed: Vec<String>,
     /// When it happened.
     pub at: Timestamp,
-    /// Which attempt this is; the first is 1.
+    /// The number of the attempt; the first is 1.
     pub attempt: u32,
 }
 
 impl<E: Entity> Changed<E> {
-    /// Reads both rows, also of an earlier layout that `typer` knows. One that does not fit the model is an error, which
-    /// the route treats as any other.
+    /// Reads both rows, also of an earlier layout that `typer` knows. A row that does not fit the model is an
+    /// error, which the route treats like any other.
     pub(crate) fn read(delivery: &Delivery, typer: &ModelTyper) -> Result<Self, Error> {
         let change = &delivery.change;
         let row = |image: &Option<Item>| match image {

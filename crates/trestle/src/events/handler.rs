@@ -20,15 +20,16 @@ pub(super) struct Handler<E, F> {
     entity: PhantomData<fn() -> E>,
 }
 
-/// How long a call may take, and what it means if it takes longer. Real time: it is the function that takes it.
+/// The time limit of a call, and its failure. Real time, because the function takes it.
 #[derive(Clone, Copy)]
 struct Patience {
     timeout: Option<Duration>,
-    /// Whether the route tells destinations apart: then it finds out whether the change or its destination is to blame.
+    /// Whether the route distinguishes destinations: then it determines whether the change or its destination
+    /// is at fault.
     has_destinations: bool,
 }
 
-/// Why a change was not taken.
+/// Why a change was refused.
 enum Failure {
     Failed(String),
     TimedOut(String),
@@ -57,13 +58,13 @@ impl<E, F> Handler<E, F> {
         let change = Changed::read(delivery, &self.typer);
         let change = change.map_err(|error| Failure::Failed(error.to_string()))?;
         let function = Arc::clone(&self.function);
-        // In a task of its own, a panic is a failure like any other and does not end the route.
+        // In a separate task, a panic is a failure like any other and does not end the route.
         let mut calls = JoinSet::new();
         calls.spawn(async move {
             let done = function(change).await;
             done.map_err(|error| error.into().to_string())
         });
-        // Dropped, the set ends the call.
+        // Dropping the set ends the call.
         let call = calls.join_next();
         let called = match self.patience.timeout {
             None => call.await,
@@ -102,7 +103,7 @@ where
             let mut waiting = Vec::new();
             for delivery in &batch.deliveries {
                 let item = delivery.change.item_key();
-                // What happened to an item later must not be handled before what failed.
+                // Later changes of an item must not be handled before the failed one.
                 let outcome = if waiting.contains(&item) {
                     let why = "waits behind an earlier change of the same item";
                     Err(Failure::Failed(why.to_owned()))
@@ -115,7 +116,8 @@ where
                         waiting.push(item);
                         failed.push((delivery.id.clone(), reason));
                     }
-                    // The whole batch comes again: changes may come more than once after a timeout.
+                    // The whole batch is delivered again: after a timeout, changes may be delivered more than
+                    // once.
                     Err(Failure::TimedOut(reason)) => return Outcome::Failed(reason),
                 }
             }

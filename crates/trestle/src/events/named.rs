@@ -1,4 +1,4 @@
-//! Routes that a file declares, and what this program has for the names in it: handlers and queues.
+//! Routes that a file declares, and this program's handlers and queues for the names in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,23 +7,23 @@ use trestle_events::{Destination, Door, QueueDoor, Route, read_routes};
 use trestle_model::{Model, Severity};
 use trestle_queue::Queues;
 
-/// Files of routes, and what is there for the names in them.
+/// Files of routes, and the handlers and queues for the names in them.
 pub(super) struct Named {
     files: Vec<File>,
     handlers: BTreeMap<String, Connected>,
-    /// What `target = { queue = "name" }` means.
+    /// The meaning of `target = { queue = "name" }`.
     queues: Queues,
 }
 
 struct File {
-    /// Where the text is from, for messages about its problems.
+    /// The source of the text, for messages about its problems.
     origin: String,
     text: String,
 }
 
-/// A handler, and the rows it takes.
+/// A handler, and the rows that it takes.
 pub(super) struct Connected {
-    /// Opens the door for a route.
+    /// Creates the target of a route.
     pub(super) door: Box<dyn Fn(&Route) -> Door + Send + Sync>,
     pub(super) entity: &'static str,
     pub(super) table: String,
@@ -38,7 +38,7 @@ impl Named {
         }
     }
 
-    /// The routes of this text; a second one from the same place says nothing new.
+    /// Adds the routes of this text; a second text from the same source changes nothing.
     pub(super) fn read(&mut self, origin: String, text: String) {
         if !self
             .files
@@ -49,7 +49,7 @@ impl Named {
         }
     }
 
-    /// Connects a handler; or says that there is another of its name.
+    /// Connects a handler; an error if there is another one with its name.
     pub(super) fn connect(&mut self, name: &str, handler: Connected) -> Result<(), String> {
         match self.handlers.insert(name.to_owned(), handler) {
             None => Ok(()),
@@ -57,7 +57,7 @@ impl Named {
         }
     }
 
-    /// The routes of all files, each with its door; or everything that is wrong.
+    /// The routes of all files, each with its target; or all problems.
     pub(super) fn routes(&self, models: &[Arc<Model>]) -> Result<Vec<(Route, Door)>, Vec<String>> {
         let mut faults = Vec::new();
         let mut routes = Vec::new();
@@ -107,7 +107,7 @@ impl Named {
         }
     }
 
-    /// What a handler takes must be what its route brings.
+    /// The rows that a handler takes must be those of its route.
     fn misfit(&self, route: &Route) -> Option<String> {
         let handler = self.handlers.get(route.target.handler()?)?;
         let (entity, table) = (handler.entity, &handler.table);
@@ -118,7 +118,7 @@ impl Named {
         })
     }
 
-    /// A handler that nothing reaches has a wrong name, or its route has.
+    /// If no route has a handler as its target, the name of the handler or of the route is wrong.
     fn unused(&self, routes: &[Route]) -> Option<String> {
         let named: BTreeSet<&str> = routes.iter().filter_map(|route| route.target.handler()).collect();
         let unused = self.handlers.keys().map(String::as_str);

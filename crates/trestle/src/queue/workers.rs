@@ -1,4 +1,4 @@
-//! The workers of an application: their queues are made, counted and stopped together.
+//! The workers of an application: their queues are created, counted and stopped together.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use trestle_queue::{Counts, Job, QueueError, Queues, Worker, WorkerSettings};
 
-/// How often to look whether workers are idle.
+/// How often to check whether workers are idle.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Workers that begin and end together, each with a queue and its dead letters.
+/// Workers that start and stop together, each with a queue and its dead letters.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -43,7 +43,7 @@ const LOOK: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct Workers {
     queues: Queues,
-    // In the order in which they were added. A worker that was stopped leaves its queue's name.
+    // In the order in which they were added. The queue's name stays after its worker was stopped.
     started: Mutex<Vec<(String, Option<Worker>)>>,
 }
 
@@ -57,8 +57,8 @@ impl Workers {
         }
     }
 
-    /// Makes a queue with dead letters, unless it is there, and calls a function with `state` and each of its messages. What
-    /// fails `receives_max` times is a dead letter.
+    /// Creates a queue with dead letters, unless it exists, and calls a function with `state` and each of its
+    /// messages. A message that fails `receives_max` times becomes a dead letter.
     pub async fn add<S, J, F, E>(
         &self,
         queue: &str,
@@ -79,7 +79,7 @@ impl Workers {
         self.start(queue, receives_max, work).await
     }
 
-    /// The same with a function that takes all messages at once that wait. See [`Queues::work_in_batches`].
+    /// The same with a function that receives all waiting messages at once. See [`Queues::work_in_batches`].
     pub async fn add_in_batches<S, J, F, E>(
         &self,
         queue: &str,
@@ -112,7 +112,7 @@ impl Workers {
         Ok(())
     }
 
-    /// What waits in each queue and in its dead-letter queue, whose name ends in `-dead`.
+    /// The number of messages in each queue and in its dead-letter queue, whose name ends in `-dead`.
     pub async fn counts(&self) -> Result<BTreeMap<String, Counts>, QueueError> {
         let mut counts = BTreeMap::new();
         for queue in self.names() {
@@ -124,8 +124,8 @@ impl Workers {
         Ok(counts)
     }
 
-    /// Whether no message waits or is under way, dead letters aside. The queues are looked at in the order in which they were
-    /// added: a message that leads to one in a later queue is seen in one of the two.
+    /// Whether no message waits or is being processed, apart from dead letters. The queues are checked in the
+    /// order in which they were added: a message that causes one in a later queue is seen in one of the two.
     pub async fn are_idle(&self) -> Result<bool, QueueError> {
         for queue in self.names() {
             if self.queues.counts(&queue).await?.total() > 0 {
@@ -143,7 +143,7 @@ impl Workers {
         Ok(())
     }
 
-    /// Stops them. What is under way is finished; the rest waits for the next start.
+    /// Stops them. Running work is finished; the rest waits for the next start.
     pub async fn stop(&self) {
         let take = |started: &mut Vec<(String, Option<Worker>)>| {
             let workers = started.iter_mut().filter_map(|(_, worker)| worker.take());

@@ -1,4 +1,4 @@
-//! A program's database at an endpoint that knows no model: rows, queues and routes from one handle.
+//! A program's database at an endpoint without models: rows, queues and routes from one handle.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,7 +88,7 @@ fn the_queues_of_a_program_are_for_one_process_and_those_of_another_program_are_
             "{refused}"
         );
         assert!(!other.queues().exists("mail").await.unwrap());
-        // Rows are for all of them.
+        // All programs share the rows.
         let (one, two) = (
             Manhunt::apply_to(&first).unwrap(),
             Manhunt::apply_to(&second).unwrap(),
@@ -99,7 +99,7 @@ fn the_queues_of_a_program_are_for_one_process_and_those_of_another_program_are_
             two.contacts_of_domain("6f7ad1b").collect().await.unwrap().len(),
             1
         );
-        // When it ends, the next one has them at once.
+        // When it ends, the next one gets them immediately.
         drop((one, first));
         assert!(second.queues().exists("mail").await.unwrap());
     });
@@ -111,7 +111,7 @@ fn a_process_whose_place_was_taken_writes_nothing_more_and_says_why() {
         let stored = open("hunt", &url);
         let (plain, tags) = (QueueAttributes::new(), Default::default());
         stored.queues().create("mail", &plain, &tags).await.unwrap();
-        // As a process does that has not heard of this one for a while.
+        // Like a process that has not read this one's state for a while.
         let take = api::UpdateItem {
             table_name: "hunt.trestle-lease".into(),
             key: trestle::Item::from([("id", "owner")]),

@@ -1,4 +1,4 @@
-//! What applications share: answers, errors with their status, a page with safe headers, a port.
+//! The common parts of applications: answers, errors with their status, a page with safe headers, a port.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -191,7 +191,7 @@ async fn a_port_that_is_taken_is_named_with_the_way_out() {
     assert!(refused.contains("--port chooses another"), "{refused}");
 }
 
-/// A server whose answers wait for a word, and a client that has begun a request.
+/// A server whose answers wait for a signal, and a client that has begun a request.
 async fn asked(
     begun: &str,
 ) -> (
@@ -215,7 +215,7 @@ async fn asked(
         let end = async { ended.await.unwrap() };
         listener.serve_until(end, router).await.unwrap();
     });
-    // The body was asked for: the request is under way.
+    // The server asked for the body, so the request is in progress.
     let client = tokio::task::spawn_blocking(move || {
         let mut line = String::new();
         BufReader::new(&client).read_line(&mut line).unwrap();

@@ -1,4 +1,5 @@
-//! Answers that applications share: lists in pages, paths with an end that can be left out, what a client has already.
+//! Common answers of applications: lists in pages, paths with an optional end, values that a client already
+//! has.
 
 use axum::Router;
 use axum::body::{Body, to_bytes};

@@ -14,7 +14,7 @@ use trestle::queue::{Job, Queues, WorkerSettings, Workers};
 
 use crate::support::embedded;
 
-/// A server on a port of its own. Answers with its URL.
+/// A server on a free port. Returns its URL.
 async fn serve(router: Router) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -22,7 +22,7 @@ async fn serve(router: Router) -> String {
     url
 }
 
-/// Gives out files, and other bytes so many times before.
+/// Serves files, and other bytes so many times before.
 async fn cdn(objects: Objects, lies: Arc<AtomicUsize>) -> String {
     let file = async |State((objects, lies)): State<(Objects, Arc<AtomicUsize>)>,
                       Path(path): Path<String>| {
@@ -87,7 +87,7 @@ async fn a_public_file_is_stored_when_its_url_gives_its_bytes() {
 /// What a receiver got: keys and documents.
 type Heard = Arc<Mutex<Vec<(String, Value)>>>;
 
-/// Refuses so many documents, then takes them.
+/// Refuses so many documents, then accepts them.
 async fn receiver(failures: usize) -> (String, Heard) {
     let (left, heard) = (AtomicUsize::new(failures), Heard::default());
     let state = Arc::new((left, Arc::clone(&heard)));

@@ -72,10 +72,10 @@ fn nothing_is_asked_for_nothing() {
     assert_eq!(database.take(), 0);
 }
 
-/// A database that does one row of each batch, and leaves the rest.
+/// A database that processes one row of each batch, and leaves the others.
 struct Slow {
     embedded: Embedded,
-    /// How many batches it still does anything of.
+    /// The number of batches of which it still processes something.
     willing: Mutex<usize>,
 }
 

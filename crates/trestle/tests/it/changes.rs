@@ -1,4 +1,4 @@
-//! Rows that are read, changed and written with a lock on their version; and rows that are counted.
+//! Rows that are read, changed and written with a lock on their version; and counting rows.
 
 use std::sync::Arc;
 use std::thread;
@@ -33,7 +33,7 @@ fn story<D: Database>(db: &Reindexer<D>) {
     assert_eq!(change(db, "b"), 2);
     let row = db.record("b1").wait().unwrap().unwrap();
     assert_eq!((row.version, row.reindex_shard.as_deref()), (2, Some("ab")));
-    // What the change refuses is not written.
+    // If the change fails, nothing is written.
     let refused = db.change(RecordKey::new("b1"), Record::VERSION, |_| {
         Err(Error::Unprocessed { rows: 1 })
     });

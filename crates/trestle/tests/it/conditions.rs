@@ -1,4 +1,4 @@
-//! Writes that depend on what is there.
+//! Writes that depend on the stored row.
 
 use crate::manhunt::{ARIAN, ZAVIER, contact, seed};
 use crate::models::manhunt::*;
@@ -65,7 +65,7 @@ fn a_put_of_a_row_that_was_read_holds_only_while_the_row_is_the_same() {
         destination: "+1 other".into(),
         ..read.clone()
     };
-    // An attribute that is changed meanwhile, and one that comes, and a row that goes.
+    // An attribute that is changed meanwhile, one that is added, and a row that is removed.
     let update = || db.update_contact_method(method.clone());
     assert!(read.order.is_none());
     for other in [update().set_destination("+1 moved"), update().set_order(7)] {

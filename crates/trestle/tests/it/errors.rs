@@ -1,4 +1,4 @@
-//! What a program can tell apart when something fails.
+//! How a program can distinguish failures.
 
 use crate::manhunt::{ARIAN, contact, search, seed};
 use crate::models::manhunt::*;

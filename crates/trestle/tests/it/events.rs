@@ -1,4 +1,4 @@
-//! Functions that are called with what has changed.
+//! Functions that are called with changes.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -58,7 +58,7 @@ async fn next<T>(of: &mut UnboundedReceiver<T>) -> T {
     soon.await.unwrap().unwrap()
 }
 
-/// The next, while time passes.
+/// The next change, while time passes.
 async fn later<T>(clock: &VirtualClock, of: &mut UnboundedReceiver<T>) -> T {
     for _ in 0..100_000 {
         if let Ok(told) = of.try_recv() {
@@ -244,7 +244,7 @@ async fn what_was_written_in_an_earlier_layout_is_handed_over_as_the_newest_has_
         .models()
         .apply(&earlier, ApplyOptions::default(), &mut Unwatched);
     assert!(!applied.unwrap().is_refused());
-    // Without rows the newest can take effect; what became of them is still in the stream.
+    // Without rows the newest version can take effect; the changes of the rows are still in the stream.
     let identity = [("rgn", "eu-west-1"), ("pckg", "numpy"), ("pyVrsn", "p3.12")];
     let mut key = Item::from(identity);
     key.insert("lyrVrsn", 1_i64);
@@ -287,8 +287,8 @@ async fn what_was_written_in_an_earlier_layout_is_handed_over_as_the_newest_has_
     router.stop().await;
 }
 
-/// Rows move to other keys, and with them their order, while a backfill goes by: a row that would move from ahead of it to
-/// behind it comes all the same.
+/// Rows move to other keys, which changes their order, during a backfill: a row that moves from a place not
+/// yet read to one already read is delivered nevertheless.
 #[tokio::test]
 async fn a_backfill_misses_no_row_when_a_migration_begins_meanwhile() {
     let (clock, embedded) = embedded();

@@ -1,4 +1,4 @@
-//! The snippets of `docs/model/typed-client.md`, as they stand there: compiled, run, and compared with the page.
+//! The snippets of `docs/model/typed-client.md`: compiled, run, and compared with the page.
 
 use std::sync::Arc;
 
@@ -270,7 +270,7 @@ fn compiled_snippets(page: &str, sources: &[&str]) -> usize {
     snippets
 }
 
-/// Without the indentation, which depends on where a line stands.
+/// Without the indentation, which depends on the position of the line.
 fn trimmed(text: &str) -> String {
     let lines: Vec<&str> = text.trim().lines().map(str::trim).collect();
     lines.join("\n")

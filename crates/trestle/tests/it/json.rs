@@ -1,4 +1,4 @@
-//! What a client has in its hands, as JSON for others.
+//! Values of a client, as JSON for others.
 
 use crate::manhunt::{ZAVIER, contact, search};
 use crate::models::klayers::{

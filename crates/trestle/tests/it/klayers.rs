@@ -65,7 +65,7 @@ fn deploys<D: Database>(db: &Klayers<D>) {
     );
 }
 
-/// What indexes show, and the way from there to the whole row.
+/// What indexes show, and how to get from there to the complete row.
 fn lists<D: Database>(db: &Klayers<D>) {
     db.put(&layer("pandas", 1)).wait().unwrap();
     let latest = db.latest_in_region(REGION).collect().wait().unwrap();
@@ -104,7 +104,7 @@ fn lists<D: Database>(db: &Klayers<D>) {
     );
 }
 
-/// Builds, and what was made of the same requirements.
+/// Builds, and those made from the same requirements.
 fn builds<D: Database>(db: &Klayers<D>) {
     for version in 1..=2 {
         let new = NewBuild {
@@ -171,7 +171,7 @@ fn rollback<D: Database>(db: &Klayers<D>) {
     );
 }
 
-/// A row changes and goes, and its head with it.
+/// A row is changed and removed, and its head with it.
 fn changes<D: Database>(db: &Klayers<D>) {
     let moved = db
         .update_layer(key("pandas", 1))

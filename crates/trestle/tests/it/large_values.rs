@@ -15,7 +15,7 @@ const PARTS: &str = "_trestle.value_parts";
 const LOOSE: &str = "_trestle.loose_values";
 const NAMED: &str = "_trestle.values";
 
-/// Bytes that differ everywhere.
+/// Bytes without repetition.
 fn bytes(seed: u64, size: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let next = |_| {
@@ -70,7 +70,7 @@ fn count(db: &Embedded, table: &str) -> usize {
     }
 }
 
-/// A database whose time stands still until it is moved.
+/// A database whose clock stands still until it is advanced.
 fn at_a_time() -> (Embedded, Arc<VirtualClock>, Registry<Embedded>) {
     let clock = Arc::new(VirtualClock::new());
     let embedded = Embedded::on(Arc::new(MemoryStore::new()), clock.clone(), Options::default()).unwrap();
@@ -91,7 +91,7 @@ fn refusal(outcome: Result<(), Error>) -> String {
     outcome.unwrap_err().to_string()
 }
 
-/// What stands in `docs/model/typed-client.md`.
+/// The code in `docs/model/typed-client.md`.
 async fn guide(db: &Registry<Embedded>) -> Result<(), Box<dyn std::error::Error>> {
     let (tarball, fixed) = (bytes(1, 1_000_000), bytes(2, 1_000_000));
     let payload = db.write_large(&tarball).await?;
@@ -211,7 +211,7 @@ fn a_row_names_only_a_value_that_is_complete_and_its_own() {
         ..payload.clone()
     };
     assert!(refusal(put(1, other_hash)).contains("a value never changes"));
-    // The same row may be written again, and one row may not name it twice.
+    // The same row may be written again; two rows may not refer to the same value.
     put(1, payload.clone()).unwrap();
     let mut twice = version(1, payload.clone());
     twice.readme = Some(payload);
@@ -295,7 +295,7 @@ fn a_transaction_hands_a_value_from_one_row_to_another() {
     db.transaction().delete(&to).put(&from).commit().wait().unwrap();
     assert_eq!((count(&embedded, NAMED), count(&embedded, LOOSE)), (1, 0));
     assert_eq!(db.read_large(&payload).wait().unwrap(), bytes(1, 500_000));
-    // A transaction that is given up names and releases nothing.
+    // A cancelled transaction neither claims nor releases values.
     let refused = db.transaction().put(&to).commit().wait();
     assert!(
         refused
@@ -321,7 +321,7 @@ fn readers_of_a_value_that_is_replaced_get_all_of_one_value() {
             let mut reads = 0;
             while !done.load(Ordering::SeqCst) || reads == 0 {
                 let found = db.version("left-pad", Semver::new(1, 1, 0)).wait().unwrap();
-                // What does not have the digest of the row is an error.
+                // Bytes with another digest than the row's are an error.
                 db.read_large(&found.unwrap().payload).wait().unwrap();
                 reads += 1;
             }

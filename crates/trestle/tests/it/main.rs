@@ -1,4 +1,4 @@
-//! The typed client, as an application sees it: through the public crate only.
+//! The typed client as applications use it: only through the public crate.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 

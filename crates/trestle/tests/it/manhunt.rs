@@ -77,7 +77,7 @@ fn ids(searches: Vec<Search>) -> Vec<String> {
     searches.into_iter().map(|search| search.search_id).collect()
 }
 
-/// Everything that can be asked of the ten rows.
+/// Everything that can be queried of the ten rows.
 fn queries<D: Database>(db: &Manhunt<D>) {
     let search = db.search("a271244").first().wait().unwrap().unwrap();
     assert_eq!(search.status, SearchStatus::Active);
@@ -135,7 +135,7 @@ fn queries<D: Database>(db: &Manhunt<D>) {
     assert_eq!(ids(both.collect().wait().unwrap()), ["2ad6a19"]);
 }
 
-/// A search ends: its row moves in the index, and is gone where it was.
+/// A search ends: its row moves in the index, and is no longer in its old place.
 fn an_update_moves_the_index_row<D: Database>(db: &Manhunt<D>) {
     let ended = db
         .update_search(SearchKey::new("a271244"))
@@ -149,7 +149,7 @@ fn an_update_moves_the_index_row<D: Database>(db: &Manhunt<D>) {
     assert_eq!(with(SearchStatus::Successful), ["a271244"]);
 }
 
-/// What is deleted is gone, from the table and from its indexes.
+/// Deleted rows disappear from the table and from its indexes.
 fn deletes<D: Database>(db: &Manhunt<D>) {
     let found = db.contact_with_methods(ARIAN).gather().wait().unwrap();
     for method in &found.contact_method {

@@ -1,4 +1,4 @@
-//! The next version of a program, with other keys, on the database of the one before.
+//! The next version of a program, with other keys, on the database of the previous one.
 
 use crate::models::manhunt::Manhunt;
 use trestle::api::PutItem;
@@ -20,7 +20,7 @@ const FAST: StartOptions = StartOptions {
     delete_indexes: false,
 };
 
-/// A database of the program before, with so many orders of ada.
+/// A database of the previous program, with so many orders of ada.
 fn with_orders(orders: i64) -> Embedded {
     let embedded = Embedded::in_memory(Options::default()).unwrap();
     let db = before::Shop::apply_to(&embedded).unwrap();
@@ -103,7 +103,7 @@ fn a_plan_changes_nothing_and_a_second_way_is_refused_while_rows_are_on_the_firs
     let embedded = with_orders(1);
     let plan = trestle::migrate::plan::<after::ShopModel>(&embedded).unwrap();
     assert_eq!(plan.moves[0].rows, 1);
-    // Under way to another version, the program of the version before cannot begin a way of its own.
+    // During the migration to another version, a program of the previous version cannot begin a migration.
     let (_, migration) = after::Shop::migrate_to(&embedded, StartOptions { paused: true, ..FAST }).unwrap();
     let error = before::Shop::migrate_to(&embedded, FAST).unwrap_err();
     assert!(matches!(error, MigrateError::Bind(_)), "{error}");

@@ -20,7 +20,7 @@ pub(crate) mod littlehorse {
 pub(crate) mod reindexer {
     trestle::model!("../../models/reindexer.toml");
 }
-/// What the five do not have: unique values, and attributes of every type.
+/// Features that the five lack: unique values, and attributes of every type.
 pub(crate) mod members {
     trestle::model!("tests/models/members.toml");
 }
@@ -40,7 +40,7 @@ pub(crate) mod runs {
 pub(crate) mod releases {
     trestle::model!("tests/models/releases.toml");
 }
-/// Rows that name large values.
+/// Rows that refer to large values.
 pub(crate) mod registry {
     trestle::model!("tests/models/registry.toml");
 }

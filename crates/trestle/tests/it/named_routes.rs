@@ -9,7 +9,7 @@ use trestle::Embedded;
 use trestle::events::{Changed, Events};
 use trestle::queue::{QueueAttributes, Receive};
 
-/// Takes tickets and does nothing.
+/// Accepts tickets and does nothing.
 fn idle(_: Changed<Ticket>) -> std::future::Ready<Result<(), String>> {
     std::future::ready(Ok(()))
 }

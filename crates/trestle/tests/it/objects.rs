@@ -1,4 +1,4 @@
-//! Objects that rows name by their location.
+//! Objects that rows refer to by their location.
 
 use trestle::Map;
 use trestle::app::{ObjectLocation, Objects};
@@ -51,7 +51,7 @@ async fn a_place_belongs_to_one_owner_and_files_without_a_mark_to_none() {
         refused.contains("no file `owner` says whose they are"),
         "{refused}"
     );
-    // The way out that the error names.
+    // The remedy that the error names.
     std::fs::write(place.join("owner"), "table 2\n").unwrap();
     open().owned_by("table 2").await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! Rows one after another, and page by page.
+//! Rows one by one, and page by page.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -33,7 +33,7 @@ fn pages_follow_one_another_by_bookmark_and_the_last_has_none() {
     let mut sizes = Vec::new();
     let mut next = None;
     loop {
-        // A bookmark travels as text: through a URL, say.
+        // A bookmark is text that can be used in a URL.
         let after = next.map(|bookmark: Bookmark| bookmark.to_string());
         let rows = db.searches_of_contact(ZAVIER).page_size(3).continued(after);
         let page = rows.page().wait().unwrap();
@@ -65,7 +65,7 @@ fn rows_at_once_are_those_of_one_request_and_a_bookmark_leads_on() {
     assert_eq!(database.take(), 2, "a request each");
     let ids: Vec<&str> = second.rows.iter().map(|row| row.search_id.as_str()).collect();
     assert_eq!(ids, ["a5", "a6", "a7"]);
-    // Whether a row follows a full page shows only in the next request.
+    // Whether a row follows a full page is known only after the next request.
     let all = list().page_size(7).at_once().wait().unwrap();
     let rest = list().continued(all.next).at_once().wait().unwrap();
     assert_eq!((all.rows.len(), rest.rows.len(), rest.next), (7, 0, None));

@@ -1,4 +1,4 @@
-//! Messages that are sent exactly if a transaction is made.
+//! Messages that are sent exactly if a transaction succeeds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ async fn a_message_is_sent_with_the_transaction_or_not_at_all() {
     let sent = queues.receive("mail", ask).await.unwrap();
     let bodies: Vec<&str> = sent.iter().map(|message| message.body.as_str()).collect();
     assert_eq!(bodies, ["1"]);
-    // Nor is the other one found when the database is opened again.
+    // The other message is not found either when the database is opened again.
     drop((db, embedded));
     let counts = open().queues().counts("mail").await.unwrap();
     assert_eq!((counts.visible + counts.in_flight, counts.delayed), (1, 0));

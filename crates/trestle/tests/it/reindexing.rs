@@ -1,4 +1,4 @@
-//! Every row once more, from a program with routes to its own functions.
+//! Processing every row again, from a program with routes to its own functions.
 
 use std::collections::BTreeSet;
 

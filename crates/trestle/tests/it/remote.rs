@@ -1,4 +1,4 @@
-//! The typed client on a server, through HTTP, from a thread without a runtime and from tasks.
+//! The typed client with a server over HTTP, from a thread without a runtime and from tasks.
 
 use crate::manhunt::{self, ARIAN};
 use crate::models::manhunt::*;
@@ -9,12 +9,12 @@ use trestle::remote::Settings;
 use trestle::{Embedded, Remote, Wait};
 use trestle_server::{Hooks, Server};
 
-/// Runs a test beside a server of this embedded.
+/// Runs a test with a server of this database.
 pub(crate) fn beside_a_server(embedded: Embedded, test: impl FnOnce(Remote)) {
     beside_an_endpoint(embedded, |url| test(Remote::new(Settings::new(url)).unwrap()));
 }
 
-/// The same for a test that wants to know where the server is.
+/// The same for a test that needs the server's address.
 pub(crate) fn beside_an_endpoint(embedded: Embedded, test: impl FnOnce(String)) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,4 +1,4 @@
-//! Databases to try clients on.
+//! Databases for tests of clients.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ pub(crate) fn embedded() -> Embedded {
     Embedded::in_memory(Options::default()).unwrap()
 }
 
-/// A gateway before an endpoint that knows no model.
+/// A gateway in front of an endpoint without models.
 pub(crate) fn gateway() -> Gateway {
     let options = Options {
         behind_gateways: true,
@@ -21,7 +21,7 @@ pub(crate) fn gateway() -> Gateway {
     Gateway::open(Arc::new(Embedded::in_memory(options).unwrap())).unwrap()
 }
 
-/// A database of no particular kind: hands requests on, and counts them.
+/// A database that forwards requests and counts them.
 #[derive(Clone, Debug)]
 pub(crate) struct Counted {
     embedded: Embedded,
@@ -40,7 +40,7 @@ impl Counted {
         &self.embedded
     }
 
-    /// How many requests there were since the last time.
+    /// The number of requests since the last call.
     pub(crate) fn take(&self) -> usize {
         self.requests.swap(0, Ordering::SeqCst)
     }

@@ -9,7 +9,7 @@ use trestle::api::{CancellationCode, CancellationReason, Request, ResponseFuture
 use trestle::typed::Error;
 use trestle::{Database, Embedded, Wait};
 
-/// Ends one search and begins another, as long as there is the contact.
+/// Ends one search and begins another, if the contact exists.
 fn story<D: Database>(db: &Manhunt<D>) {
     db.put(&contact(ZAVIER, "db3280c", "Zavier Curtis"))
         .wait()

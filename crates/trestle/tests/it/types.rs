@@ -1,4 +1,4 @@
-//! Attributes of every type, there and back.
+//! Attributes of every type, written and read back.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Clients of a database that does not know the model: they read and put rows, and refuse what the database would have to derive.
+//! Clients of a database that does not know the model: they read and put rows, and refuse writes that need
+//! derived rows or keys.
 
 use std::sync::Arc;
 

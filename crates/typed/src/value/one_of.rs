@@ -1,6 +1,6 @@
-//! Values of which there are few.
+//! Types with few values.
 
-/// A text that is none of the values that an attribute may have.
+/// A text that is not one of an attribute's values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{value:?} is no value of {attribute}, which is one of {}", known.join(", "))]
 pub struct NotOneOf {
@@ -8,6 +8,6 @@ pub struct NotOneOf {
     pub attribute: &'static str,
     /// The text.
     pub value: String,
-    /// The values there are.
+    /// The allowed values.
     pub known: &'static [&'static str],
 }

@@ -1,4 +1,4 @@
-//! Moments: as text that sorts, and as seconds.
+//! Times: as text that sorts, and as seconds.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,13 +9,13 @@ use trestle_model::{Attribute, AttributeKind, Precision, timestamp_text};
 
 use super::{Ordered, Text, Value};
 
-/// A moment as the model's `timestamp` keeps it: text in UTC, such as `2019-12-30T19:32:14Z`.
+/// A time in the form of the model's `timestamp`: text in UTC, such as `2019-12-30T19:32:14Z`.
 ///
 /// The text stays as it was written, with or without a fraction, and is compared as the database compares it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(String);
 
-/// A text that is no timestamp in UTC.
+/// A text that is not a timestamp in UTC.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a timestamp in UTC, such as 2019-12-30T19:32:14Z")]
 pub struct NotATimestamp(pub String);
@@ -31,14 +31,14 @@ impl Timestamp {
         }
     }
 
-    /// The moment this many milliseconds after 1970, written to the millisecond.
+    /// The time this many milliseconds after 1970, written to the millisecond.
     #[must_use]
     pub fn from_millis(millis: u64) -> Self {
         Timestamp(timestamp_text(millis))
     }
 
-    /// The same moment in another precision; what does not fit in is cut off. An attribute of a key has one precision:
-    /// milliseconds, unless the model says otherwise.
+    /// The same time in another precision; excess digits are cut off. An attribute of a key has one
+    /// precision: milliseconds, unless the model says otherwise.
     #[must_use]
     pub fn in_precision(&self, precision: Precision) -> Self {
         Timestamp(precision.cut(&self.0))
@@ -50,7 +50,7 @@ impl Timestamp {
         &self.0
     }
 
-    /// The moment to the millisecond, to calculate with. One before 1970 is 1970: there the clock begins.
+    /// The time to the millisecond, for calculations. A time before 1970 becomes 1970.
     #[must_use]
     pub fn moment(&self) -> trestle_env::Timestamp {
         trestle_env::parse_iso_8601(&self.0).unwrap_or_default()
@@ -99,7 +99,7 @@ impl Value for Timestamp {
 impl Ordered for Timestamp {}
 impl Text for Timestamp {}
 
-/// A moment as the model's `epoch-seconds` keep it: whole seconds since 1970.
+/// A time in the form of the model's `epoch-seconds`: whole seconds since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EpochSeconds(pub u64);
 
@@ -115,7 +115,7 @@ impl From<SystemTime> for EpochSeconds {
     }
 }
 
-/// There are no moments before 1970.
+/// There are no times before 1970.
 fn since_1970(at: SystemTime) -> Duration {
     at.duration_since(UNIX_EPOCH).unwrap_or_default()
 }

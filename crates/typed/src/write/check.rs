@@ -1,4 +1,4 @@
-//! A row that a transaction looks at and leaves as it is.
+//! A check of a row in a transaction, which does not change the row.
 
 use std::marker::PhantomData;
 
@@ -8,7 +8,7 @@ use crate::draft::{Draft, Presence, What};
 use crate::transaction::Part;
 use crate::{Entity, FromRow, If};
 
-/// What must hold of a row for a transaction to be made.
+/// A condition of a transaction on a row.
 #[derive(Debug)]
 #[must_use = "a check is a part of a transaction"]
 pub struct Check<E> {

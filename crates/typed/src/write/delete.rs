@@ -11,7 +11,7 @@ use crate::send::send;
 use crate::transaction::Part;
 use crate::{Entity, FromRow, Future, If};
 
-/// Removes a row. Awaiting it says whether there was one.
+/// Removes a row. Awaiting it returns whether there was one.
 #[derive(Debug)]
 #[must_use = "nothing is removed until this is awaited"]
 pub struct Delete<'d, E> {

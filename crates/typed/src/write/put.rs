@@ -42,7 +42,7 @@ impl<'d, E: Entity> Put<'d, E> {
         self
     }
 
-    /// Only if the row is still as it was read, in all its attributes: not there, if it was not there.
+    /// Only if the row is unchanged since it was read, in all its attributes; or still missing.
     pub fn if_unchanged(self, read: Option<&E>) -> Self
     where
         E: Write<<E as FromRow>::Model>,
@@ -51,7 +51,7 @@ impl<'d, E: Entity> Put<'d, E> {
             return self.if_not_exists();
         };
         let read = read.to_item();
-        // A model that cannot be loaded is told when the write is sent.
+        // An error of a model that cannot be loaded is returned when the write is sent.
         let entity = self
             .handle
             .definition
@@ -72,7 +72,7 @@ impl<'d, E: Entity> Put<'d, E> {
         self.only_if(unchanged)
     }
 
-    /// Only if this holds for the row that is there; given twice, both must hold.
+    /// Only if this holds for the stored row; given twice, both must hold.
     pub fn only_if(mut self, condition: If<E>) -> Self {
         self.draft.add_condition(condition);
         self

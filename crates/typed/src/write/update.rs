@@ -10,7 +10,7 @@ use crate::handle::Handle;
 use crate::send::send;
 use crate::{Entity, Error, Future, If, Value, read};
 
-/// Changes some attributes of a row that exists: what the generated builder of each entity stands on.
+/// Changes some attributes of an existing row: the basis of each entity's generated builder.
 #[derive(Debug)]
 #[must_use = "nothing is changed until this is awaited"]
 pub struct Update<'d, E> {
@@ -32,7 +32,7 @@ impl<'d, E: Entity> Update<'d, E> {
         }
     }
 
-    /// An attribute, or an entry of a map, changes in one way at a time: the last one counts.
+    /// An attribute, or an entry of a map, can be changed in one way only: the last one counts.
     fn change(mut self, action: Action) -> Self {
         self.changes.retain(|known| !overlap(known.path(), action.path()));
         self.changes.push(action);
@@ -79,7 +79,7 @@ impl<'d, E: Entity> Update<'d, E> {
         self.change(Action::Remove(entry_of(name, entry)))
     }
 
-    /// Sets an attribute to whatever this is.
+    /// Sets an attribute to any value.
     pub(crate) fn set_value(self, name: &str, value: AttributeValue) -> Self {
         self.change(set(name, value))
     }
@@ -99,7 +99,7 @@ impl<'d, E: Entity> Update<'d, E> {
         }
     }
 
-    /// Sends it; the answer is the row as it is now.
+    /// Sends it; returns the row as it is now.
     pub fn send(self) -> Future<'d, E>
     where
         E: 'd,
@@ -128,7 +128,7 @@ fn entry_of(name: &str, entry: String) -> Path {
     }
 }
 
-/// Whether one leads to, or into, what the other leads to.
+/// Whether one path leads to, or into, the other's place.
 fn overlap(one: &Path, other: &Path) -> bool {
     one.attribute == other.attribute
         && (one.steps.starts_with(&other.steps) || other.steps.starts_with(&one.steps))

@@ -3,7 +3,7 @@
 use super::common::NAME_OR_ARN;
 use crate::shape::{Member, Range, Rule, Shape, Structure, Text, member, required, structure, text};
 
-/// The engine judges the ARN, however short it is.
+/// The engine checks the ARN, however short it is.
 static STREAM_ARN: Text = text(&[Rule::LengthMax(1024)]);
 static SHARD_ID: Text = text(&[Rule::LengthMin(28), Rule::LengthMax(65)]);
 static SHARD_ITERATOR: Text = text(&[Rule::LengthMin(1), Rule::LengthMax(2048)]);
@@ -19,7 +19,7 @@ static SHARD_FILTER_TYPE: Text = text(&[Rule::OneOf(&["CHILD_SHARDS"])]);
 
 const STREAM: Member = required("StreamArn", Shape::Text(&STREAM_ARN));
 
-/// How many streams or records an answer may be asked to have.
+/// How many streams or records a request may ask for.
 const fn limit(max: i64) -> Member {
     member("Limit", Shape::Integer(Range::between(1, max)))
 }

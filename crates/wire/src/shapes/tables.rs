@@ -248,11 +248,11 @@ static TIME_TO_LIVE: Structure = structure(
 static TAGS: List = list(Shape::Structure(&TAG));
 static TAG_KEYS: List = list(Shape::Text(&FREE));
 
-/// A table by its ARN. The engine judges the ARN.
+/// A table by its ARN. The engine checks the ARN.
 const RESOURCE: Member =
     required("ResourceArn", Shape::Text(&FREE)).when_missing(Presence::Demanded("Invalid TableArn"));
 
-/// A tag. The engine judges its texts: AWS has sentences of its own for them.
+/// A tag. The engine checks its texts, because AWS has separate sentences for them.
 static TAG: Structure = structure(
     "Tag",
     &[

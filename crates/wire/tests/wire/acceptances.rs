@@ -1,4 +1,4 @@
-//! Requests that DynamoDB forgives and Trestle must too.
+//! Unusual requests that DynamoDB accepts and Trestle must accept, too.
 
 use trestle_api::{DescribeTable, GetItem, Query, Request, UpdateTable};
 use trestle_wire::decode;

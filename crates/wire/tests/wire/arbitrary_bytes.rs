@@ -1,11 +1,11 @@
-//! No bytes make the reader panic, and whatever it reads it can write and read again.
+//! No bytes make the reader panic, and everything that it reads it can write and read again.
 
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 use serde_json::{Value, json};
 use trestle_api::OperationName;
 use trestle_wire::{decode, decode_error, decode_response, encode_error, encode_request};
 
-/// Reads a body; a request that came out must come out again.
+/// Reads a body; a request must be equal after it is written and read again.
 fn read(operation: OperationName, body: &[u8]) {
     match decode(operation, body) {
         Ok(request) => assert_eq!(decode(operation, &encode_request(&request)).unwrap(), request),
@@ -21,7 +21,7 @@ fn operation() -> impl Strategy<Value = OperationName> {
     prop::sample::select(OperationName::ALL)
 }
 
-/// Requests worth spoiling, of every shape there is.
+/// Valid requests to be spoiled, of every shape.
 fn seeds() -> Vec<(&'static str, Value)> {
     let value =
         json!({"M": {"l": {"L": [{"S": "a"}, {"N": "1"}, {"B": "AA=="}, {"NULL": true}, {"SS": ["x"]}]}}});
@@ -92,7 +92,7 @@ fn seeds() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Something that does not belong where it is put.
+/// A value that does not belong where it is put.
 fn intruder() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(Value::Null),

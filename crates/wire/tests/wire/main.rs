@@ -1,4 +1,4 @@
-//! Bytes in, requests or DynamoDB's exact refusals out; answers and errors there and back.
+//! From bytes to requests or DynamoDB's exact refusals; answers and errors in both directions.
 
 #![allow(
     clippy::unwrap_used,

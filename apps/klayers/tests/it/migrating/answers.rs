@@ -1,4 +1,4 @@
-//! What the access patterns answer that both versions have, whichever of the two is asked.
+//! The answers of the access patterns that both versions have, whichever of the two is asked.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{PACKAGES, PYTHON, REGIONS, VERSIONS, hash, v1};
 /// The rows of each question, as text: an ARN or a place, a version, a status.
 pub(super) type Answers = BTreeMap<String, Vec<String>>;
 
-/// One region is as good as another: in each, some rows move early and some late.
+/// Any region will do: in each, some rows move early and some late.
 const ASKED: [&str; 3] = [REGIONS[0], REGIONS[2], REGIONS[4]];
 /// Packages of the rows that were imported come on top.
 const IMPORTED: [&str; 2] = ["bigmath", "tinylib"];
@@ -19,7 +19,7 @@ fn packages() -> impl Iterator<Item = &'static str> {
     PACKAGES.into_iter().chain(IMPORTED)
 }
 
-/// One question after the other, with pages of this size. The two versions differ in that one has to be told for which
+/// The queries one by one, with pages of this size. The two versions differ in that one needs the version of
 /// Python.
 macro_rules! answers {
     ($model:ident, $db:expr, $page:expr, {$($python:tt)*}, $package:ident => $build:expr, ($($builds:expr)?)) => {{
@@ -94,7 +94,8 @@ pub(super) async fn present(db: &Db, page: u32) -> Answers {
     answers
 }
 
-/// The patterns that only the present version has answer like those that both have: there is one version of Python.
+/// The patterns that only the present version has give the same answers as those that both have: there is one
+/// version of Python.
 async fn by_python_version(db: &Db, page: u32, answers: &Answers) {
     for region in ASKED {
         let latest = now::LatestInRegionByPythonVersionWhere {
@@ -125,7 +126,7 @@ async fn by_python_version(db: &Db, page: u32, answers: &Answers) {
     }
 }
 
-/// Says which questions are answered otherwise than before.
+/// Returns the queries whose answers differ from before.
 pub(super) fn assert_same(before: &Answers, now: &Answers, moment: &str) {
     let questions = before.keys().chain(now.keys());
     for question in questions {

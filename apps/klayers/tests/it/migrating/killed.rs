@@ -12,7 +12,7 @@ use trestle::migrate::MigrationState;
 use super::answers::{self, assert_same};
 use super::{First, Migrating, store_in, unswept};
 
-/// What a process leaves that is killed at this moment, without a signal to end before.
+/// The state that a process leaves if it is killed at this moment, without a signal to end before.
 fn as_it_is(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

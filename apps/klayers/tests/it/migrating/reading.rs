@@ -49,7 +49,7 @@ async fn point_12_a_list_that_is_read_while_its_rows_move_has_every_layer_once()
     let mut lists: Vec<List> = Vec::new();
     moving
         .sweep(async |_| {
-            // A list is begun at every moment, and each goes on by one page.
+            // A list is begun at every moment, and each continues by one page.
             lists.push(List::default());
             for list in &mut lists {
                 list.turn(async |after| {
@@ -113,7 +113,7 @@ async fn point_12_versions_whose_first_page_is_from_before_the_start_go_on_after
     let mut all: Vec<&str> = PACKAGES.into_iter().chain(["bigmath", "tinylib"]).collect();
     all.sort_unstable();
     assert_eq!(packages, all);
-    // In an index, rows of equal keys are in another order now: nothing is left out without a word.
+    // In an index, rows with equal keys are in another order now: nothing is left out silently.
     let rest = db.deployed_in_region(region).after(layers.next.unwrap());
     let refused = rest.collect().await.unwrap_err().to_string();
     assert!(refused.contains("Begin the query again"), "{refused}");
@@ -221,8 +221,8 @@ async fn point_12_both_places_are_read_only_as_long_as_rows_may_be_in_both() {
             match status.state {
                 // The last page ended it, without a command.
                 MigrationState::Verifying | MigrationState::Verified => assert_eq!(double, 0),
-                // What the sweep has passed is looked for in one place: never more than before. The two indexes are read in
-                // both places until its end.
+                // What the sweep has passed is searched in one place: never more reads than before. The two
+                // indexes are read in both places until its end.
                 _ => assert!((2..=last.replace(double)).contains(&double), "{double}: {status}"),
             }
         })

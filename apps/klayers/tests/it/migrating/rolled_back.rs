@@ -1,4 +1,4 @@
-//! Back to the first version.
+//! A rollback to the first version.
 
 use klayers::model::{Layer, NewLayer};
 use trestle::migrate::MigrationState;
@@ -8,7 +8,7 @@ use super::answers::{self, assert_same};
 use super::{First, Migrating, rows, v1};
 use crate::support;
 
-/// Goes back, and says how that came out.
+/// Rolls back, and returns the outcome.
 fn roll_back(moving: &Migrating) -> String {
     let plan = moving
         .models()

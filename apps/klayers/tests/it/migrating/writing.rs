@@ -1,4 +1,4 @@
-//! Writes while rows move are neither lost nor carried out twice.
+//! Writes during the migration are neither lost nor carried out twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,7 +15,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 const NO_TIME: Duration = Duration::ZERO;
 
-/// The version of every package in every region that should be the latest.
+/// The expected latest version of every package in every region.
 struct Latest(BTreeMap<(&'static str, &'static str), i64>);
 
 impl Latest {
@@ -130,7 +130,7 @@ async fn point_12_deployments_while_a_thread_moves_the_rows_leave_one_latest() {
     let mut packages = PACKAGES.into_iter().cycle();
     let mut releases = 0;
     while state() != MigrationState::Verified {
-        // The rate is kept by this clock: some rows more may move while this is written.
+        // The rate is kept by this clock: a few more rows may move while this is written.
         moving.world.clock.advance(Duration::from_millis(100));
         let package = packages.next().unwrap();
         latest.release(&moving, package, &REGIONS).await;
@@ -161,7 +161,7 @@ async fn point_12_a_layer_that_expires_while_rows_move_is_removed_once_and_none_
     let stored = REGIONS.len() * PACKAGES.len() * 3;
     let (region, package) = (REGIONS[0], PACKAGES[0]);
     let second = Duration::from_secs(1);
-    // Two layers expire, and no process of the first version hears of it.
+    // Two layers expire, and no process of the first version receives the change.
     first.clock.advance(YEAR - PAUSE + DAY);
     until("the first removals", &first.clock, second, async || {
         let versions = v1::VersionsOfLayerWhere { region, package };
@@ -191,7 +191,7 @@ async fn point_12_a_layer_that_expires_while_rows_move_is_removed_once_and_none_
     assert_eq!(moving.sweep_all().state, MigrationState::Verified);
     moving.finish();
 
-    // What comes last is read last: nothing else was delivered before it.
+    // The last change is read last: nothing else was delivered before it.
     moving
         .app()
         .db

@@ -14,7 +14,7 @@ pub(super) struct Served {
     single_items: Vec<Value>,
 }
 
-/// Keys that are asked for one by one: reading a row alone takes another way than reading all.
+/// Keys that are read one by one: reading a single row uses another path than reading all rows.
 const SINGLE_ITEMS: usize = 40;
 
 impl Served {

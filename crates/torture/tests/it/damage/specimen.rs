@@ -13,9 +13,9 @@ use tempfile::TempDir;
 use trestle_torture::server::Server;
 use trestle_torture::workload::{self, TABLE, succeed};
 
-/// Every byte of a file that is not longer can be tried.
+/// In shorter files, every byte can be tested.
 const SMALL_FILE_BYTES: usize = 4 * 1024;
-/// As many as a request takes.
+/// The most that a request may have.
 const BATCH_ITEMS: usize = 25;
 const ITEMS: usize = 1_000;
 /// So many deletions make an idle server write its buffers to tables.
@@ -69,7 +69,7 @@ impl Damage {
 
     /// The file, as a message has to name it.
     pub(super) fn file(&self) -> &str {
-        // A second name is the same file as the journal, which is what people know.
+        // A second name is the same file as the journal, whose name messages use.
         match self.file.strip_prefix("journals/") {
             Some(second_name) => second_name.split('-').next().unwrap(),
             None => &self.file,
@@ -102,7 +102,7 @@ impl fmt::Display for Damage {
 }
 
 impl Specimen {
-    /// Tables in several spaces, and the newest rows in the journal only.
+    /// Tables in several spaces, and the newest rows only in the journal.
     pub(super) fn make(seed: u64) -> Self {
         fastrand::seed(seed);
         let dir = TempDir::new().unwrap();
@@ -132,7 +132,7 @@ impl Specimen {
         &fastrand::choice(&self.files).unwrap().name
     }
 
-    /// The larger a file, the more often; but not the unused part of a journal.
+    /// The larger a file, the more often it is chosen; but not the unused part of a journal.
     pub(super) fn place_in_a_large_file(&self) -> (&str, usize) {
         let is_large = |file: &&Original| file.len > SMALL_FILE_BYTES && !file.name.starts_with("journals/");
         let large = || self.files.iter().filter(is_large);
@@ -155,7 +155,7 @@ impl Specimen {
             .len
     }
 
-    /// A copy with the damage done. Names that belong to one file do so in the copy as well.
+    /// A copy with the damage. Names of the same file are names of one file in the copy, too.
     pub(super) fn damaged(&self, damage: &Damage) -> TempDir {
         let copy = TempDir::new().unwrap();
         let mut first_names: HashMap<u64, PathBuf> = HashMap::new();
@@ -231,7 +231,7 @@ fn noise() -> Value {
         .into()
 }
 
-/// What selects the tables of items.
+/// The file that selects the tables of items.
 fn selected_tables(dir: &Path) -> Vec<u8> {
     fs::read(dir.join("db/keyspaces/3/current")).unwrap()
 }

@@ -1,5 +1,5 @@
-//! A table with every effect is copied to another server while it is written: what is derived there is exact, and stays so under
-//! writers that go on there.
+//! A table with every effect is copied to another server while it is written: derived data there is exact,
+//! and stays so under writers that continue there.
 
 use super::check;
 use super::version::Version;

@@ -1,4 +1,5 @@
-//! Rows from which everything follows expire while the server is down: what follows goes with them at the next start.
+//! Rows with every effect expire while the server is down: derived rows are removed with them at the next
+//! start.
 
 use super::check;
 use super::version::Version;
@@ -14,7 +15,7 @@ use trestle_torture::workload::succeed;
 
 /// The more models there are, the longer it takes until they are all in force.
 const MODELS: usize = 13;
-/// The rows of the last model: the first in line to be looked up is the worst case for those behind.
+/// The rows of the last model: if the first row to be checked has to wait, those behind it wait, too.
 const ROWS: u64 = 60;
 const PATIENCE: Duration = Duration::from_secs(30);
 

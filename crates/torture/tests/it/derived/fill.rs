@@ -1,4 +1,4 @@
-//! `apply --fill` of every effect while clients write: afterwards everything derived is exact.
+//! `apply --fill` of every effect while clients write: afterwards derived data is exact.
 
 use super::version::{EFFECTS, Version, said};
 use super::writer::Writer;
@@ -55,7 +55,7 @@ fn shuffled(random: &mut fastrand::Rng) -> [&'static str; EFFECTS.len()] {
     order
 }
 
-/// Adds one effect after the other. Rows that share a value keep `unique` out; nothing has changed then.
+/// Adds one effect after the other. Rows that share a value prevent `unique`; then nothing has changed.
 fn add_all(version: &Version, order: &[&'static str], scratch: &std::path::Path, address: &str) -> Version {
     let mut version = version.clone();
     for effect in order {
@@ -71,7 +71,8 @@ fn add_all(version: &Version, order: &[&'static str], scratch: &std::path::Path,
             *effect == "unique" && said.contains("unique body of doc"),
             "{said}"
         );
-        // Rows that came to share a value while the others were looked at: the version is in force, and is taken back.
+        // Rows that came to share a value while the others were read: the version is in force, and is rolled
+        // back.
         if said.contains("is in effect") {
             version.apply(scratch, address);
         }

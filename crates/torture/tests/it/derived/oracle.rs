@@ -1,4 +1,4 @@
-//! What must follow from the rows of the table, worked out without Trestle's own code.
+//! The derived data that must follow from the rows of the table, computed without Trestle's own code.
 
 use super::OWN_ROWS;
 use super::version::Version;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// An effect, and what holds it against the rows.
+/// An effect, and the function that checks it against the rows.
 type Check<'v> = (&'static str, fn(&Rows<'v>));
 
 /// Rows by entity.
@@ -49,7 +49,7 @@ impl<'v> Rows<'v> {
         self.by_kind.get(kind).into_iter().flatten()
     }
 
-    /// Fails where a derived row or attribute is not what the rows say.
+    /// Fails where a derived row or attribute does not follow from the rows.
     pub(super) fn check(&self) {
         let checks: [Check<'v>; 8] = [
             ("head", Self::heads),
@@ -79,7 +79,7 @@ impl<'v> Rows<'v> {
             .of("doc.head")
             .map(|head| (text(head, "name").unwrap(), number(head, "rank").unwrap()))
             .collect();
-        // A row whose time is over does not become the newest, although it may still be there.
+        // An expired row does not become the newest, although it may still exist.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64;
         for doc in self.of("doc") {
             let stays = number(doc, "expires").is_none_or(|expires| expires > now);
@@ -118,7 +118,7 @@ impl<'v> Rows<'v> {
         assert_eq!(kept, wanted, "who has each value, and who says so");
     }
 
-    /// One entry for each member of a document with a rank, with what it has of its document.
+    /// One entry for each member of a document with a rank, with the right attributes of its document.
     fn entries(&self) {
         let entry = |row: &Value, word: String| {
             let mut of_row: Vec<String> = ["name", "version", "rank", "body", "state"]

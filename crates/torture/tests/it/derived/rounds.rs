@@ -1,5 +1,5 @@
-//! SIGKILL at random moments under eight writers, while effects are added and dropped, keys change and rows expire: what
-//! `trestle verify` proves afterwards is exact.
+//! SIGKILL at random moments under eight writers, while effects are added and dropped, keys change and rows
+//! expire: `trestle verify` finds no fault afterwards.
 
 use super::version::{EFFECTS, Version, said};
 use super::writer::Writer;
@@ -77,14 +77,14 @@ fn everything_derived_is_exact_whenever_the_server_is_killed() {
     verify(dir.path()).unwrap();
 }
 
-/// What the commands have brought about.
+/// The effects of the commands.
 struct Steered {
     version: Version,
     changes: u64,
     migrations: u64,
 }
 
-/// Adds and drops effects and changes keys, with the commands that users have.
+/// Adds and drops effects and changes keys, with the same commands as users.
 struct Steering<'a> {
     address: &'a str,
     scratch: &'a Path,
@@ -94,7 +94,7 @@ struct Steering<'a> {
 impl Steering<'_> {
     fn steer(&self, steered: &Mutex<Steered>, random: &mut fastrand::Rng) {
         while !self.is_killed.load(Ordering::SeqCst) {
-            // A command that a kill cut off may have taken effect or not.
+            // A command that was interrupted by a kill may have taken effect or not.
             let known = steered.lock().unwrap().version.clone();
             let Some(now) = known.in_force(self.address) else {
                 return;
@@ -130,7 +130,7 @@ fn pick(version: &Version, random: &mut fastrand::Rng) -> &'static str {
     }
 }
 
-/// The version in force, applied anew so that its file is known.
+/// The version in force, applied again so that its file is known.
 fn bring_to_rest(known: &Version, scratch: &Path, address: &str) -> Version {
     let deadline = Instant::now() + PATIENCE;
     let mut candidates = vec![known.clone(), known.moved()];

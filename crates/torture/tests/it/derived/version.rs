@@ -1,4 +1,4 @@
-//! Versions of the model: which effects it has, and which layout its documents have.
+//! Versions of the model: their effects, and the layout of their documents.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -14,7 +14,7 @@ pub(super) const EFFECTS: [&str; 8] = [
 pub(super) struct Version {
     pub(super) model: String,
     pub(super) effects: Vec<&'static str>,
-    /// What the keys of documents begin with.
+    /// The prefix of the keys of documents.
     pub(super) layout: &'static str,
 }
 
@@ -28,7 +28,7 @@ impl Version {
         }
     }
 
-    /// The same with one effect more, or one less.
+    /// The same with one effect added, or removed.
     pub(super) fn toggled(&self, effect: &'static str) -> Self {
         let mut other = self.clone();
         match other.effects.iter().position(|known| *known == effect) {
@@ -81,7 +81,7 @@ impl Version {
         program.output().unwrap()
     }
 
-    /// The version of the same model that a server has in force; `None` if it does not answer.
+    /// The version of the same model in force at a server; `None` if it does not answer.
     pub(super) fn in_force(&self, address: &str) -> Option<Self> {
         let mut program = Command::new(binary());
         program.args([

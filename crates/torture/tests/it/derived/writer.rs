@@ -1,11 +1,11 @@
-//! Clients that write rows of every kind, with so few names that whatever can meet does.
+//! Clients that write rows of every kind, with so few names that conflicts occur.
 
 use super::version::Version;
 use serde_json::{Map, Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 use trestle_torture::http::{Client, RawResponse};
 
-/// What a database may say to a write that does not fit the rows of the moment.
+/// The allowed refusals of a write that does not fit the present rows.
 const REFUSALS: [&str; 6] = [
     "ValidationException",
     "ConditionalCheckFailedException",
@@ -33,7 +33,7 @@ impl Writer {
         }
     }
 
-    /// Writes until the server is gone, or `enough` says so.
+    /// Writes until the server is gone, or `enough` returns true.
     pub(super) fn write(&mut self, address: &str, enough: &(dyn Fn() -> bool + Sync)) {
         let Ok(mut client) = Client::connect(address) else {
             return;
@@ -65,7 +65,7 @@ impl Writer {
         ("TransactWriteItems", json!({ "TransactItems": items }))
     }
 
-    /// Changes the name of a person with many badges, so that there are often copies to follow.
+    /// Changes the name of a person with many badges, so that there are often copies to update.
     fn rename(&mut self) -> (&'static str, Value) {
         let key = json!({"kind": {"S": "person"}, "person": self.word('p', 2)});
         let rename = json!({
@@ -116,7 +116,7 @@ impl Writer {
         json!({"S": format!("{letter}{}", self.random.u8(0..words))})
     }
 
-    /// So many bodies that most documents have one of their own, and some try to share one.
+    /// So many bodies that most documents have a unique one, and some try to share one.
     fn body(&mut self) -> Value {
         json!({"S": format!("b{}", self.random.u16(0..2000))})
     }

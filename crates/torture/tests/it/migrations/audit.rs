@@ -1,4 +1,4 @@
-//! Whether a server holds what was acknowledged, each row once and in its place, and agrees with itself.
+//! Whether a server has everything that was acknowledged, each row once and in its place, and is consistent.
 
 use super::layout::{Id, Layout, TABLE, content, number, placed, text};
 use super::stayers;
@@ -10,10 +10,10 @@ use trestle_torture::audit::{all, records};
 use trestle_torture::http::Client;
 use trestle_torture::workload::succeed;
 
-/// Who moves rows, in change records.
+/// The service that moves rows, in change records.
 const MIGRATION: &str = "trestle.migration";
 
-/// Checks everything and lets the writers go on from there. How many rows there are.
+/// Checks everything and lets the writers continue from there. Returns how many rows there are.
 pub(super) fn check(
     client: &mut Client,
     layout: Layout,
@@ -40,7 +40,7 @@ pub(super) fn check(
     Ok(rows.len())
 }
 
-/// Contents by identity; each is there once, where the layout puts it.
+/// Contents by identity; each exists once, where the layout puts it.
 fn by_id(rows: Vec<Value>, layout: Layout) -> Result<Rows, String> {
     let mut found = Rows::new();
     for row in rows {
@@ -122,7 +122,7 @@ fn check_heads(rows: &Rows) -> Result<(), String> {
     Ok(())
 }
 
-/// Every address is taken by the member that has it, and by no other.
+/// Every address is taken by the member that has it, and by no other one.
 fn check_addresses(rows: &Rows) -> Result<(), String> {
     let of_members = rows.iter().filter(|(id, _)| matches!(id, Id::Member { .. }));
     let wanted = of_members.map(|(_, row)| text(row, "email").to_lowercase());
@@ -141,7 +141,7 @@ fn check_addresses(rows: &Rows) -> Result<(), String> {
     }
 }
 
-/// As many rows are stored as are shown: none lies in a second place.
+/// As many rows are stored as are visible: none is in a second place.
 fn check_counts(client: &mut Client, rows: &Rows) -> Result<(), String> {
     let table = succeed(client, "DescribeTable", &json!({"TableName": TABLE}))["Table"].take();
     let parcels = rows.keys().filter(|id| matches!(id, Id::Parcel { .. })).count();
@@ -159,8 +159,9 @@ fn check_counts(client: &mut Client, rows: &Rows) -> Result<(), String> {
     Ok(())
 }
 
-/// Replays the change log: each record begins where the one before it ended, in its place; a row that moves is the same
-/// before and after; and the end is the table. How many records there are, and how many of them are moves.
+/// Replays the change log: each record begins where the previous one ended, in its place; a move does not
+/// change a row; and the end is the table. Returns how many records there are, and how many of them are
+/// moves.
 pub(super) fn check_changes(client: &mut Client) -> Result<(usize, usize), String> {
     let table = succeed(client, "DescribeTable", &json!({"TableName": TABLE}))["Table"].take();
     let stream = table["LatestStreamArn"].as_str().unwrap();
@@ -221,7 +222,7 @@ impl Log {
         Ok(())
     }
 
-    /// A row leaves its place, then arrives in another.
+    /// A row is removed from its former place, then added in its own place.
     fn take_move(&mut self, old: &Value, new: &Value) -> Result<(), String> {
         if new.is_null() {
             self.on_its_way.insert(Id::of(old), content(old));

@@ -1,4 +1,4 @@
-//! Which keys the server understands now, as far as clients can know it.
+//! Which keys the server understands now, as far as clients can know.
 
 use super::layout::Layout;
 
@@ -6,13 +6,13 @@ use super::layout::Layout;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Understood {
     Yes,
-    /// It is about to change, or changes by itself.
+    /// It is about to change, or changes without a command.
     Perhaps,
     No,
 }
 
-/// What every client knows when it sends a request. It keeps this until the answer is there; so what it says
-/// is true all the while.
+/// What every client knows when it sends a request. It holds this until the answer arrives, so that it stays
+/// true meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Knowledge {
     /// Grows whenever another layout takes effect, once before and once after.
@@ -48,7 +48,7 @@ impl Knowledge {
         }
     }
 
-    /// Another layout is about to take effect; this one stays understood.
+    /// Another layout is about to take effect; this one is still understood.
     pub(super) fn begin_turn(&mut self, stays: Layout) {
         self.turn += 1;
         self.in_effect = None;

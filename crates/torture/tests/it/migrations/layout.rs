@@ -1,4 +1,4 @@
-//! Two layouts of one table, and where each row belongs in them.
+//! Two layouts of one table, and the place of each row in them.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ impl Layout {
     }
 }
 
-/// What tells a row from all others, whatever its key.
+/// The identity of a row, whatever its key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Id {
     Parcel {
@@ -50,7 +50,7 @@ pub(super) enum Id {
     Member {
         id: String,
     },
-    /// Who has an address; kept by the database.
+    /// Which member has an address; kept by the database.
     Email {
         email: String,
     },
@@ -93,7 +93,7 @@ impl Id {
         }
     }
 
-    /// Whose row this is, by its attributes.
+    /// The owner of this row, by its attributes.
     pub(super) fn of(row: &Value) -> Self {
         let text = |name: &str| text(row, name).to_owned();
         let number = |name: &str| number(row, name);
@@ -117,7 +117,7 @@ impl Id {
         }
     }
 
-    /// The attributes that identify it, with its kind: what a client may give instead of a key.
+    /// Its identifying attributes, with its kind: what a client may give instead of a key.
     pub(super) fn attributes(&self) -> Value {
         match self {
             Id::Parcel {
@@ -196,7 +196,7 @@ impl Id {
     }
 }
 
-/// A row without what its version derives.
+/// A row without the attributes that its version derives.
 pub(super) fn content(row: &Value) -> Value {
     let mut row = row.clone();
     if let Some(row) = row.as_object_mut() {
@@ -207,7 +207,7 @@ pub(super) fn content(row: &Value) -> Value {
     row
 }
 
-/// A row as it is in a layout.
+/// A row in the form of a layout.
 pub(super) fn placed(content: &Value, layout: Layout) -> Value {
     let mut row = content.clone();
     let id = Id::of(content);
@@ -229,7 +229,7 @@ pub(super) fn merge(target: &mut Value, source: Value) {
     }
 }
 
-/// A number as DynamoDB writes it.
+/// A number in DynamoDB's form.
 pub(super) fn n(number: u64) -> Value {
     json!({"N": number.to_string()})
 }

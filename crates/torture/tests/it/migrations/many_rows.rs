@@ -1,5 +1,6 @@
-//! Many rows move at an endpoint through two gateways that are killed again and again, beside a twin that has had the new keys from the
-//! beginning: afterwards both have the same rows, and meanwhile every row that is not written is found, once, in its order.
+//! Many rows move at an endpoint through two gateways that are killed again and again, with a second table
+//! that has the new keys from the beginning: afterwards both have the same rows, and meanwhile every
+//! unwritten row is found exactly once, in its order.
 //!
 //! `./test endpoints` runs it with 100,000 rows and five kills on DynamoDB Local: `GATEWAY_MIGRATION_ROWS`, `GATEWAY_MIGRATION_KILLS` and
 //! `TRESTLE_TEST_ENDPOINT`, which has no tables, say so.
@@ -40,7 +41,8 @@ fn identity(number: u64) -> Value {
     json!({"kind": {"S": "parcel"}, "depot": {"S": "d"}, "customer": {"S": customer(number)}, "number": n(number)})
 }
 
-/// Asks one of the gateways, and another if it is killed meanwhile: what is asked may be asked twice.
+/// Sends a request to one of the gateways, and to another if that one is killed meanwhile: so it may be sent
+/// twice.
 struct Asking<'a> {
     addresses: &'a Mutex<Vec<String>>,
     client: Option<Client>,
@@ -55,7 +57,7 @@ impl Asking<'_> {
                 began.elapsed() < Duration::from_secs(120),
                 "{operation} of {body} is not answered"
             );
-            // Every now and then another gateway.
+            // Another gateway from time to time.
             if self.client.is_none() || self.random.u8(..20) == 0 {
                 let addresses = self.addresses.lock().unwrap();
                 let address = addresses[self.random.usize(..addresses.len())].clone();
@@ -123,7 +125,7 @@ fn assert_same(found: &BTreeMap<String, Value>, expected: &BTreeMap<String, Valu
     }
 }
 
-/// Writes rows of its own, here and at the twin, and remembers none: both must agree in the end.
+/// Writes its own rows, here and in the second table, and remembers none: both must agree in the end.
 fn write(asking: &mut Asking<'_>, twin: &mut Client, own: &[u64], stop: &AtomicBool) -> u64 {
     let mut written = 0;
     while !stop.load(Ordering::Acquire) {
@@ -256,7 +258,7 @@ fn many_rows_move_beside_a_twin_while_gateways_are_killed() {
             scope.spawn(move || read(&mut asking, rows, lists, stop));
         }
         for kill in 0..kills {
-            // Spread over the sweep: each time, the gateway that is left has gone on with it.
+            // Spread over the sweep: each time, the remaining gateway has continued it.
             let moved = rows * (kill + 1) / (kills + 2);
             until(&gateways[(kill % 2) as usize], |status| {
                 status["rows_moved"].as_u64() >= Some(moved)
@@ -284,7 +286,7 @@ fn many_rows_move_beside_a_twin_while_gateways_are_killed() {
         );
         assert!(written > 0 && lists.load(Ordering::Relaxed) > 0);
     });
-    // A gateway reads one place now: these are the rows as they lie.
+    // A gateway reads one place now: these are the stored rows.
     assert_same(&table(&mut gateways[1].connect()), &table(&mut twin.connect()));
     let double_reads =
         |gateway: &Server| steering::status(&mut gateway.connect()).unwrap()["double_reads"].clone();

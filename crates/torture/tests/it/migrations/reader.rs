@@ -1,4 +1,5 @@
-//! Readers of rows that stay: one at a time, and in lists of small pages whose bookmarks outlive the server.
+//! Readers of rows that are not written: single rows, and lists of small pages whose bookmarks outlive the
+//! server.
 
 use super::knowledge::{Knowledge, Understood};
 use super::layout::{Id, Layout, TABLE, number, placed, text};
@@ -16,7 +17,7 @@ enum What {
         depot: &'static str,
         customer: &'static str,
     },
-    /// A partition of the layout by depot; it is in no partition of the other one.
+    /// A partition of the layout by depot; the other layout has no such partition.
     Depot { depot: &'static str },
     /// One region's releases.
     Releases { region: &'static str },
@@ -32,17 +33,17 @@ enum What {
         region: &'static str,
         status: &'static str,
     },
-    /// All rows, one segment after the other.
+    /// All rows, by segments.
     Table { segment: u64, of: u64 },
     /// All rows of the first index.
     Index,
 }
 
-/// A list on its way.
+/// A list in progress.
 #[derive(Debug)]
 struct List {
     what: What,
-    /// The layout that its condition is said in.
+    /// The layout of its condition.
     asked: Layout,
     turn: u64,
     backward: bool,
@@ -77,7 +78,7 @@ impl Reader {
             return;
         };
         loop {
-            // Held until the answer is there.
+            // Held until the answer arrives.
             let knowledge = shared.knowledge.read().unwrap();
             let is_there = match knowledge.in_effect {
                 Some(layout) if self.random.u8(0..4) > 0 => self.page(&mut client, &knowledge, layout),
@@ -124,7 +125,7 @@ impl Reader {
         };
         let (operation, body) = list.request();
         let Ok(mut answer) = client.call(operation, &body) else {
-            // The bookmark is still good when the server is back.
+            // The bookmark is still valid when the server is back.
             self.list = Some(list);
             return None;
         };
@@ -194,7 +195,7 @@ impl Reader {
         }
     }
 
-    /// Every row that stays and belongs there is there once, as it is, in its order.
+    /// Every unwritten row that belongs there is found once, unchanged, in its order.
     fn check(&mut self, list: &List, layout: Layout) {
         self.lists += 1;
         let keys = list.seen.iter().map(|row| (text(row, "pk"), text(row, "sk")));
@@ -230,7 +231,7 @@ impl Reader {
     }
 }
 
-/// Whether a row has what was written; a head has what its row has, but for what it leaves out.
+/// Whether a row has the written values; a head has those of its row, except those that it leaves out.
 fn is_like(row: &Value, id: &Id, expected: &Value) -> bool {
     match id {
         Id::Head { .. } => ["region", "product", "version", "arn"]
@@ -328,7 +329,7 @@ impl What {
         }
     }
 
-    /// Whose row this is; one index does not have the kind.
+    /// The owner of this row; one index does not have the kind.
     fn id_of(&self, row: &Value) -> Id {
         match self {
             What::WithStatus { .. } => {

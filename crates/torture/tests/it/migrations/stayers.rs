@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use trestle_torture::http::Client;
 use trestle_torture::workload::succeed;
 
-/// Names that begin alike: a list of one has nothing of the other.
+/// Names with a common beginning: a list of one contains nothing of the other.
 pub(super) const DEPOTS: &[&str] = &["d1", "d10", "d1-2"];
 pub(super) const CUSTOMERS: &[&str] = &["s", "s-2"];
 pub(super) const REGIONS: &[&str] = &["eu", "eu-2"];
 pub(super) const PRODUCT: &str = "s";
 pub(super) const DEVICE: &str = "s";
 pub(super) const MEMBERS: u64 = 8;
-/// Enough that numbers sort otherwise when they are not padded.
+/// Enough that numbers sort differently when they are not padded.
 pub(super) const EACH: u64 = 12;
 
 /// The address of a member that stays.
@@ -52,7 +52,7 @@ pub(super) fn all() -> Rows {
             );
         }
         add(Id::reading(DEVICE, number), json!({"n": n(number)}));
-        // As wide as the padding: these stay where they are.
+        // As wide as the padding: these do not move.
         add(Id::reading(DEVICE, 100_000 + number), json!({"n": n(number)}));
     }
     for member in 0..MEMBERS {

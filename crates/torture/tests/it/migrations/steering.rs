@@ -1,4 +1,4 @@
-//! Starts, stops and rolls back migrations, with the commands that users have.
+//! Starts, stops and rolls back migrations, with the same commands as users.
 
 use super::knowledge::Understood;
 use super::layout::Layout;
@@ -13,7 +13,7 @@ use trestle_torture::server::binary;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Steers the migrations of one server.
+/// Controls the migrations of one server.
 pub(super) struct Steering<'a> {
     pub(super) address: &'a str,
     pub(super) shared: &'a Shared,
@@ -55,7 +55,7 @@ pub(super) fn start(address: &str, layout: Layout, rate: &str) {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// Goes on moving rows in a directory that no server has open.
+/// Continues to move rows in a directory that no server has open.
 pub(super) fn sweep_alone(directory: &Path) -> Child {
     let mut command = Command::new(binary());
     command.args(["migrate", "resume", "--rate", "500", "--data"]);
@@ -63,7 +63,7 @@ pub(super) fn sweep_alone(directory: &Path) -> Child {
     command.spawn().unwrap()
 }
 
-/// How the migration is doing; null without one.
+/// The status of the migration; null without one.
 pub(super) fn status(client: &mut Client) -> Option<Value> {
     let mut answer = client.administer("list-migrations", &json!({})).ok()?;
     assert_eq!(answer.status, 200, "{}", answer.body);
@@ -72,7 +72,7 @@ pub(super) fn status(client: &mut Client) -> Option<Value> {
 }
 
 impl Steering<'_> {
-    /// Finds out what is in effect, without knowing what happened before.
+    /// Determines what is in effect, without knowing what happened before.
     pub(super) fn find_out(&self, client: &mut Client) -> Option<Value> {
         let model = client
             .administer("read-model", &json!({"name": "depots"}))
@@ -96,7 +96,7 @@ impl Steering<'_> {
         Some(status)
     }
 
-    /// Does one thing or another until the server is gone.
+    /// Runs random commands until the server is gone.
     pub(super) fn steer(&self, mut random: fastrand::Rng) {
         let Ok(mut client) = Client::connect(self.address) else {
             return;
@@ -130,7 +130,7 @@ impl Steering<'_> {
             _ => Some(()),
         }
         .or_else(|| {
-            // Either the server is gone, or things were not as they were a moment ago.
+            // Either the server is gone, or the state has changed meanwhile.
             self.find_out(client).map(drop)
         })
     }
@@ -177,7 +177,7 @@ impl Steering<'_> {
         Some(())
     }
 
-    /// Goes back, if it has not ended by itself before.
+    /// Rolls back, unless the migration has ended already.
     fn roll_back(&self, finishes: bool) -> Option<()> {
         let from = self.shared.knowledge.read().unwrap().in_effect?;
         let mut knowledge = self.shared.knowledge.write().unwrap();
@@ -200,7 +200,7 @@ impl Steering<'_> {
         self.tell(&["finish"])
     }
 
-    /// Runs a command; `None` if the server is gone, or if the migration went on by itself meanwhile.
+    /// Runs a command; `None` if the server is gone, or if the state of the migration changed meanwhile.
     fn tell(&self, command: &[&str]) -> Option<()> {
         let done = Command::new(binary())
             .arg("migrate")
@@ -214,7 +214,7 @@ impl Steering<'_> {
         let said = String::from_utf8_lossy(&done.stderr);
         let is_overtaken =
             said.contains("there is no migration of") || said.contains("the migration of model depots is");
-        // Another gateway changed it in this moment.
+        // Another gateway changed it at this moment.
         let is_overtaken = is_overtaken || said.contains("another gateway");
         assert!(
             self.is_killed.load(Ordering::SeqCst) || is_overtaken,
@@ -224,8 +224,8 @@ impl Steering<'_> {
         None
     }
 
-    /// Brings what is under way to an end: finished, or back where it came from. `look` is told when all rows have moved,
-    /// before it is finished. If the server was always killed before the first one began, it begins now.
+    /// Ends a running migration: finished, or rolled back. `look` is called when all rows have moved, before
+    /// it is finished. If the server was always killed before the first one began, it begins now.
     pub(super) fn end(&self, client: &mut Client, backwards: bool, look: impl Fn(&mut Client)) -> Value {
         let begun = Instant::now();
         loop {

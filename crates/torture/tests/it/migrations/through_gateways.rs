@@ -1,5 +1,5 @@
-//! The same at an endpoint that knows no model, through two gateways that are killed one after the other: the one that is left goes on
-//! with the sweep when the lease of the other is over.
+//! The same at an endpoint that knows no model, through two gateways that are killed in turn: the remaining
+//! one continues the sweep when the lease of the other has ended.
 //!
 //! `GATEWAY_MIGRATION_ROUNDS=5 cargo test --release -p trestle-torture through_gateways -- --nocapture` is a longer run.
 

@@ -1,7 +1,7 @@
-//! Writers that remember what they were promised, and say their keys in either layout.
+//! Writers that remember which of their writes were acknowledged, and give their keys in either layout.
 //!
-//! Every writer has its own rows and one request under way at a time, so after a crash there is one question: was the
-//! request that got no answer carried out, or not? All writers share the counters.
+//! Every writer has its own rows and one request at a time, so after a crash there is one question: was the
+//! unanswered request carried out, or not? All writers share the counters.
 
 use super::knowledge::{Knowledge, Understood};
 use super::layout::{Id, Layout, TABLE, content, merge, n, number, placed, text};
@@ -21,21 +21,21 @@ pub(super) const COUNTERS: u64 = 4;
 const PARCELS: u64 = 16;
 const RELEASES: u64 = 14;
 
-/// How often a row was counted up: surely, and perhaps once more.
+/// How often a counter was raised: certainly, and perhaps once more.
 #[derive(Debug, Default)]
 pub(super) struct Counter {
     pub(super) surely: AtomicU64,
     pub(super) perhaps: AtomicU64,
 }
 
-/// What all clients share.
+/// The state that all clients share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) knowledge: RwLock<Knowledge>,
     pub(super) counters: Vec<Counter>,
 }
 
-/// How a request says which row it means.
+/// How a request identifies its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Address {
     Key(Layout),
@@ -44,7 +44,7 @@ pub(super) enum Address {
 }
 
 impl Address {
-    /// Any that may be understood, and whether it surely is.
+    /// By any key that may be understood, and whether it certainly is.
     pub(super) fn random(random: &mut fastrand::Rng, knowledge: &Knowledge) -> (Self, bool) {
         let layout = match random.u8(0..5) {
             0 => return (Address::Identity, true),
@@ -77,7 +77,7 @@ impl Address {
     }
 }
 
-/// What one request makes of which rows.
+/// One request: the resulting rows.
 type Changes = Vec<(Id, Option<Value>)>;
 
 /// One connection's writer.
@@ -86,13 +86,13 @@ pub(super) struct Writer {
     pub(super) name: String,
     random: fastrand::Rng,
     tick: u64,
-    /// As of the last request that was answered.
+    /// The rows after the last answered request.
     rows: Rows,
-    /// The request that was not.
+    /// The unanswered request.
     open: Option<Changes>,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 enum Outcome {
     Done,
     Refused(RawResponse),
@@ -122,8 +122,8 @@ impl Writer {
         *owner == self.name
     }
 
-    /// Checks that its rows are as the answers say, with or without the request that was not answered, and goes on from
-    /// there.
+    /// Checks that its rows agree with the answers, with or without the unanswered request, and continues
+    /// from there.
     pub(super) fn reconcile(&mut self, all: &Rows) -> Result<(), String> {
         let own = all.iter().filter(|(id, _)| self.is_own(id));
         let found: Rows = own.map(|(id, row)| (id.clone(), without_status(row))).collect();
@@ -154,10 +154,10 @@ impl Writer {
         while self.step(&mut client, shared) {}
     }
 
-    /// One request; whether the server is still there.
+    /// One request; returns whether the server is still there.
     fn step(&mut self, client: &mut Client, shared: &Shared) -> bool {
         self.tick += 1;
-        // Held until the answer is there.
+        // Held until the answer arrives.
         let knowledge = shared.knowledge.read().unwrap();
         let (address, is_sure) = Address::random(&mut self.random, &knowledge);
         match self.random.u8(0..100) {
@@ -236,7 +236,7 @@ impl Writer {
         ("UpdateItem", body, vec![(id, Some(new))])
     }
 
-    /// An update of a parcel, and what it makes of it.
+    /// An update of a parcel, and the resulting row.
     fn change(&mut self, id: &Id, address: Address) -> (Value, Value) {
         let new = self.content(id);
         let body = json!({
@@ -255,7 +255,7 @@ impl Writer {
         ("DeleteItem", body, vec![(id, None)])
     }
 
-    /// A new release, which becomes the head; or none of the newest any more, and the head goes back.
+    /// A new release, which becomes the head; or the removal of the newest one, and the head goes back.
     fn release(&mut self, address: Address) -> (&'static str, Value, Changes) {
         let region = *self.random.choice(stayers::REGIONS).unwrap();
         let in_region = |id: &&Id| matches!(id, Id::Release { region: own, .. } if own == region);
@@ -301,7 +301,7 @@ impl Writer {
         ("TransactWriteItems", json!({"TransactItems": actions}), changes)
     }
 
-    /// Counts a row up that all others count up, too: blindly, or only if it is as it was read.
+    /// Raises a counter that all others raise, too: unconditionally, or only if it is as it was read.
     fn count(&mut self, client: &mut Client, shared: &Shared, knowledge: &Knowledge) -> bool {
         let at = self.random.u64(0..COUNTERS);
         let (id, counter) = (Id::parcel("d1", COUNTED, at), &shared.counters[at as usize]);
@@ -343,7 +343,7 @@ impl Writer {
         true
     }
 
-    /// An address that another customer has is refused, wherever the rows that say so are.
+    /// An address that another customer has is refused, wherever the rows that record it are.
     fn take_what_is_taken(&mut self, client: &mut Client, address: Address, is_sure: bool) -> bool {
         let mut content = self.content(&Id::member(&self.name));
         content["email"] = json!({"S": stayers::email(self.random.u64(0..stayers::MEMBERS))});
@@ -359,7 +359,7 @@ impl Writer {
         }
     }
 
-    /// What was acknowledged is there, and what was deleted is not.
+    /// Everything acknowledged exists, and deleted rows do not.
     fn read_own(&mut self, client: &mut Client, address: Address, is_sure: bool) -> bool {
         let id = match self.rows.keys().nth(self.random.usize(0..40)) {
             Some(id) => id.clone(),
@@ -402,7 +402,7 @@ pub(super) fn get(client: &mut Client, key: &Value) -> Option<Option<Value>> {
     Some((!row.is_null()).then_some(row))
 }
 
-/// The database decides on it.
+/// The database decides.
 fn without_status(content: &Value) -> Value {
     let mut content = content.clone();
     if text(&content, "kind") == "release" {

@@ -10,12 +10,12 @@ use trestle_torture::http::{Client, RawResponse};
 
 const BATCH: usize = 25;
 
-/// What a client knows of a row.
+/// A client's knowledge of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Known {
-    /// As of the last write that was answered, or the last read.
+    /// The row after the last answered write, or the last read.
     is: Option<Content>,
-    /// What a write made of it that was not answered: it may have happened.
+    /// The row after an unanswered write, which may have happened.
     perhaps: Option<Option<Content>>,
 }
 
@@ -101,7 +101,7 @@ impl Owner {
         }
     }
 
-    /// Reads and writes until it is over; a server that is gone ends it, too.
+    /// Reads and writes until the end; a server that is gone ends it, too.
     pub(super) fn live(&mut self, address: &str, is_over: &AtomicBool) {
         let Ok(mut client) = Client::connect(address) else {
             return;
@@ -136,7 +136,7 @@ impl Owner {
         }
     }
 
-    /// A write that makes this of a row. If it is not answered, it may have happened.
+    /// A write with this result. If it is not answered, it may have happened.
     fn write(
         &mut self,
         client: &mut Client,
@@ -146,7 +146,7 @@ impl Owner {
         body: &Value,
     ) -> io::Result<()> {
         let known = self.rows.get_mut(&row).unwrap();
-        // What is in doubt is found out by a read first.
+        // A doubtful row is first read.
         if known.perhaps.is_some() {
             return self.get(client, row);
         }
@@ -176,7 +176,7 @@ impl Owner {
         self.write(client, row, Some(content), "PutItem", &body)
     }
 
-    /// Only of a row that is there: an update of one that is not would make one.
+    /// Only for an existing row: an update of a missing one would create it.
     fn update(&mut self, client: &mut Client, row: u64) -> io::Result<()> {
         if self.rows[&row].is.is_none() {
             return self.put(client, row);

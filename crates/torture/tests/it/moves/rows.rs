@@ -80,7 +80,7 @@ pub(super) fn owner(row: u64) -> u64 {
     row / TASKS % CLIENTS
 }
 
-/// What identifies a row: the database knows its key in either layout.
+/// The identity of a row: the database knows its key in either layout.
 pub(super) fn identity(row: u64) -> Value {
     json!({"run": {"S": run(row)}, "number": {"N": (row % TASKS).to_string()}})
 }

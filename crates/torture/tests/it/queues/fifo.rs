@@ -1,5 +1,6 @@
-//! A FIFO queue with 16 clients: each group stays in order, also in the dead-letter queue; nothing that was sent is lost, nothing that was
-//! deleted comes back, and a message that is sent again within five minutes, by any client, is there once.
+//! A FIFO queue with 16 clients: each group stays in order, also in the dead-letter queue; no sent message is
+//! lost, no deleted one returns, and a message that is sent again within five minutes, by any client, exists
+//! once.
 
 use super::{Pair, RECEIVES_MAX, Worker, call, drain, give_back, under_kills, url};
 use serde_json::{Value, json};
@@ -12,17 +13,19 @@ const CLIENTS: usize = 16;
 /// What the clients know of one group. Its messages are numbered from 0, and one client sends them.
 #[derive(Debug, Default)]
 struct Group {
-    /// The number of the next message that is sent for the first time. The one before it is sent again until it is acknowledged.
+    /// The number of the next message that is sent for the first time. The previous one is sent again until
+    /// it is acknowledged.
     next: u64,
     /// Every message before this one was deleted in an earlier round.
     settled: u64,
     /// Message id and sequence number of each that was acknowledged.
     sent: BTreeMap<u64, (String, u128)>,
-    /// Those without which a later message of the group was received: they are not in the working queue any more.
+    /// Messages without which a later message of the group was received: they are no longer in the working
+    /// queue.
     left: BTreeSet<u64>,
     /// How often clients received each.
     received: BTreeMap<u64, u32>,
-    /// Those whose deletion was asked for.
+    /// Messages whose deletion was requested.
     deleting: BTreeSet<u64>,
     /// Those that must not be there.
     deleted: BTreeSet<u64>,
@@ -33,7 +36,7 @@ impl Group {
         self.received.get(&number).copied().unwrap_or_default()
     }
 
-    /// Refuses a message that cannot be there.
+    /// Refuses a message that must not exist.
     fn check(&self, body: &str, number: u64) {
         assert!(number < self.next, "{body} was never sent");
         assert!(
@@ -42,8 +45,8 @@ impl Group {
         );
     }
 
-    /// Refuses a message of the working queue if a later one of its group was received without it, or if one before it is neither deleted,
-    /// nor `here` in the same answer, nor received so often that it is dead.
+    /// Refuses a message of the working queue if a later one of its group was received without it, or if an
+    /// earlier one is neither deleted, nor `here` in the same answer, nor received so often that it is dead.
     fn check_order(&mut self, body: &str, number: u64, here: &[u64], dead_after: u32) {
         assert!(
             !self.left.contains(&number),
@@ -84,7 +87,7 @@ fn a_group_stays_in_order_and_each_message_is_there_once_whenever_the_server_is_
     );
 }
 
-/// Sends a message, receives from all groups, and keeps, gives back or deletes each.
+/// Sends a message, receives from all groups, and keeps, releases or deletes each.
 fn step(worker: &mut Worker, queue: &str, groups: &Groups) -> Option<()> {
     let Worker { client, random, .. } = worker;
     let (group, number) = choose(worker.number, &mut groups.lock().unwrap(), random);
@@ -104,7 +107,8 @@ fn step(worker: &mut Worker, queue: &str, groups: &Groups) -> Option<()> {
     Some(())
 }
 
-/// Group and number of the message to send: now and then the newest one of another client, which may be sending it at this moment; else one of its own.
+/// Group and number of the message to send: sometimes the newest one of another client, which may be sending
+/// it at this moment; otherwise one of its own.
 fn choose(own: usize, groups: &mut [Group], random: &mut fastrand::Rng) -> (usize, u64) {
     let other = random.usize(0..CLIENTS);
     match groups[other].next.checked_sub(1) {
@@ -113,7 +117,7 @@ fn choose(own: usize, groups: &mut [Group], random: &mut fastrand::Rng) -> (usiz
     }
 }
 
-/// A message that was not acknowledged, now and then one that was, or a new one.
+/// A message that was not acknowledged, sometimes one that was, or a new one.
 fn next_number(group: &mut Group, random: &mut fastrand::Rng) -> u64 {
     match group.next.checked_sub(1) {
         Some(last) if !group.sent.contains_key(&last) || random.u32(0..5) == 0 => last,
@@ -172,7 +176,8 @@ fn read(body: &str) -> (usize, u64) {
     (group.parse().unwrap(), number.parse().unwrap())
 }
 
-/// Takes everything out of both queues and compares; how many messages there were, and how many of them in the dead-letter queue.
+/// Removes everything from both queues and compares; returns how many messages there were, and how many of
+/// them in the dead-letter queue.
 fn check(client: &mut Client, pair: &Pair, groups: &mut [Group]) -> (usize, usize) {
     // The answer to one reception of a message may have been lost with the server.
     let dead_after = RECEIVES_MAX - 1;
@@ -187,14 +192,15 @@ fn check(client: &mut Client, pair: &Pair, groups: &mut [Group]) -> (usize, usiz
         for number in group.sent.keys() {
             assert!(group.deleting.contains(number), "{name}-{number} is lost");
         }
-        // Those whose deletion was asked for and that are not there are deleted.
+        // Missing messages whose deletion was requested count as deleted.
         group.deleted = group.deleting.clone();
         group.settled = group.next.saturating_sub(1);
     }
     (in_work + dead, dead)
 }
 
-/// Takes every message out of a queue; how many there were. None comes before an earlier one of its group, or twice.
+/// Removes every message from a queue; returns how many there were. None comes before an earlier one of its
+/// group, or twice.
 fn drain_in_order(
     client: &mut Client,
     queue: &str,

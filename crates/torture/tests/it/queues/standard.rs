@@ -1,4 +1,4 @@
-//! A standard queue: what was sent is there once, in one of the two queues, and what was deleted is not.
+//! A standard queue: every sent message exists once, in one of the two queues, and deleted ones do not.
 
 use super::{Pair, Worker, call, drain, give_back, receive, under_kills, url};
 use serde_json::json;
@@ -12,7 +12,7 @@ const WORKERS: usize = 5;
 #[derive(Debug, Default)]
 struct Messages {
     attempted: BTreeSet<String>,
-    /// Those that must be there, unless their deletion was asked for.
+    /// Messages that must exist, unless their deletion was requested.
     sent: BTreeSet<String>,
     deleting: BTreeSet<String>,
     /// Those that must not be there.
@@ -41,7 +41,7 @@ fn a_sent_message_is_there_once_and_a_deleted_one_is_not_whenever_the_server_is_
     );
 }
 
-/// Sends a message, receives some, and keeps, gives back or deletes each.
+/// Sends a message, receives some, and keeps, releases or deletes each.
 fn step(worker: &mut Worker, pair: &Pair, messages: &Mutex<Messages>) -> Option<()> {
     let Worker { client, random, .. } = worker;
     let body = format!("{}-{}-{:x}", worker.round, worker.number, random.u64(..));
@@ -63,7 +63,7 @@ fn step(worker: &mut Worker, pair: &Pair, messages: &Mutex<Messages>) -> Option<
     Some(())
 }
 
-/// Takes everything out of both queues and compares; how many messages there were.
+/// Removes everything from both queues and compares; returns how many messages there were.
 fn check(client: &mut Client, pair: &Pair, messages: &mut Messages) -> usize {
     let mut found = BTreeSet::new();
     for queue in [pair.work, pair.dead] {

@@ -1,4 +1,4 @@
-//! What has to be true after a reindex, whatever was killed on the way.
+//! What must be true after a reindex, whatever was killed meanwhile.
 
 use super::clients::{Known, Writer, explain, known};
 use super::name_of;
@@ -44,11 +44,11 @@ fn check_rows(rows: &Rows, known: &BTreeMap<&Key, &Known>) {
     assert!((0..UNTOUCHABLE).all(untouched));
 }
 
-/// What commands tell of the reindexes to these versions.
+/// What commands report about the reindexes to these versions.
 pub(super) struct Told {
-    /// Each version with the rows that were given up.
+    /// Each version with its dead letters.
     versions: BTreeMap<u64, BTreeSet<Key>>,
-    /// How the last one is doing.
+    /// The status of the last one.
     status: Value,
     /// Its rows that are not at the version.
     gaps: BTreeSet<Key>,
@@ -69,14 +69,14 @@ impl Told {
         }
     }
 
-    /// The last version, and the rows that were given up on the way there.
+    /// The last version, and its dead letters.
     fn last(&self) -> (u64, &BTreeSet<Key>) {
         let (version, letters) = self.versions.last_key_value().unwrap();
         (*version, letters)
     }
 }
 
-/// The keys of rows that were given up, each of which has a reason.
+/// The keys of dead letters, each of which has a reason.
 fn dead_letters(commands: &Commands, name: &str) -> BTreeSet<Key> {
     let lines = commands.lines(&["dead-letters", name, "--json"]);
     let letter = |line: &String| {
@@ -98,7 +98,7 @@ fn untouchables() -> BTreeSet<Key> {
     (0..UNTOUCHABLE).map(untouchable).collect()
 }
 
-/// Holds what was told against rows and stream. `by` is the service that touches rows, where the stream names one.
+/// Compares the reports with rows and stream. `by` is the service that touches rows, if the stream names one.
 pub(super) fn check(client: &mut Client, told: &Told, writers: &[Writer], by: Option<&str>) {
     let (rows, known) = (rows(client), known(writers));
     check_rows(&rows, &known);
@@ -119,7 +119,7 @@ pub(super) fn check(client: &mut Client, told: &Told, writers: &[Writer], by: Op
     check_status(&told.status, letters.len(), touched, &rows);
 }
 
-/// Rows that the last reindex did not come to: they are not at its version, and were not given up.
+/// Rows that the last reindex did not reach: they are not at its version, and are not dead letters.
 pub(super) fn passed_over(client: &mut Client, told: &Told) -> BTreeSet<Key> {
     let (version, letters) = told.last();
     let mut below = below_version(&rows(client), version);
@@ -132,7 +132,7 @@ fn below_version(rows: &Rows, version: u64) -> BTreeSet<Key> {
     below.map(|(key, _)| key.clone()).collect()
 }
 
-/// What a reindex says of itself: it is done, no process has work of it, and each row that it read came to one end.
+/// The status of a reindex: it is done, no process works on it, and each row read has one outcome.
 fn check_status(status: &Value, letters: usize, touched: usize, rows: &Rows) {
     let told = |name: &str| status["counts"][name].as_u64().unwrap();
     let ends = ["done", "unchanged", "gone", "left_out", "failed"].map(told);
@@ -146,11 +146,11 @@ fn check_status(status: &Value, letters: usize, touched: usize, rows: &Rows) {
     assert_eq!(status["rows"], told("read"), "{status}");
     let from_the_beginning = rows.keys().filter(|key| !is_inserted(key)).count();
     assert!(told("read") >= from_the_beginning as u64, "{status}");
-    // A page that was under way when its process was killed is found at the version afterwards.
+    // A page that was in progress when its process was killed is found at the version afterwards.
     assert!(told("done") <= touched as u64, "{touched} touched: {status}");
 }
 
-/// Tries rows that were given up again, and reindexes once more to the same version. What is told of both.
+/// Retries dead letters, and reindexes once more to the same version. Returns the reports of both.
 pub(super) fn replay(commands: &Commands, versions: &[u64]) -> (Told, Value) {
     let (name, version) = (
         name_of(*versions.last().unwrap()),
@@ -170,8 +170,8 @@ pub(super) fn replay(commands: &Commands, versions: &[u64]) -> (Told, Value) {
     (told, commands.status("again").unwrap())
 }
 
-/// After a replay without faults, only rows that cannot be touched are left; the same version again writes nothing for
-/// rows that are at it.
+/// After a replay without faults, only rows that cannot be touched are left; the same version again writes
+/// nothing for rows that have it.
 pub(super) fn check_after_replay(
     client: &mut Client,
     (told, again): &(Told, Value),
@@ -182,7 +182,7 @@ pub(super) fn check_after_replay(
     let rows = rows(client);
     check_rows(&rows, &known(writers));
     let (version, letters) = told.last();
-    // A row that was given up and deleted afterwards is gone.
+    // A dead letter whose row was deleted afterwards is removed.
     assert_eq!(*letters, untouchables());
     assert_eq!(below_version(&rows, version), untouchables());
     let touches = touches(client, &rows, by);
@@ -194,7 +194,8 @@ fn is_inserted(key: &Key) -> bool {
     key.0.starts_with("new-")
 }
 
-/// Replays the stream: each record begins where the one before it ended, and a touch raises the version and changes nothing else.
+/// Replays the stream: each record begins where the previous one ended, and a touch raises the version and
+/// changes nothing else.
 fn touches(client: &mut Client, rows: &Rows, by: Option<&str>) -> Touches {
     let table = succeed(client, "DescribeTable", &json!({"TableName": TABLE}));
     let stream = table["Table"]["LatestStreamArn"].as_str().unwrap().to_owned();
@@ -239,7 +240,7 @@ fn raised(key: &Key, before: &Value, after: &Value) -> Option<u64> {
     Some(version_of(after))
 }
 
-/// Exactly one touch of each row and version, unless the row was given up.
+/// Exactly one touch of each row and version, unless the row is a dead letter.
 fn check_touches(touches: &Touches, rows: &Rows, versions: &BTreeMap<u64, BTreeSet<Key>>) {
     for ((key, version), count) in touches {
         assert_eq!(*count, 1, "{key:?} was touched {count} times with {version}");

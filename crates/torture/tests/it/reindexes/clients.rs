@@ -7,17 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use trestle_torture::http::{Client, RawResponse};
 
-/// One of so many rows may be deleted, for good. There are enough that some are deleted between being read and being touched.
+/// One of so many rows may be deleted permanently. There are enough that some are deleted between being read
+/// and being touched.
 const DELETED_SHARE: u64 = 4;
-/// Before a client looks again for a server that is gone.
+/// The pause before a client tries again to reach a server that is gone.
 const AWAY: Duration = Duration::from_millis(20);
-/// Between two requests, so that clients leave room on a small machine.
+/// The pause between two requests, so that clients leave room on a small machine.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// What a client knows of a row of its own.
+/// A client's knowledge of its own row.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
-    /// The last value that was acknowledged; `None` of a row whose insertion was not.
+    /// The last acknowledged value; `None` for a row whose insertion was not acknowledged.
     pub(super) acknowledged: Option<u64>,
     /// The last value that was sent.
     pub(super) sent: u64,
@@ -38,7 +39,7 @@ pub(super) struct Writer {
     pub(super) writes: u64,
 }
 
-/// One client of several, each with rows of its own.
+/// One client of several, each with its own rows.
 pub(super) fn writers(count: u64, rows: u64, random: &mut fastrand::Rng) -> Vec<Writer> {
     let writer = |name| {
         let own = (name..rows).step_by(count as usize);
@@ -65,7 +66,7 @@ pub(super) fn writers(count: u64, rows: u64, random: &mut fastrand::Rng) -> Vec<
 }
 
 impl Writer {
-    /// Writes until told to end, to one server after the other at the same address.
+    /// Writes until asked to stop, to successive servers at the same address.
     pub(super) fn write(&mut self, address: &str, ends: &AtomicBool) {
         let mut client = None;
         while !ends.load(Ordering::SeqCst) {
@@ -84,7 +85,7 @@ impl Writer {
         }
     }
 
-    /// One write; `None` if the connection is lost, and with it what became of the write.
+    /// One write; `None` if the connection is lost, so that the outcome is unknown.
     fn act(&mut self, client: &mut Client) -> Option<()> {
         let (key, may_delete) = self.chosen[self.random.usize(..self.chosen.len())].clone();
         if self.rows[&key].delete_sent {
@@ -175,7 +176,7 @@ fn is_done(answer: &RawResponse, allowed: &[&str]) -> bool {
     answer.status == 200
 }
 
-/// What all clients know together.
+/// The knowledge of all clients.
 pub(super) fn known(writers: &[Writer]) -> BTreeMap<&Key, &Known> {
     writers.iter().flat_map(|writer| &writer.rows).collect()
 }

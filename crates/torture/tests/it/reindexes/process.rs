@@ -1,5 +1,5 @@
-//! `trestle reindex` as a child process, which goes by a clock of the test's: leases of a process that was killed are over
-//! when the test says so.
+//! `trestle reindex` as a child process with a clock of the test: the test decides when leases of a killed
+//! process end.
 
 use crate::clock_jumps::MovedClock;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use trestle_torture::server::binary;
 /// More than the lease of a work item.
 const LEASE_S: i64 = 31;
 
-/// Where reindexes are, and what time their processes think it is.
+/// Where reindexes are, and the time of their processes' clock.
 pub(super) struct Commands {
     /// `--endpoint URL` or `--data DIR`.
     place: [String; 2],
@@ -30,7 +30,7 @@ impl Commands {
         }
     }
 
-    /// Time passes until no process that was killed has a lease any more.
+    /// Advances the clock until no killed process has a lease any more.
     pub(super) fn outlive_leases(&mut self) {
         self.ahead += LEASE_S;
         self.clock.set_ahead(self.ahead);
@@ -43,7 +43,7 @@ impl Commands {
         command
     }
 
-    /// Begins a command, whose messages go to the log.
+    /// Starts a command, whose messages go to the log.
     pub(super) fn spawn(&self, arguments: &[&str]) -> Child {
         let log: File = OpenOptions::new()
             .create(true)
@@ -71,7 +71,7 @@ impl Commands {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// How a reindex is doing; `None` if there is none of this name.
+    /// The status of a reindex; `None` if there is none with this name.
     pub(super) fn status(&self, name: &str) -> Option<Value> {
         let output = self.run(&["status", name, "--json"]);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -82,7 +82,7 @@ impl Commands {
         Some(serde_json::from_slice(&output.stdout).unwrap())
     }
 
-    /// What commands said, for a failure.
+    /// What commands printed, for a failure.
     pub(super) fn log(&self) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let last: Vec<&str> = text.lines().rev().take(40).collect();
