@@ -1,4 +1,4 @@
-//! The book: the pages in `docs` of the repository and the documents beside it that they link to, as Markdown.
+//! The book: the pages in `docs` of the repository and the other documents that they link to, as Markdown.
 
 use std::io;
 
