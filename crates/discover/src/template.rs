@@ -63,7 +63,7 @@ struct Column<'c> {
     position: usize,
     /// Whether it is the whole key.
     whole: bool,
-    /// The separator before it.
+    /// The separator after it.
     before: Option<char>,
     /// The word before it.
     hint: String,
