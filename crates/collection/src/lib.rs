@@ -44,7 +44,7 @@
 //! # }
 //! ```
 //!
-//! Each row is deleted like by a client: with conditions, effects of a model, streams and routes. A row and
+//! Each row is deleted as a client would delete it: with conditions, effects of a model, streams and routes. A row and
 //! its derived rows are deleted in one commit.
 //!
 //! A step reads some rows and deletes them. The next one continues where it ended, in another process if
