@@ -44,8 +44,8 @@
 //! # }
 //! ```
 //!
-//! Each row is deleted as a client would delete it: with conditions, effects of a model, streams and routes. A row and
-//! its derived rows are deleted in one commit.
+//! Each row is deleted as a client would delete it: with conditions, effects of a model, streams and routes.
+//! A row and its derived rows are deleted in one commit.
 //!
 //! A step reads some rows and deletes them. The next one continues where it ended, in another process if
 //! necessary: a bookmark is text. Repeating a step only costs time, because it finds fewer rows. Rows that
