@@ -1,4 +1,4 @@
-//! Compresses the files of the page and the pages of the book, and writes the tables in which they are found.
+//! Compresses the files of the page and the pages of the book, and writes the tables for finding them.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -31,7 +31,7 @@ fn book(repository: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     Ok(pages)
 }
 
-/// The files of a folder by their paths in it, in order; none if there is no such folder.
+/// The files of a folder by their paths in it, in order; empty if there is no such folder.
 fn below(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     let mut files = Vec::new();
     if folder.is_dir() {

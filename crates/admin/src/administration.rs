@@ -1,15 +1,15 @@
-//! Those who answer calls.
+//! The trait for answering administration calls.
 
 use crate::call::{AdminAnswer, AdminCall, Call};
 use crate::error::AdminError;
 
-/// Answers calls.
+/// Answers administration calls.
 pub trait Administration: Send + Sync {
-    /// Answers a call. Blocks for as long as it takes, which may be until every row was looked at.
+    /// Answers a call. Blocks until it is done, which may include reading every row.
     fn answer(&self, call: AdminCall) -> Result<AdminAnswer, AdminError>;
 }
 
-/// Calls with their answers' types.
+/// Calls with typed answers.
 pub trait AdministrationExt {
     /// Answers a call.
     fn ask<C: Call>(&self, call: C) -> Result<C::Answer, AdminError>;

@@ -1,4 +1,4 @@
-//! The table of calls, and what is generated from it.
+//! The table of calls, and the code generated from it.
 
 use crate::*;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use trestle_binding::{MigrationPlan, MigrationStatus, RepairReport, Report};
 use trestle_events::Replayed;
 
-/// What is known of a call besides its request and its answer.
+/// The description of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallInfo {
     /// Its name: the last part of its path.
@@ -16,17 +16,17 @@ pub struct CallInfo {
     pub summary: &'static str,
 }
 
-/// A request that knows its answer's type.
+/// A request with the type of its answer.
 pub trait Call: Serialize + DeserializeOwned {
-    /// What it answers.
+    /// The type of its answer.
     type Answer: Serialize + DeserializeOwned;
-    /// What is known of it.
+    /// Its description.
     const INFO: CallInfo;
 
     /// This request as one of all calls.
     fn into_call(self) -> AdminCall;
 
-    /// The answer out of all answers; `None` if it belongs to another call.
+    /// The answer in an [`AdminAnswer`]; `None` if it belongs to another call.
     fn from_answer(answer: AdminAnswer) -> Option<Self::Answer>;
 }
 
@@ -48,7 +48,7 @@ macro_rules! calls {
             /// All calls, in the order of the documentation.
             pub const ALL: &'static [CallInfo] = &[$(<$request as Call>::INFO,)*];
 
-            /// What is known of this call.
+            /// The description of this call.
             #[must_use]
             pub fn info(&self) -> CallInfo {
                 match self {
@@ -56,7 +56,7 @@ macro_rules! calls {
                 }
             }
 
-            /// The call of a name, with its request in JSON; an empty one is `{}`.
+            /// The call with this name and its request in JSON; an empty body is `{}`.
             pub fn from_json(name: &str, body: &[u8]) -> Result<Self, AdminError> {
                 let body = or_empty(body);
                 match name {
@@ -169,7 +169,7 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, AdminError> {
 }
 
 impl AdminCall {
-    /// Refuses a request to [`BACKUP`] that says anything: it takes nothing.
+    /// Refuses a request to [`BACKUP`] with a body: it has no parameters.
     pub fn check_empty(body: &[u8]) -> Result<(), AdminError> {
         #[derive(serde::Deserialize)]
         #[serde(deny_unknown_fields)]

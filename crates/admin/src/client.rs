@@ -18,7 +18,8 @@ pub struct AdminClient {
 }
 
 impl AdminClient {
-    /// A client for the server at an endpoint. Where the settings have no timeout, it waits as long as the server needs.
+    /// A client for the server at an endpoint. Without a timeout in the settings, it waits as long as the
+    /// server needs.
     pub fn new(settings: Settings) -> Result<Self, BadSettings> {
         Ok(AdminClient {
             client: settings.client()?,
@@ -27,7 +28,8 @@ impl AdminClient {
         })
     }
 
-    /// Makes a call. The outer error is of the way there: whether the call was carried out is not known then.
+    /// Makes a call. The outer error means that no answer arrived: it is unknown whether the call was
+    /// executed.
     pub async fn send(&self, call: &AdminCall) -> Result<Result<AdminAnswer, AdminError>, NoAnswer> {
         let body = match call.to_json() {
             Ok(body) => Bytes::from(body),
@@ -39,7 +41,7 @@ impl AdminClient {
                 Ok(ready) => ready,
                 Err(error) => return Ok(Err(error)),
             };
-            // Some calls must not be carried out twice.
+            // Some calls must not be executed twice.
             let answer = self.client.call(request, Repeat::Never).await;
             let answer = answer.map_err(|failure| self.lost(&failure))?;
             let status = answer.status.as_u16();
@@ -68,7 +70,7 @@ impl AdminClient {
         })
     }
 
-    /// Asks for a backup, which may be of any length.
+    /// Requests a backup, which may be of any length.
     pub async fn backup(&self) -> Result<Result<Download, AdminError>, NoAnswer> {
         let mut may_repeat = true;
         loop {
@@ -96,7 +98,7 @@ impl AdminClient {
         }
     }
 
-    /// A request that is ready to be sent, and what signed it.
+    /// A request that is ready to be sent, and the credentials that signed it.
     async fn request(&self, name: &str, body: &Bytes) -> Result<(Prepared, Option<Arc<Signer>>), AdminError> {
         let outgoing = Outgoing {
             method: "POST",
@@ -115,8 +117,8 @@ impl AdminClient {
         NoAnswer::at(&self.settings.endpoint, failure)
     }
 
-    /// An error of ours, of DynamoDB (a signature that does not match), or of a server that is not Trestle. `None`: send the
-    /// request once more, with other credentials.
+    /// The error of Trestle, of DynamoDB (a signature that does not match), or of a server that is not
+    /// Trestle. `None`: send the request once more, with other credentials.
     async fn refusal(
         &self,
         (status, body): (u16, &[u8]),
@@ -142,7 +144,7 @@ impl AdminClient {
     }
 }
 
-/// DynamoDB's error, if a Trestle server answers calls with it.
+/// DynamoDB's error, if it is one with which a Trestle server answers calls.
 fn error_of_server(endpoint: &str, status: u16, body: &[u8]) -> Result<Error, AdminError> {
     let said = beginning(body);
     // A proxy answers for a server that is down, which may be a Trestle server.
@@ -164,8 +166,8 @@ fn is_object(body: &[u8]) -> bool {
     body.trim_ascii_start().starts_with(b"{")
 }
 
-/// Whether a Trestle server answers calls with this error of DynamoDB. Other databases say that there is no such operation, or no such
-/// path, or that they failed: DynamoDB Local answers `InternalFailure`.
+/// Whether a Trestle server answers calls with this error of DynamoDB. Other databases answer that there is
+/// no such operation or path, or that they failed: DynamoDB Local answers `InternalFailure`.
 fn is_of_server(kind: ErrorKind) -> bool {
     matches!(
         kind,
@@ -180,17 +182,17 @@ fn is_of_server(kind: ErrorKind) -> bool {
     )
 }
 
-/// What an answer begins with, in a line: it may be a page.
+/// The beginning of an answer, in one line: it may be a web page.
 fn beginning(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").chars().take(SHOWN_MAX).collect()
 }
 
-/// How much of an answer that is not understood is shown.
+/// The maximum length shown of an answer that is not understood.
 const SHOWN_MAX: usize = 200;
 
-/// More than any refusal.
+/// Larger than any refusal.
 const REFUSAL_BYTES_MAX: usize = 64 * 1024;
 
 #[cfg(test)]

@@ -5,16 +5,17 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use trestle_env::{Clock, Timestamp, VirtualClock};
 
-/// What time it is.
+/// Reads the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadClock {}
 
-/// Moves the clock, and with it expiry, retention, timers and idempotency: exactly one of the two says how.
+/// Moves the clock, and with it expiry, retention, timers and idempotency. Exactly one of the two members
+/// must be given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MoveClock {
-    /// By so many seconds.
+    /// By this many seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advance_seconds: Option<f64>,
     /// To this time, in seconds since 1970.

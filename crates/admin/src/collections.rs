@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// Deletes rows of a partition, of a key prefix or of an access pattern: one bounded step. Repeating it does no harm.
 ///
-/// The rows are named by `table` and `partition`, or by `model` and `access`.
+/// The rows are specified by `table` and `partition`, or by `model` and `access`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeleteCollection {
@@ -17,7 +17,8 @@ pub struct DeleteCollection {
     /// The value of its partition key: a text or a number; bytes are a text in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition: Option<Value>,
-    /// Only rows whose sort key begins with this. It ends where it ends: `wf` also begins `wf-2`, and `wf/` does not.
+    /// Only rows whose sort key begins with this. End it with the separator: `wf` also begins `wf-2`, and
+    /// `wf/` does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
     /// A model that is stored with the data.
@@ -26,16 +27,17 @@ pub struct DeleteCollection {
     /// One of its access patterns: a query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<String>,
-    /// The pattern's parameters: texts, numbers and truth values. A text stands for a value of the parameter's type.
+    /// The pattern's parameters: texts, numbers and truth values. A text is converted to the parameter's
+    /// type.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, Value>,
-    /// The most rows of the step: 1,000 unless given.
+    /// The maximum number of rows in the step: 1,000 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<u32>,
-    /// The most bytes of the step, about: 4 MiB unless given.
+    /// The approximate maximum of bytes in the step: 4 MiB by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Where the step before ended.
+    /// Where the previous step ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// Only count.
@@ -46,16 +48,16 @@ pub struct DeleteCollection {
 /// The answer to [`DeleteCollection`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeletedRows {
-    /// Rows that were found and are gone; one that another deletion took at the same time counts for both. With `dry_run`,
-    /// rows that were found, also those that would stay.
+    /// Rows that were found and deleted; a row that another deletion removed at the same time counts for
+    /// both. With `dry_run`, rows that were found, including those that would stay.
     pub deleted: u64,
     /// Whether rows were only counted.
     pub dry_run: bool,
-    /// Bytes that were read to find them, about.
+    /// The approximate number of bytes that were read to find them.
     pub bytes: u64,
     /// Rows that stay, because the database keeps them for rows elsewhere, or because they do not fit the model.
     pub left: Vec<StayingRow>,
-    /// Where the next step goes on; none if it is done.
+    /// Where the next step continues; absent if it is done.
     pub next: Option<String>,
     /// Whether it is done.
     pub done: bool,
@@ -66,6 +68,6 @@ pub struct DeletedRows {
 pub struct StayingRow {
     /// Its key, as DynamoDB's JSON.
     pub key: Value,
-    /// Why it stays.
+    /// The reason.
     pub reason: String,
 }

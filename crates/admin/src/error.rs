@@ -1,4 +1,4 @@
-//! Why a call was not carried out.
+//! The errors of calls.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,45 +7,45 @@ use trestle_api::ErrorKind;
 use trestle_binding::BindError;
 use trestle_reindex::ReindexError;
 
-/// Why a call was not carried out.
+/// Why a call was not executed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AdminError {
-    /// What sort of reason.
+    /// The kind of error.
     pub code: AdminErrorCode,
-    /// The reason, and the way out.
+    /// The reason, and the next step.
     pub message: String,
-    /// Everything that is wrong with a model file or a route file, each with its place.
+    /// All errors in a model file or a route file, each with its position.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
-    /// What was found where a model or a migration was refused: a `Report` or a `MigrationPlan`.
+    /// The reasons for refusing a model or a migration: a `Report` or a `MigrationPlan`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<Value>,
 }
 
-/// What sort of reason.
+/// The kind of error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AdminErrorCode {
-    /// The request is not what the call takes.
+    /// The request does not match the call's parameters.
     Invalid,
     /// The model file or the route file has errors.
     Unsound,
-    /// The caller may not.
+    /// The caller has no permission.
     Forbidden,
     /// There is no such thing.
     NotFound,
-    /// No call can be carried out here: the endpoint is not a Trestle server, or the server was built without the administration.
+    /// The endpoint has no administration: it is not a Trestle server, or the server was built without it.
     NoAdministration,
-    /// The state of the database is in the way. Nothing was changed.
+    /// The state of the database prevents the call. Nothing was changed.
     Refused,
     /// The server failed.
     Failed,
-    /// No answer came: the server may have carried out the call or not.
+    /// No answer arrived: the server may or may not have executed the call.
     NoAnswer,
 }
 
 impl AdminErrorCode {
-    /// The status over HTTP.
+    /// The HTTP status.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
@@ -59,7 +59,7 @@ impl AdminErrorCode {
 }
 
 impl AdminError {
-    /// An error without more than words.
+    /// An error with only a message.
     pub fn new(code: AdminErrorCode, message: impl Into<String>) -> Self {
         AdminError {
             code,
@@ -69,7 +69,7 @@ impl AdminError {
         }
     }
 
-    /// The request is not what the call takes.
+    /// The request does not match the call's parameters.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(AdminErrorCode::Invalid, message)
     }
@@ -79,7 +79,7 @@ impl AdminError {
         Self::new(AdminErrorCode::NotFound, message)
     }
 
-    /// No call can be carried out here.
+    /// The endpoint has no administration.
     pub fn no_administration(message: impl Into<String>) -> Self {
         Self::new(AdminErrorCode::NoAdministration, message)
     }
@@ -89,7 +89,7 @@ impl AdminError {
         Self::new(AdminErrorCode::Failed, message.to_string())
     }
 
-    /// The state of the database is in the way; what was found there.
+    /// The state of the database prevents the call; `report` has the reasons.
     pub fn refused(message: impl Into<String>, report: &impl Serialize) -> Self {
         match serde_json::to_value(report) {
             Ok(report) => AdminError {

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Which faults are injected into requests.
+/// Lists the faults that are injected into requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListFaults {}
 
-/// Lets rules about faults take the place of those before.
+/// Replaces the rules for faults.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetFaults {
@@ -18,16 +18,16 @@ pub struct SetFaults {
 /// The answer to [`ListFaults`] and [`SetFaults`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultList {
-    /// The rules, in their order: the first that hits a request decides.
+    /// The rules, in their order: the first one that applies to a request decides.
     pub rules: Vec<FaultStatus>,
 }
 
-/// What a rule did since it was set.
+/// The effect of a rule since it was set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultStatus {
     /// The rule, as it was written.
     pub rule: String,
-    /// Requests that it was for.
+    /// Requests to which it applied.
     pub matched: u64,
     /// Those of them that got the fault.
     pub injected: u64,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trestle_binding::PastWritesStatus;
 
-/// What a gateway knows of its endpoint.
+/// The state of a gateway's endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadGateway {}
@@ -12,10 +12,10 @@ pub struct ReadGateway {}
 /// The answer to [`ReadGateway`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GatewayStatus {
-    /// The endpoint's URL; absent on a server with data of its own, of which there is nothing else to say.
+    /// The endpoint's URL; absent on a server with its own data, for which the other members are empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// What the endpoint can do, as `trestle endpoint probe` has found out and stored; absent before that.
+    /// The capabilities of the endpoint, as stored by `trestle endpoint probe`; absent before that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Value>,
     /// Rows that changed without a gateway.

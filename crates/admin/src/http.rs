@@ -1,11 +1,11 @@
-//! How calls look over HTTP.
+//! The form of calls over HTTP.
 
-/// What the path of every call begins with; its name follows.
+/// The prefix of every call's path; the name follows.
 pub const PREFIX: &str = "/_trestle/";
 
-/// A header that every call must have, with any value. A web page of another origin cannot send it without asking first, and
-/// is not let in when it asks.
+/// A header that every call must have, with any value. A web page of another origin can send it only after a
+/// preflight request, which is refused.
 pub const HEADER: &str = "x-trestle-admin";
 
-/// The one call whose answer is no JSON: the whole database as an archive.
+/// The only call whose answer is not JSON: the whole database as an archive.
 pub const BACKUP: &str = "backup";

@@ -1,10 +1,10 @@
 //! The administration of a database: models, migrations, collections of rows, copies, routes, dead letters, reindexes, and the clock and the
 //! faults of tests, as plain requests and answers.
 //!
-//! A call is a struct such as [`ApplyModel`]; [`AdminCall::ALL`] lists them. Over HTTP it is
-//! `POST /_trestle/apply-model` with the struct as a JSON object and the header [`HEADER`]; the answer is JSON, and so is an
-//! [`AdminError`]. [`Administration`] answers calls in a process: a server does for its callers, a command for a directory, and
-//! [`AdminClient`] by asking a server.
+//! A call is a struct such as [`ApplyModel`]; [`AdminCall::ALL`] lists them. Over HTTP it is `POST
+//! /_trestle/apply-model` with the struct as a JSON object and the header [`HEADER`]; the answer is JSON, and
+//! so is an [`AdminError`]. [`Administration`] answers calls in a process: in a server, in a command on a
+//! directory, and in [`AdminClient`], which calls a server.
 //!
 //! An internal part of Trestle: programs use the crate `trestle`.
 

@@ -1,13 +1,13 @@
-//! Calls about migrations. Where no model is named, the only migration that is not over is meant.
+//! Calls about migrations. If no model is named, they apply to the only migration that is not over.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use trestle_binding::{MigrationPlan, MigrationStatus};
 
-/// How migrations are doing.
+/// The status of migrations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListMigrations {
-    /// That of one model only.
+    /// Only that of this model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
@@ -19,37 +19,37 @@ pub struct MigrationList {
     pub migrations: Vec<MigrationStatus>,
 }
 
-/// Looks at models, tables and every row, and says what a migration would do.
+/// Checks models, tables and every row, and returns what a migration would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanMigration {
     /// The model file with the new keys.
     pub text: String,
-    /// Do not keep the plan.
+    /// Do not store the plan.
     #[serde(default)]
     pub dry_run: bool,
-    /// Delete global indexes that the model does not have, and build anew those that differ.
+    /// Delete global indexes that the model does not have, and rebuild those that differ.
     #[serde(default)]
     pub delete_indexes: bool,
 }
 
-/// Lets the new version take effect at once, and moves the rows while they are read and written.
+/// Puts the new version into effect, and moves the rows while clients read and write.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StartMigration {
-    /// The model file with the new keys; without it, what was planned.
+    /// The model file with the new keys; without it, the stored plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// How many rows may move in a second, or `unlimited`.
+    /// The maximum number of rows to move per second, or `unlimited`.
     #[serde(default, deserialize_with = "rate", skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
-    /// Whether it is finished as soon as it is verified.
+    /// Whether to finish as soon as it is verified.
     #[serde(default)]
     pub finish: bool,
-    /// Whether only rows that are written move until it is resumed.
+    /// Whether only rows that are written move, until it is resumed.
     #[serde(default)]
     pub paused: bool,
-    /// Delete global indexes that the model does not have, and build anew those that differ.
+    /// Delete global indexes that the model does not have, and rebuild those that differ.
     #[serde(default)]
     pub delete_indexes: bool,
 }
@@ -63,19 +63,19 @@ pub struct PauseMigration {
     pub name: Option<String>,
 }
 
-/// Lets the sweep go on.
+/// Continues the sweep.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResumeMigration {
     /// The model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How many rows may move in a second from now on, or `unlimited`.
+    /// The new maximum number of rows to move per second, or `unlimited`.
     #[serde(default, deserialize_with = "rate", skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
 }
 
-/// Ends a migration that is verified: keys of the version before are no longer understood.
+/// Ends a migration that is verified: keys of the previous version are no longer understood.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FinishMigration {
@@ -84,7 +84,7 @@ pub struct FinishMigration {
     pub name: Option<String>,
 }
 
-/// Goes back to the version before.
+/// Rolls back to the previous version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RollBackMigration {
@@ -96,9 +96,9 @@ pub struct RollBackMigration {
 /// The answer to [`RollBackMigration`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RolledBack {
-    /// How the migration is doing now.
+    /// The status of the migration.
     pub status: MigrationStatus,
-    /// The way back; none for a plan that was not started, which is forgotten.
+    /// The plan of the rollback; absent if the migration was only planned, and the plan was deleted.
     pub plan: Option<Box<MigrationPlan>>,
 }
 

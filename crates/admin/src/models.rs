@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use trestle_binding::ModelSummary;
 
-/// Which models there are.
+/// Lists the models.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListModels {}
@@ -17,7 +17,7 @@ pub struct ModelList {
     pub models: Vec<ModelSummary>,
 }
 
-/// The text of a model.
+/// Reads the text of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadModel {
@@ -34,7 +34,7 @@ pub struct ModelText {
     pub text: String,
 }
 
-/// What the models say, as data: tables, entities, key templates, effects and access patterns.
+/// Describes the models as data: tables, entities, key templates, effects and access patterns.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DescribeModels {}
@@ -46,7 +46,7 @@ pub struct ModelDescriptions {
     pub models: Vec<Value>,
 }
 
-/// The request that an access pattern is, for given parameters.
+/// Returns the request of an access pattern with given parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExplainAccess {
@@ -54,7 +54,7 @@ pub struct ExplainAccess {
     pub model: String,
     /// One of its access patterns.
     pub access: String,
-    /// Its parameters: texts, numbers and truth values. A text stands for a value of the parameter's type.
+    /// Its parameters: texts, numbers and truth values. A text is converted to the parameter's type.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, Value>,
 }
@@ -74,7 +74,7 @@ pub struct AccessRequest {
 pub struct InferModel {
     /// The table.
     pub table: String,
-    /// The most rows to read: 100,000 unless given.
+    /// The maximum number of rows to read: 100,000 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<u32>,
 }
@@ -84,7 +84,7 @@ pub struct InferModel {
 pub struct ProposedModel {
     /// The model file, with the evidence in its comments. It loads without errors.
     pub text: String,
-    /// What was found, and rows that fit no entity, one line each.
+    /// The findings, and rows that fit no entity, one line each.
     pub notes: Vec<String>,
     /// How many rows were read.
     pub rows: u64,
@@ -92,40 +92,40 @@ pub struct ProposedModel {
     pub complete: bool,
 }
 
-/// Makes the database what a model says. A model that is refused is an error that carries the report.
+/// Applies a model to the database. The error of a refused model contains the report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApplyModel {
     /// The model file.
     pub text: String,
-    /// Only say what would be done.
+    /// Only return what would be done.
     #[serde(default)]
     pub dry_run: bool,
-    /// Fill in what rows from before lack, and make what follows from them.
+    /// Fill in missing attributes of existing rows, and apply effects to them.
     #[serde(default)]
     pub fill: bool,
-    /// Delete global indexes that the model does not have, and build anew those that differ.
+    /// Delete global indexes that the model does not have, and rebuild those that differ.
     #[serde(default)]
     pub delete_indexes: bool,
-    /// The rows were copied, with everything that follows from them, from a database in which the model is in force: they are not
-    /// looked at, and are whole.
+    /// The rows and their derived rows were copied from a database in which the model is in force, so they
+    /// are complete and need not be checked.
     #[serde(default)]
     pub adopt: bool,
 }
 
-/// Brings derived rows back in line with the rows they are derived from.
+/// Corrects derived rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RepairModels {
     /// One model only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Only say what is wrong.
+    /// Only return what is wrong.
     #[serde(default)]
     pub dry_run: bool,
 }
 
-/// Forgets a model. Its tables and rows stay, and nothing is enforced there.
+/// Removes a model. Its tables and rows stay, and nothing is enforced for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RemoveModel {

@@ -1,5 +1,5 @@
-//! Calls about reindexes. A server works on them by itself, from the start until they are done, paused or cancelled, and goes on with those that
-//! were running when it starts again.
+//! Calls about reindexes. A server works on them in the background, from the start until they are done,
+//! paused or cancelled, and continues running ones after a restart.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trestle_reindex::{Reindex, ReindexMode, ReindexState, ReindexStatus, RowLetter};
 
-/// Which reindexes there are: a page of them, by name.
+/// Lists reindexes: a page of them, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListReindexes {
     /// Only those that are running: at most one of each table, and all on one page.
     #[serde(default)]
     pub running: bool,
-    /// Go on after this one.
+    /// Begin after this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// How many at most; 100 unless said, 1,000 at most.
+    /// The maximum number; 100 by default, at most 1,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
@@ -27,22 +27,22 @@ pub struct ListReindexes {
 pub struct ReindexList {
     /// The reindexes, by name.
     pub reindexes: Vec<ReindexSummary>,
-    /// The name to go on after, if there are more.
+    /// The name after which the next page begins, if there are more.
     pub next: Option<String>,
 }
 
-/// What a reindex is about.
+/// A reindex in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReindexSummary {
     /// Its name.
     pub name: String,
     /// The table.
     pub table: String,
-    /// Whether it goes on.
+    /// Its state.
     pub state: ReindexState,
-    /// The version that rows are touched with, if they are.
+    /// The version with which rows are touched, if they are.
     pub version: Option<u64>,
-    /// The route whose target rows are sent to, if they are.
+    /// The route to whose target rows are sent, if they are.
     pub route: Option<String>,
     /// When it started, in milliseconds since 1970.
     pub started_at: u64,
@@ -67,7 +67,7 @@ impl From<Reindex> for ReindexSummary {
     }
 }
 
-/// How a reindex is doing.
+/// Returns the status of a reindex.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadReindex {
@@ -75,13 +75,13 @@ pub struct ReadReindex {
     pub name: String,
 }
 
-/// How a reindex is doing, and what keeps the server from working on it.
+/// The status of a reindex, and what prevents the server from working on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReindexReport {
-    /// How it is doing.
+    /// The status.
     #[serde(flatten)]
     pub status: ReindexStatus,
-    /// Why it cannot go on at the moment, although it is running. The server tries again.
+    /// Why it cannot continue at the moment, although it is running. The server tries again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -92,19 +92,19 @@ pub struct ReindexReport {
 pub struct StartReindex {
     /// The table.
     pub table: String,
-    /// Its name; unless given, the table with the version or the time of the start.
+    /// Its name; by default, the table with the version or the time of the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The version that rows are touched with; the time in seconds since 1970 unless given.
+    /// The version with which rows are touched; by default the time in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
-    /// The version attribute; the one that the model declares, or `reindexVersion`, unless given.
+    /// The version attribute; by default the one that the model declares, or `reindexVersion`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attribute: Option<String>,
     /// Send rows to the target of this route instead of touching them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send: Option<String>,
-    /// Only the first so many rows, of the table or of what `access` finds.
+    /// Only this many rows, the first of the table or of what `access` finds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<u64>,
     /// Only rows with these ids.
@@ -116,28 +116,29 @@ pub struct StartReindex {
     /// Only rows that this access pattern of the model finds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<String>,
-    /// The pattern's parameters: texts, numbers and truth values. A text stands for a value of the parameter's type.
+    /// The pattern's parameters: texts, numbers and truth values. A text is converted to the parameter's
+    /// type.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, Value>,
-    /// The most read units in a second; no limit unless given.
+    /// The maximum of read units per second; no limit by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_units: Option<f64>,
-    /// The most write units in a second; no limit unless given.
+    /// The maximum of write units per second; no limit by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_units: Option<f64>,
-    /// Do not rest while live traffic is slowed down.
+    /// Do not pause when live traffic becomes slower.
     #[serde(default)]
     pub no_yield: bool,
-    /// The most rows on a page; 1,000 unless given.
+    /// The maximum number of rows on a page; 1,000 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_rows: Option<u32>,
-    /// Workers; 4 unless given.
+    /// The number of workers; 4 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<u32>,
-    /// How often a row is tried before it becomes a dead letter; 4 times unless given.
+    /// How often a row is tried before it becomes a dead letter; 4 times by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
-    /// Start although nothing listens.
+    /// Start although nothing reads the stream.
     #[serde(default)]
     pub force: bool,
 }
@@ -145,14 +146,14 @@ pub struct StartReindex {
 /// The answer to [`StartReindex`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReindexStarted {
-    /// How it is doing.
+    /// Its status.
     pub reindex: ReindexReport,
-    /// What is doubtful about it.
+    /// Warnings about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// Lets the workers stop after their pages.
+/// Stops the workers after their current pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PauseReindex {
@@ -168,7 +169,7 @@ pub struct ResumeReindex {
     pub name: String,
 }
 
-/// Gives a reindex up. Rows that are done stay as they are.
+/// Cancels a reindex. Rows that are done stay as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CancelReindex {
@@ -176,7 +177,7 @@ pub struct CancelReindex {
     pub name: String,
 }
 
-/// Tries the rows that were given up again.
+/// Processes the rows that failed again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayReindex {
@@ -187,13 +188,13 @@ pub struct ReplayReindex {
 /// The answer to [`ReplayReindex`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReindexReplayed {
-    /// How many rows are tried again.
+    /// How many rows are processed again.
     pub replayed: u64,
-    /// How it is doing.
+    /// The status.
     pub reindex: ReindexReport,
 }
 
-/// Does rows again, whatever became of them before.
+/// Processes rows again, regardless of their earlier results.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResendReindex {
@@ -204,16 +205,16 @@ pub struct ResendReindex {
     pub ids: Vec<String>,
 }
 
-/// A page of the rows that a reindex gave up.
+/// Lists the rows that failed, one page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListReindexDeadLetters {
     /// Its name.
     pub name: String,
-    /// Go on after this one.
+    /// Begin after this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// How many at most; 100 unless said, 1,000 at most. Large rows make a page shorter.
+    /// The maximum number; 100 by default, at most 1,000. With large rows a page has fewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
@@ -223,21 +224,21 @@ pub struct ListReindexDeadLetters {
 pub struct ReindexLetterList {
     /// The rows.
     pub dead_letters: Vec<ReindexLetter>,
-    /// What to go on after, if there are more.
+    /// Where the next page begins, if there are more.
     pub next: Option<String>,
 }
 
-/// A row that a reindex gave up.
+/// A row that failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReindexLetter {
-    /// Its id, as lists of ids have it.
+    /// Its id, as in lists of ids.
     pub id: String,
-    /// Its key, why it was given up, and the whole row.
+    /// Its key, the reason, and the whole row.
     #[serde(flatten)]
     pub letter: RowLetter,
 }
 
-/// Forgets the rows that a reindex gave up.
+/// Deletes the dead letters of a reindex.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DropReindexDeadLetters {
@@ -245,8 +246,9 @@ pub struct DropReindexDeadLetters {
     pub name: String,
 }
 
-/// Names rows that the destination of a reindex does not have, a page of them. Unless something to compare with is given, the reindex itself tells: rows
-/// that are not at the version; or, if rows are sent, dead letters and rows of pages that were not done.
+/// Lists rows that the destination of a reindex does not have, one page. By default, the reindex itself
+/// determines them: rows that do not have the version; or, if rows are sent, dead letters and rows of
+/// unfinished pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListReindexGaps {
@@ -255,16 +257,16 @@ pub struct ListReindexGaps {
     /// Compare with the rows of this table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against_table: Option<String>,
-    /// The attribute of that table with the id; its partition key unless given.
+    /// The attribute of that table with the id; by default its partition key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against_attribute: Option<String>,
-    /// Compare with nothing: name every row of the scope.
+    /// List every row of the scope, without comparison.
     #[serde(default)]
     pub all: bool,
-    /// Where the page before ended.
+    /// Where the previous page ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// How many at most: 1,000 unless said, 10,000 at most.
+    /// The maximum number: 1,000 by default, at most 10,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
@@ -274,7 +276,7 @@ pub struct ListReindexGaps {
 pub struct ReindexGapList {
     /// The ids of the rows.
     pub gaps: Vec<String>,
-    /// What to go on after, if there may be more. A page can be empty and not be the last.
+    /// Where the next page begins, if there may be more. A page can be empty without being the last.
     pub next: Option<String>,
 }
 

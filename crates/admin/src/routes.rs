@@ -1,11 +1,11 @@
-//! Calls about routes and what they gave up.
+//! Calls about routes and dead letters.
 
 use crate::AdminError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trestle_events::{GoneRoute, RouteStatus, Selection};
 
-/// How the routes are doing.
+/// The status of the routes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListRoutes {}
@@ -20,7 +20,7 @@ pub struct RouteList {
     pub gone: Vec<GoneRoute>,
 }
 
-/// The route file that was applied.
+/// Reads the route file that was applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadRoutes {}
@@ -32,7 +32,7 @@ pub struct RouteFileText {
     pub text: String,
 }
 
-/// Lets a route file take the place of the one that was applied before. Routes in models stay.
+/// Replaces the applied route file. Routes in models stay.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApplyRoutes {
@@ -43,18 +43,18 @@ pub struct ApplyRoutes {
     pub dry_run: bool,
 }
 
-/// Gives every row that a route takes to its target, then goes on with the changes.
+/// Delivers every row that a route takes to its target, then continues with the changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BackfillRoute {
     /// The route.
     pub route: String,
-    /// The most rows in a second; no limit unless given.
+    /// The maximum number of rows per second; no limit by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u32>,
 }
 
-/// Ends a backfill before it is done.
+/// Cancels a backfill.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CancelBackfill {
@@ -62,17 +62,17 @@ pub struct CancelBackfill {
     pub route: String,
 }
 
-/// A page of dead letters.
+/// Lists dead letters, one page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListDeadLetters {
-    /// Those of one route only.
+    /// Only those of this route.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<String>,
-    /// Go on after this one.
+    /// Begin after this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// How many at most; 100 unless said, 1,000 at most.
+    /// The maximum number; 100 by default, at most 1,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
@@ -82,11 +82,11 @@ pub struct ListDeadLetters {
 pub struct DeadLetterList {
     /// The letters, by route and in the order of their changes.
     pub dead_letters: Vec<Value>,
-    /// The id to go on after, if there are more.
+    /// The id after which the next page begins, if there are more.
     pub next: Option<String>,
 }
 
-/// One dead letter, whole.
+/// Reads one whole dead letter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadDeadLetter {
@@ -94,12 +94,12 @@ pub struct ReadDeadLetter {
     pub id: String,
 }
 
-/// Tries dead letters again.
+/// Delivers dead letters again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ReplayDeadLetters(pub LetterSelection);
 
-/// Gives dead letters to another route.
+/// Moves dead letters to another route.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MoveDeadLetters {
@@ -117,14 +117,14 @@ pub struct MoveDeadLetters {
 }
 
 impl MoveDeadLetters {
-    /// Which ones, and the route that gets them.
+    /// Moves this selection to that route.
     #[must_use]
     pub fn new(which: Selection, to: String) -> Self {
         let LetterSelection { id, route, all } = which.into();
         Self { id, route, all, to }
     }
 
-    /// Which ones, and the route that gets them.
+    /// The selection, and the route that gets it.
     pub fn split(self) -> Result<(Selection, String), AdminError> {
         let Self { id, route, all, to } = self;
         Ok((LetterSelection { id, route, all }.try_into()?, to))
@@ -138,12 +138,12 @@ pub struct DeadLettersMoved {
     pub moved: u64,
 }
 
-/// Forgets dead letters for good.
+/// Deletes dead letters permanently.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct DropDeadLetters(pub LetterSelection);
 
-/// Which dead letters: exactly one of the three says it.
+/// A selection of dead letters: exactly one of the members is given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LetterSelection {
@@ -168,7 +168,7 @@ pub struct DeadLettersDropped {
 impl TryFrom<LetterSelection> for Selection {
     type Error = AdminError;
 
-    /// Everything only by that word.
+    /// All dead letters are selected only by `all`.
     fn try_from(letters: LetterSelection) -> Result<Self, AdminError> {
         match (letters.id, letters.route, letters.all) {
             (Some(id), None, false) => Ok(Selection::One(id)),

@@ -1,6 +1,6 @@
-//! The pieces of a request, each alone: stored form, JSON, expressions, keys, commits.
+//! The parts of a request, each measured alone: stored form, JSON, expressions, keys, commits.
 //!
-//! `cargo bench -p trestle-bench` runs all; a word behind it runs those whose names contain it.
+//! `cargo bench -p trestle-bench` runs all of them; with an additional word, those whose names contain it.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;

@@ -1,5 +1,5 @@
-//! What only concerns Trestle itself: the library without a socket, starting, memory, many tables, many rows, a model,
-//! a migration, queues, routes, a reindex, sizes of blocks.
+//! Measurements that concern only Trestle: the library without a socket, starting, memory, many tables, many
+//! rows, a model, a migration, queues, routes, a reindex, sizes of blocks.
 
 mod backfill;
 mod blocks;
@@ -20,7 +20,7 @@ use crate::settings::{Alone, Settings};
 use crate::target::{Found, Target};
 use std::path::Path;
 
-/// Carries out one of these measurements in a directory of its own.
+/// Runs one of these measurements in its own directory.
 pub(crate) fn measure(
     what: Alone,
     settings: &Settings,
@@ -48,7 +48,7 @@ pub(crate) fn measure(
     Ok((figures?, Vec::new()))
 }
 
-/// What each of them needs.
+/// The parameters of each.
 struct Run<'a> {
     settings: &'a Settings,
     trestle: &'a Found,

@@ -1,4 +1,4 @@
-//! Calls that happen once: creating tables, asking whether they are ready.
+//! Single calls: creating tables, and waiting until they are ready.
 
 use crate::error::{BenchError, Doing};
 use crate::http::{BenchResponse, plain_request, read_answer};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_secs(30);
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
-/// Sends one request on a connection of its own.
+/// Sends one request on a separate connection.
 pub(crate) fn call(address: SocketAddr, operation: &str, body: &str) -> Result<(u16, Vec<u8>), BenchError> {
     let doing = format!("cannot call {operation} at {address}");
     let mut stream = TcpStream::connect(address).doing(&doing)?;
@@ -20,7 +20,7 @@ pub(crate) fn call(address: SocketAddr, operation: &str, body: &str) -> Result<(
     Ok((answer.status, body))
 }
 
-/// Reads one answer, and takes its body out.
+/// Reads one response, and returns its body.
 pub(crate) fn receive(stream: &mut TcpStream, doing: &str) -> Result<(BenchResponse, Vec<u8>), BenchError> {
     let (mut received, mut room) = (Vec::new(), [0; 16 * 1024]);
     loop {
@@ -36,7 +36,7 @@ pub(crate) fn receive(stream: &mut TcpStream, doing: &str) -> Result<(BenchRespo
     }
 }
 
-/// Calls and wants status 200.
+/// Makes a call that must return status 200.
 pub(crate) fn succeed(address: SocketAddr, operation: &str, body: &str) -> Result<Vec<u8>, BenchError> {
     match call(address, operation, body)? {
         (200, answer) => Ok(answer),

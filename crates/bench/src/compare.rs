@@ -1,4 +1,4 @@
-//! The same on every server: a table, its rows, then one workload after the other.
+//! The comparison of servers: a table, its rows, then one workload after the other.
 
 use crate::client;
 use crate::dataset::{self, BATCH, COLLECTION, TABLE};
@@ -17,42 +17,42 @@ use std::time::{Duration, Instant};
 
 /// Connections that load the rows.
 const LOADERS: usize = 16;
-/// A workload with a larger share of wrong answers was not what it claims to be.
+/// A workload with a larger share of wrong responses is invalid.
 const ERRORS_MAX: f64 = 0.01;
-/// How long a server may work on in the background, and how often that is looked at.
+/// How long a server may continue to work in the background, and how often that is checked.
 const SETTLE_WITHIN: Duration = Duration::from_secs(3);
 const SETTLE_STEP: Duration = Duration::from_millis(100);
 
-/// A server that takes part, with what is known of it so far.
+/// A server in the comparison, with its results so far.
 pub(crate) struct Contestant {
     found: Found,
     server: Server,
     directory: PathBuf,
-    /// Whether its model and the rows of it are there, or why they cannot be; nothing before they are needed.
+    /// Whether its model and the rows of it exist, or why they cannot; `None` before they are needed.
     modelled: Option<Result<(), String>>,
     pub(crate) report: TargetReport,
 }
 
-/// One workload from one number of connections, on the rows that were chosen for this round.
+/// One workload with one number of connections, on the rows chosen for this round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) workload: Workload,
     pub(crate) connections: usize,
-    /// Which of all turns with this workload: deletions take another part of the table each time.
+    /// The number of the turn with this workload: each deletes another part of the table.
     nth: u64,
     of: u64,
 }
 
-/// Everything that is measured, in order: for each workload and number of connections, one turn per round. All
-/// servers do one turn before any does the next, so that what else happens on the machine meets all of them.
-/// Deletions come after everything else on the same rows, and last what needs a model, so that a server has none before. Where
-/// two builds are compared, reads come first.
+/// All measurements, in order: for each workload and number of connections, one turn per round. All servers
+/// do one turn before any does the next, so that other activity on the machine affects all of them. Deletions
+/// come after everything else on the same rows, and workloads with a model come last, so that a server has
+/// none before. When two builds are compared, reads come first.
 pub(crate) fn phases(settings: &Settings) -> Vec<Vec<Turn>> {
     let of = settings.connections.len() * settings.rounds;
     let compares_builds = settings.targets.contains(&Target::Before);
     let mut workloads = settings.workloads.clone();
     workloads.sort_by_key(|workload| match workload {
-        // A build that wrote more than another has more to read afterwards.
+        // A build that wrote more than another one has more to read afterwards.
         workload if workload.is_read() && compares_builds => 0,
         Workload::ModelPut => 3,
         Workload::DeleteCollection => 2,
@@ -74,7 +74,7 @@ pub(crate) fn phases(settings: &Settings) -> Vec<Vec<Turn>> {
 }
 
 impl Contestant {
-    /// Starts a server in a directory of its own and gives it its rows.
+    /// Starts a server in its own directory and loads its rows.
     pub(crate) fn enter(
         found: &Found,
         settings: &Settings,
@@ -152,7 +152,8 @@ impl Contestant {
         Ok(outcome)
     }
 
-    /// Makes what a workload needs besides the rows that are there; the error says why the server cannot have it.
+    /// Prepares what a workload needs besides the existing rows; the error says why the server does not
+    /// support it.
     fn prepare(
         &mut self,
         workload: Workload,
@@ -171,7 +172,7 @@ impl Contestant {
         modelled
     }
 
-    /// Applies the model and loads as many rows of it as there are without one.
+    /// Applies the model and loads the same number of rows as without one.
     fn model_rows(&self, settings: &Settings) -> Result<(), String> {
         self.found.apply_model(&self.server, &self.directory)?;
         let (address, rows) = (self.server.address, self.report.rows);
@@ -187,7 +188,7 @@ impl Contestant {
         Ok(())
     }
 
-    /// Ends the server.
+    /// Stops the server.
     pub(crate) fn leave(self) -> TargetReport {
         TargetReport {
             memory: usage::memory(self.server.process.id()),
@@ -197,7 +198,7 @@ impl Contestant {
     }
 }
 
-/// Waits until a server has finished what it does in the background, so that it does not disturb the next one.
+/// Waits until a server has finished its background work, so that it does not disturb the next one.
 pub(crate) fn settle(process: u32, within: Duration) {
     let began = Instant::now();
     let mut before = usage::cpu(process);
@@ -212,7 +213,7 @@ pub(crate) fn settle(process: u32, within: Duration) {
     }
 }
 
-/// Creates the table; whether it has a stream.
+/// Creates the table; returns whether it has a stream.
 fn create_table(address: SocketAddr) -> Result<bool, BenchError> {
     let (status, _) = client::call(address, "CreateTable", &dataset::create_table(TABLE, true, true))?;
     let stream = status == 200;
@@ -223,13 +224,13 @@ fn create_table(address: SocketAddr) -> Result<bool, BenchError> {
     Ok(stream)
 }
 
-/// What loading achieved.
+/// The result of loading.
 pub(crate) struct Loaded {
     pub(crate) rows: u64,
     pub(crate) per_second: f64,
 }
 
-/// Fills a table with batches, in slices, so that there is progress to show and a point to stop at.
+/// Fills a table with batches, in slices, to show progress and to be able to stop.
 pub(crate) fn load(
     address: SocketAddr,
     batch: Step,
@@ -267,7 +268,7 @@ pub(crate) fn load(
     })
 }
 
-/// Small slices first, for servers that are slow.
+/// Small slices first, for slow servers.
 fn slice(done: u64) -> u64 {
     if done < 20_000 { dataset::BLOCK } else { 20_000 }
 }
@@ -293,7 +294,7 @@ fn run(server: &Server, turn: Turn, choice: Choice, settings: &Settings) -> Resu
         ..
     } = turn;
     let script = workload.script(workload.table());
-    // Collections that are deleted while warming up would be missing afterwards.
+    // Collections that are deleted during the warm-up would be missing afterwards.
     let warm_up = match choice {
         Choice::EachOnce { .. } => Duration::ZERO,
         Choice::Anywhere { .. } | Choice::Sparse { .. } => settings.warm_up(),

@@ -2,8 +2,8 @@
 
 /// Orders of a customer, and orders of a day: what a query returns.
 pub(crate) const COLLECTION: u64 = 20;
-/// Rows come in blocks of twenty customers and twenty days; one order of each customer is on each of the days. So the
-/// twenty rows of an index query lie in twenty different places of the table.
+/// Rows form blocks of twenty customers and twenty days, with one order of each customer on each of the days.
+/// So the twenty rows of an index query are in twenty different places of the table.
 pub(crate) const BLOCK: u64 = COLLECTION * COLLECTION;
 /// Items of a batch.
 pub(crate) const BATCH: u64 = 25;
@@ -41,7 +41,7 @@ date = "string"
 number = "string"
 "#;
 
-/// An attribute with the number of its row.
+/// An attribute that contains the number of its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     Partition,
@@ -55,14 +55,14 @@ pub(crate) enum Field {
 }
 
 impl Field {
-    /// The keys of a row, which a client gives.
+    /// The keys of a row, as given by a client.
     pub(crate) const KEYS: [Field; 4] = [
         Field::Partition,
         Field::Sort,
         Field::IndexPartition,
         Field::IndexSort,
     ];
-    /// What the model makes the same keys of.
+    /// The attributes from which the model derives the same keys.
     pub(crate) const PARTS: [Field; 4] = [Field::Customer, Field::Order, Field::Date, Field::Number];
 
     pub(crate) fn attribute(self) -> &'static str {
@@ -78,7 +78,7 @@ impl Field {
         }
     }
 
-    /// What the value begins with; the number follows.
+    /// The prefix of the value; the number follows.
     pub(crate) fn prefix(self) -> &'static str {
         match self {
             Field::Partition => "CUSTOMER#",
@@ -99,8 +99,8 @@ impl Field {
     }
 }
 
-/// The attributes of an order besides its keys, as JSON members. Variants differ in their text, which compresses
-/// about as well as prose does.
+/// The attributes of an order besides its keys, as JSON members. Variants differ in their text, which is
+/// about as compressible as prose.
 pub(crate) fn attributes(variant: u64) -> String {
     let fixed = format!(
         r#""status":{{"S":"OPEN"}},"hits":{{"N":"0"}},"total":{{"N":"{}.95"}},"created":{{"S":"2026-11-15T10:11:{:02}Z"}},"address":{{"M":{{"street":{{"S":"{} Long Lane"}},"city":{{"S":"Anytown"}},"zip":{{"S":"{:05}"}}}}}}"#,

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-/// Why a benchmark could not be run; a sentence for people.
+/// Why a benchmark could not be run, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BenchError(String);
@@ -13,7 +13,7 @@ impl BenchError {
     }
 }
 
-/// Says what was being done when something failed.
+/// Adds what was being done when something failed.
 pub(crate) trait Doing<T> {
     fn doing(self, what: impl Display) -> Result<T, BenchError>;
 }

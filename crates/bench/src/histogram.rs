@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-/// Each power of two is cut into 2^6 buckets.
+/// Each power of two is divided into 2^6 buckets.
 const FINE_BITS: u32 = 6;
 const FINE: usize = 1 << FINE_BITS;
 const BUCKETS: usize = FINE * (64 - FINE_BITS as usize + 1);
 
-/// How often each latency was seen.
+/// The number of occurrences of each latency.
 #[derive(Clone, Debug)]
 pub(crate) struct Histogram {
     counts: Vec<u64>,
@@ -32,7 +32,7 @@ impl Histogram {
         }
     }
 
-    /// Adds what another has seen.
+    /// Adds the contents of another histogram.
     pub(crate) fn add(&mut self, other: &Histogram) {
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
             *count += more;
@@ -44,7 +44,7 @@ impl Histogram {
         self.total
     }
 
-    /// The latency that this share of all did not exceed, in microseconds; 0 when there are none.
+    /// The latency that this share did not exceed, in microseconds; 0 if there are none.
     pub(crate) fn micros_at(&self, share: f64) -> f64 {
         let rank = ((self.total as f64 * share).ceil() as u64).max(1);
         let mut seen = 0;

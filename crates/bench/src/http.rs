@@ -1,4 +1,4 @@
-//! As much HTTP/1.1 as a load generator needs, on bytes.
+//! The part of HTTP/1.1 that a load generator needs, on bytes.
 
 mod answer;
 mod request;

@@ -1,4 +1,5 @@
-//! `trestle bench`: the same requests on Trestle and on the servers it is compared with, and the limits of the machine.
+//! `trestle bench`: the same requests on Trestle and on the servers it is compared with, and the limits of
+//! the machine.
 //!
 //! [`run`] starts each server on a fresh directory, loads the same rows, sends the same bytes from the same load
 //! generator to one after the other, and returns a [`Report`]. `docs/operate/benchmarks.md` describes the method.
@@ -41,15 +42,15 @@ use std::path::Path;
 
 /// A receiver of progress messages.
 pub trait Progress {
-    /// This is going on; the next call replaces it.
+    /// Something is in progress; the next call replaces it.
     fn doing(&mut self, what: &str);
-    /// This is a result.
+    /// A result.
     fn done(&mut self, what: &str);
 }
 
-/// Runs everything that the settings ask for.
+/// Runs everything in the settings.
 ///
-/// A server that is missing or fails is left out, and the report says why; Trestle itself must work.
+/// A server that is missing or fails is skipped, and the report says why; Trestle itself must work.
 pub fn run(settings: &Settings, progress: &mut dyn Progress) -> Result<Report, BenchError> {
     let settings = &Settings {
         rows: Settings::whole_rows(settings.rows),
@@ -112,7 +113,7 @@ fn compare_all(
                 round.limits = limits.measure(turn, settings, progress)?;
             }
             rounds.push(round);
-            // The next round goes the other way round, so that none of two servers is always the one that comes second.
+            // The next round has the reverse order, so that neither of two servers is always second.
             contestants.reverse();
         }
         report.builds.extend(BuildComparison::of(&rounds));
@@ -152,7 +153,7 @@ fn enter_all(
     Ok(contestants)
 }
 
-/// A peer that does not work is left out; without Trestle, or the earlier build that was named, there is nothing to compare.
+/// Skips a peer that does not work; without Trestle, or the given earlier build, there is nothing to compare.
 fn skipped(target: Target, error: BenchError, progress: &mut dyn Progress) -> Result<Skipped, BenchError> {
     if target.is_trestle() {
         return Err(error);
@@ -168,12 +169,12 @@ fn fresh(root: &Path, name: &str) -> Result<std::path::PathBuf, BenchError> {
     Ok(directory)
 }
 
-/// The room is for the next one; what cannot be removed now goes with the root.
+/// Frees space for the next one; files that cannot be removed now are removed with the root.
 fn clear(directory: &Path) {
     let _ = std::fs::remove_dir_all(directory);
 }
 
-/// A number as people write it: `12,345`.
+/// A number with separators: `12,345`.
 fn thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);

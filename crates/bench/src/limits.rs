@@ -1,5 +1,5 @@
-//! What no server on this machine can beat: an HTTP server that always answers the same, and the storage engine without
-//! anything around it.
+//! Upper limits for every server on this machine: an HTTP server with a constant response, and the bare
+//! storage engine.
 
 mod bare_engine;
 pub(crate) mod constant;
@@ -25,7 +25,7 @@ const CONSTANT: &str = "constant answer over HTTP";
 const BARE: &str = "bare storage engine";
 const START_WITHIN: Duration = Duration::from_secs(10);
 
-/// Both limits, ready to be measured in turn with the servers that they bound.
+/// Both limits, to be measured in turn with the servers that they limit.
 pub(crate) struct Limits {
     constant: Vec<(Workload, Constant)>,
     bare: BareEngine,
@@ -33,7 +33,7 @@ pub(crate) struct Limits {
 
 impl Limits {
     pub(crate) fn prepare(settings: &Settings, directory: &Path) -> Result<Self, BenchError> {
-        // The answers of PutItem and GetItem, in length.
+        // The lengths of the responses to PutItem and GetItem.
         let answers = [(Workload::Put, 2), (Workload::Get, constant::item_answer_bytes())];
         let started = answers.map(|(workload, bytes)| {
             let log = directory.join(format!("constant-{workload}.log"));
@@ -93,7 +93,7 @@ fn limit(
     }
 }
 
-/// The server that always answers the same; in a process of its own, so that its processor time is known.
+/// The server with a constant response, in its own process, so that its processor time can be measured.
 struct Constant {
     process: Process,
     address: SocketAddr,

@@ -1,7 +1,8 @@
 //! The load generator: one thread, many connections, one request in flight on each.
 //!
-//! It shares the processors with what it measures, so it does as little as it can: requests are prepared, answers are
-//! read up to their length and looked into only now and then, and one wait serves all connections.
+//! It shares the processors with the measured server, so it does as little as possible: requests are
+//! prepared, responses are read to their length and checked only at times, and one wait serves all
+//! connections.
 
 mod choice;
 mod connection;
@@ -19,10 +20,10 @@ use std::time::{Duration, Instant};
 
 pub(crate) use choice::Choice;
 
-/// How long a server may stay silent.
+/// How long a server may take to respond.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// What to send, where to, and for how long.
+/// What to send, to which address, and for how long.
 pub(crate) struct Load<'a> {
     pub(crate) address: SocketAddr,
     pub(crate) connections: usize,
@@ -41,13 +42,13 @@ pub(crate) enum Moment {
     End,
 }
 
-/// What was measured.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measured {
     /// Latencies of the operations that ended while measuring.
     pub(crate) latencies: Histogram,
     pub(crate) elapsed: Duration,
-    /// Operations with a wrong answer, at any time.
+    /// Operations with a wrong response, at any time.
     pub(crate) errors: u64,
     /// The first wrong answer.
     pub(crate) first_error: Option<String>,
@@ -56,7 +57,7 @@ pub(crate) struct Measured {
 }
 
 impl Load<'_> {
-    /// Runs to the end; `moment` is called when measuring begins and when it ends.
+    /// Runs to the end; `moment` is called at the start and end of measuring.
     pub(crate) fn run(&self, moment: &mut dyn FnMut(Moment)) -> Result<Measured, BenchError> {
         let mut poll = Poll::new().doing("cannot watch connections")?;
         let mut connections = Vec::with_capacity(self.connections);
@@ -132,7 +133,7 @@ impl Running<'_> {
         Ok(self.measured)
     }
 
-    /// Starts the next operation, if there is one to start.
+    /// Starts the next operation, if there is one.
     fn begin(&mut self, connection: &mut Connection, number: usize, now: Instant) -> Result<(), BenchError> {
         let next = if self.phase.is_over() {
             None
@@ -146,7 +147,7 @@ impl Running<'_> {
         Ok(())
     }
 
-    /// Moves a connection as far as it goes without waiting.
+    /// Advances a connection as far as possible without waiting.
     fn attend(
         &mut self,
         poll: &Poll,

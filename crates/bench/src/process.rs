@@ -1,4 +1,4 @@
-//! Programs that the benchmark starts. None of them outlives it: they end with their handle, or with a signal.
+//! Programs started by the benchmark. None of them outlives it: they end with their handle, or on a signal.
 
 use crate::error::{BenchError, Doing};
 use rustix::process::{Pid, Signal, kill_process};
@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a program may take to stop when asked.
+/// How long a program may take to stop.
 const STOP_WITHIN: Duration = Duration::from_secs(30);
 
-/// What must not be left behind when a signal ends the benchmark.
+/// The programs to end when a signal ends the benchmark.
 static RUNNING: Mutex<Vec<Arc<Mutex<Child>>>> = Mutex::new(Vec::new());
 static DIRECTORIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
@@ -25,12 +25,12 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a program; what it says goes to `log`.
+    /// Starts a program with its output in `log`.
     pub(crate) fn start(command: &mut Command, log: &Path) -> Result<Self, BenchError> {
         let name = command.get_program().to_string_lossy().into_owned();
         let out = File::create(log).doing(format!("cannot write {}", log.display()))?;
         let err = out.try_clone().doing("cannot write a log")?;
-        // Held while starting: a signal either finds the program in the list, or keeps it from starting.
+        // Held while starting: a signal either finds the program in the list, or prevents its start.
         let mut running = lock(&RUNNING);
         let child = command
             .stdin(Stdio::null())
@@ -56,14 +56,14 @@ impl Process {
         matches!(lock(&self.child).try_wait(), Ok(None))
     }
 
-    /// The end of what it said, for error messages.
+    /// The end of its output, for error messages.
     pub(crate) fn last_words(&self) -> String {
         let said = std::fs::read(&self.log).unwrap_or_default();
         let tail = said.get(said.len().saturating_sub(600)..).unwrap_or_default();
         String::from_utf8_lossy(tail).trim().to_owned()
     }
 
-    /// Asks it to stop and waits until it has.
+    /// Requests it to stop and waits until it has.
     pub(crate) fn stop(self) -> Result<(), BenchError> {
         let pid = i32::try_from(self.id).ok().and_then(Pid::from_raw);
         if let Some(pid) = pid
@@ -91,17 +91,17 @@ impl Drop for Process {
 
 fn end(child: &Mutex<Child>) {
     let mut child = lock(child);
-    // Both fail only when it has ended by itself.
+    // Both fail only if it has already ended.
     let _ = child.kill();
     let _ = child.wait();
 }
 
-/// A panic elsewhere is no reason to leave programs running.
+/// Ignores a panic elsewhere, so that no program is left running.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes a directory, unless a signal is just removing everything.
+/// Creates a directory, unless a signal is just removing everything.
 pub(crate) fn make_directory(directory: &Path) -> Result<(), BenchError> {
     let _running = lock(&RUNNING);
     std::fs::create_dir_all(directory).doing(format!("cannot make {}", directory.display()))
@@ -112,17 +112,17 @@ pub(crate) fn remove_on_signal(directory: &Path) {
     lock(&DIRECTORIES).push(directory.to_owned());
 }
 
-/// From here on, a signal that ends the benchmark ends what it started, too.
+/// From now on, a signal that ends the benchmark also ends its programs.
 pub(crate) fn clean_up_on_signal() -> Result<(), BenchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.doing("cannot watch for signals")?;
     let wait = move || {
         runtime.block_on(termination());
-        // Held until the end: a thread that wants to start something now waits, and ends with the process.
+        // Held until the end: a thread that tries to start something now waits, and ends with the process.
         let running = lock(&RUNNING);
         running.iter().for_each(|child| end(child));
         for directory in lock(&DIRECTORIES).iter() {
-            // Nothing more can be done about what cannot be removed.
+            // An error cannot be handled any more.
             let _ = std::fs::remove_dir_all(directory);
         }
         std::process::exit(130);

@@ -13,10 +13,10 @@ use std::time::Duration;
 
 pub use builds::{BuildComparison, BuildRound, Spread};
 
-/// Everything a run found out.
+/// All results of a run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
-    /// Where it ran.
+    /// The machine.
     pub machine: Machine,
     /// Seconds of measuring per workload.
     pub seconds: f64,
@@ -28,7 +28,7 @@ pub struct Report {
     pub skipped: Vec<Skipped>,
     /// This build and an earlier one, round by round.
     pub builds: Vec<BuildComparison>,
-    /// What cannot be beaten on this machine.
+    /// The limits of this machine.
     pub limits: Vec<Limit>,
     /// Figures of Trestle alone.
     pub alone: Vec<AloneFigure>,
@@ -41,7 +41,7 @@ pub struct Report {
 pub struct TargetReport {
     /// Which server.
     pub target: Target,
-    /// Its version, as it says.
+    /// Its reported version.
     pub version: String,
     /// Rows that were loaded before measuring.
     pub rows: u64,
@@ -62,17 +62,17 @@ pub struct TargetReport {
 /// One workload on one server.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// Which.
+    /// The workload.
     pub workload: Workload,
-    /// From how many connections.
+    /// The number of connections.
     pub connections: usize,
-    /// The figures, unless the server cannot do it.
+    /// The figures, unless the server does not support it.
     pub figures: Option<Figures>,
-    /// What the server said when it refused.
+    /// The server's refusal.
     pub refusal: Option<String>,
 }
 
-/// Processors busy with something else above which a measurement is marked.
+/// A measurement is marked if other programs use more processors than this.
 const DISTURBED: f64 = 0.25;
 
 /// Figures of a phase.
@@ -86,13 +86,13 @@ pub struct Figures {
     pub p99_us: f64,
     /// Operations that were measured.
     pub operations: u64,
-    /// Wrong answers, of all.
+    /// Wrong responses, among all.
     pub errors: u64,
     /// Processors that the server used, on average.
     pub cpu: Option<f64>,
     /// Processors that the load generator used.
     pub generator_cpu: Option<f64>,
-    /// Processors that were busy with something else, or taken away by the host: what disturbs a measurement.
+    /// Processors used by other programs, or taken away by the host, which disturb a measurement.
     pub others_cpu: Option<f64>,
 }
 
@@ -112,7 +112,7 @@ impl Figures {
         }
     }
 
-    /// Whether something else used so much of the machine that the figures are too low.
+    /// Whether other programs used so much of the machine that the figures are too low.
     pub fn is_disturbed(&self) -> bool {
         self.others_cpu.is_some_and(|others| others > DISTURBED)
     }
@@ -129,18 +129,18 @@ impl Figures {
 pub struct Skipped {
     /// Which server.
     pub target: Target,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// A bound on what a workload can reach.
+/// An upper limit of a workload.
 #[derive(Clone, Debug, Serialize)]
 pub struct Limit {
     /// What was measured.
     pub name: &'static str,
-    /// The workload that it bounds.
+    /// The workload that it limits.
     pub workload: Workload,
-    /// From how many connections or threads.
+    /// The number of connections or threads.
     pub connections: usize,
     /// The figures.
     pub figures: Figures,
@@ -149,15 +149,15 @@ pub struct Limit {
 /// A figure of Trestle alone.
 #[derive(Clone, Debug, Serialize)]
 pub struct AloneFigure {
-    /// What it is.
+    /// Its name.
     pub name: String,
-    /// How much.
+    /// Its value.
     pub value: f64,
-    /// Of what.
+    /// Its unit.
     pub unit: &'static str,
 }
 
-/// Latencies of an operation at a stage of a migration.
+/// Latencies of an operation in a stage of a migration.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stage {
     /// Which stage.
@@ -175,7 +175,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// What each is called, and how much it is.
+    /// The name and value of each.
     pub(crate) fn latencies(&self) -> [(&'static str, f64); 3] {
         [
             ("p50", self.p50_us),
@@ -196,7 +196,7 @@ impl AloneFigure {
 }
 
 impl TargetReport {
-    /// The figures of a workload, if the server could do it.
+    /// The figures of a workload, if the server supports it.
     pub fn figures(&self, workload: Workload, connections: usize) -> Option<&Figures> {
         let mut outcomes = self.outcomes.iter();
         let found =
@@ -206,7 +206,7 @@ impl TargetReport {
 }
 
 impl Report {
-    /// A server's part.
+    /// A server's results.
     pub fn target(&self, target: Target) -> Option<&TargetReport> {
         self.targets.iter().find(|report| report.target == target)
     }

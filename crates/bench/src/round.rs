@@ -1,9 +1,9 @@
-//! One turn of everybody, and which of several is kept.
+//! One turn of all servers, and the choice among several.
 
 use crate::report::{Limit, Outcome, Report};
 use crate::target::Target;
 
-/// What all servers and limits did in one turn, within seconds of each other.
+/// The results of all servers and limits in one turn, within seconds of each other.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
     pub(crate) outcomes: Vec<(Target, Outcome)>,
@@ -11,7 +11,7 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    /// Processors that something else used, at the worst of times.
+    /// Processors used by other programs, at the maximum.
     fn disturbance(&self) -> f64 {
         let outcomes = self
             .outcomes
@@ -25,8 +25,8 @@ impl Round {
     }
 }
 
-/// Of several rounds the least disturbed one counts, for all alike: a ratio of figures from two rounds would compare
-/// a quiet minute with a busy one.
+/// Of several rounds, the least disturbed one counts, for all servers: a ratio of figures from two rounds
+/// would compare a quiet minute with a busy one.
 pub(crate) fn calmest(rounds: Vec<Round>) -> Option<Round> {
     rounds
         .into_iter()
@@ -34,7 +34,7 @@ pub(crate) fn calmest(rounds: Vec<Round>) -> Option<Round> {
 }
 
 impl Report {
-    /// Takes in what a round found out about the servers that are still there.
+    /// Adds the results of a round to the servers that still run.
     pub(crate) fn note(&mut self, round: Round) {
         for (target, outcome) in round.outcomes {
             if let Some(report) = self.targets.iter_mut().find(|report| report.target == target) {

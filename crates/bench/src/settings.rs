@@ -1,4 +1,4 @@
-//! What is to be measured, and under which conditions.
+//! The measurements to make, and their conditions.
 
 use crate::dataset::BLOCK;
 use crate::target::{Places, Target};
@@ -6,28 +6,28 @@ use crate::workload::Workload;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Everything a run needs to know.
+/// All settings of a run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where the programs are.
+    /// The paths of the programs.
     pub places: Places,
     /// Which servers to measure; those that are not found are skipped, and the report says so.
     pub targets: Vec<Target>,
-    /// What to do to each.
+    /// The workloads.
     pub workloads: Vec<Workload>,
     /// Numbers of connections, one after the other.
     pub connections: Vec<usize>,
     /// How long each workload is measured, in each round.
     pub measured: Duration,
-    /// How often; the least disturbed round counts.
+    /// The number of rounds; the least disturbed one counts.
     pub rounds: usize,
     /// Rows in the table before measuring begins.
     pub rows: u64,
-    /// How long loading them may take; a server that is slower is measured with fewer.
+    /// How long loading them may take; a slower server is measured with fewer rows.
     pub load_within: Duration,
     /// Whether to measure the two limits as well.
     pub limits: bool,
-    /// What to measure of Trestle alone.
+    /// The measurements of Trestle alone.
     pub alone: Vec<Alone>,
     /// Rows for [`Alone::Start`].
     pub start_rows: u64,
@@ -39,15 +39,15 @@ pub struct Settings {
     pub reindex_rows: u64,
     /// Tables for [`Alone::Tables`].
     pub tables: usize,
-    /// Where the data directories are made; should be on the disk that matters.
+    /// The directory for data; should be on the disk to be measured.
     pub directory: PathBuf,
 }
 
-/// Rows that every connection can have its own of, even in batches of 25 from 64 connections.
+/// Enough rows for every connection to have its own, even in batches of 25 from 64 connections.
 const ROWS_MIN: u64 = 4 * BLOCK;
 
 impl Settings {
-    /// Time before measuring begins: a JVM wants more, the others need none.
+    /// The time before measuring begins: a JVM needs more, the others none.
     pub(crate) fn warm_up(&self) -> Duration {
         self.measured / 3
     }
@@ -58,7 +58,7 @@ impl Settings {
     }
 }
 
-/// A measurement that only makes sense for Trestle itself.
+/// A measurement that applies only to Trestle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alone {
     /// Reads with blocks of several sizes, in the same process.
@@ -71,7 +71,7 @@ pub enum Alone {
     Model,
     /// Messages sent, received and deleted, compared with moto's server.
     Queues,
-    /// Puts beside a reindex, compared with the same puts without; rows touched in a second.
+    /// Puts during a reindex, compared with the same puts without; rows touched per second.
     Reindex,
     /// From a write to its delivery, and writes with routes compared with the same writes without, in the same process.
     Routes,

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 pub use find::Places;
 
-/// A JVM on a busy machine needs its time.
+/// A JVM on a busy machine starts slowly.
 const START_WITHIN: Duration = Duration::from_secs(60);
 
 /// A server that can be measured.
@@ -46,7 +46,7 @@ impl Target {
         Target::Dynalite,
     ];
 
-    /// Those that need not be chosen to be measured.
+    /// Those that are measured by default.
     pub const USUAL: [Target; 4] = [
         Target::Trestle,
         Target::DynamodbLocal,
@@ -98,13 +98,13 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Starts the server on `data`, which is empty or its own, and waits until it answers.
+    /// Starts the server on `data`, which is empty or its own, and waits until it responds.
     pub(crate) fn start(&self, data: &Path, log: &Path) -> Result<Server, BenchError> {
         let port = free_port()?;
         let began = Instant::now();
         let process = Process::start(&mut self.command(data, port), log)?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        // Any answer means that it is up; what it says about its tables does not matter here.
+        // Any response means that it runs; its content does not matter here.
         while client::call(address, "ListTables", "{}").is_err() {
             if !process.is_running() || began.elapsed() > START_WITHIN {
                 let said = process.last_words();
@@ -173,6 +173,6 @@ pub(crate) struct Server {
     pub(crate) process: Process,
     pub(crate) address: SocketAddr,
     pub(crate) data: PathBuf,
-    /// From starting the program to its first answer.
+    /// The time from starting the program to its first response.
     pub(crate) first_answer: Duration,
 }

@@ -1,4 +1,4 @@
-//! What a process uses, read from `/proc`; other systems have no such figures and get none.
+//! The resource usage of a process, read from `/proc`; not available on other systems.
 
 use serde::Serialize;
 use std::fs;
@@ -14,17 +14,17 @@ pub(crate) fn cpu(process: u32) -> Option<Duration> {
     cpu_in(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
 }
 
-/// The same of this process.
+/// The same for this process.
 pub(crate) fn own_cpu() -> Option<Duration> {
     cpu(std::process::id())
 }
 
-/// Processor time that all processes together have used, and what the host took from a virtual machine.
+/// Processor time that all processes together have used, and that the host took from a virtual machine.
 fn all_cpu() -> Option<Duration> {
     all_cpu_in(&fs::read_to_string("/proc/stat").ok()?)
 }
 
-/// `cpu user nice system idle iowait irq softirq steal …`: everything but idle and waiting.
+/// `cpu user nice system idle iowait irq softirq steal …`: everything except idle and waiting.
 fn all_cpu_in(stat: &str) -> Option<Duration> {
     let fields = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
     let ticks: Vec<u32> = fields.take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
@@ -61,7 +61,7 @@ impl Clocks {
         }
     }
 
-    /// What neither the server nor the load generator used.
+    /// The time used by neither the server nor the load generator.
     pub(crate) fn others(&self) -> Option<Duration> {
         let known = self.server.unwrap_or_default() + self.generator?;
         Some(self.all?.saturating_sub(known))
@@ -81,7 +81,7 @@ fn cpu_in(stat: &str) -> Option<Duration> {
 pub struct Memory {
     /// Resident now.
     pub resident: u64,
-    /// The most that ever was resident.
+    /// The maximum ever resident.
     pub peak: u64,
 }
 
@@ -101,7 +101,7 @@ fn memory_in(status: &str) -> Option<Memory> {
     })
 }
 
-/// Bytes that a directory takes on disk. Files that vanish meanwhile are not counted.
+/// Bytes that a directory takes on disk. Files that are removed meanwhile are not counted.
 pub(crate) fn disk(directory: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(directory) else {
         return 0;
@@ -116,7 +116,7 @@ pub(crate) fn disk(directory: &Path) -> u64 {
         .sum()
 }
 
-/// The machine, as far as it matters for the figures.
+/// The properties of the machine that matter for the figures.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Machine {
     /// Processor model.

@@ -1,4 +1,4 @@
-//! What is done to every target: each workload as the requests of one operation.
+//! The workloads: each as the requests of one operation.
 
 use crate::dataset::{self, BATCH, COLLECTION, Field, INDEX, MODEL_TABLE, TABLE};
 use crate::http::{Builder, Template};
@@ -64,7 +64,7 @@ impl Workload {
         matches!(self, Workload::Get | Workload::Query | Workload::GsiQuery)
     }
 
-    /// The table that it is about.
+    /// Its table.
     pub(crate) fn table(self) -> &'static str {
         match self {
             Workload::ModelPut => MODEL_TABLE,
@@ -72,7 +72,7 @@ impl Workload {
         }
     }
 
-    /// How many rows one operation writes or aims at.
+    /// How many rows one operation writes or reads.
     pub(crate) fn rows(self) -> u64 {
         match self {
             Workload::Transaction => 2,
@@ -133,11 +133,11 @@ pub(crate) struct Script {
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) variants: Vec<Template>,
-    /// What a good answer contains.
+    /// A part of every correct response.
     pub(crate) expects: &'static str,
 }
 
-/// Enough that rows next to each other differ, few enough to stay in the processor's cache.
+/// Enough that neighbouring rows differ, few enough to stay in the processor's cache.
 const VARIANTS: u64 = 8;
 
 impl Step {
@@ -156,12 +156,12 @@ impl Step {
     }
 }
 
-/// A batch that puts 25 of the rows that every target gets.
+/// A batch that puts 25 of the rows of every target.
 pub(crate) fn rows_step() -> Step {
     batch_step(TABLE, &Field::KEYS)
 }
 
-/// A batch that puts 25 rows, told by these fields.
+/// A batch that puts 25 rows with these fields.
 fn batch_step(table: &str, fields: &[Field]) -> Step {
     Step::varied(
         |variant| batch(table, fields, variant),
@@ -169,7 +169,7 @@ fn batch_step(table: &str, fields: &[Field]) -> Step {
     )
 }
 
-/// The same of rows whose keys the model derives.
+/// The same for rows whose keys the model derives.
 pub(crate) fn model_rows_step() -> Step {
     batch_step(MODEL_TABLE, &Field::PARTS)
 }
@@ -190,7 +190,7 @@ fn item(builder: Builder, fields: &[Field], nth: u64, variant: u64) -> Builder {
     told.text(&dataset::attributes(variant)).text("}")
 }
 
-/// `{"TableName":"…",` and what follows it.
+/// `{"TableName":"…",` and the rest.
 fn on(table: &str) -> Builder {
     Builder::default().text(&format!(r#"{{"TableName":"{table}","#))
 }

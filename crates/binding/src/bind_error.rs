@@ -1,4 +1,4 @@
-//! Why models cannot be bound to a database, and what can be done about it.
+//! Errors of binding models to a database, with the next step.
 
 use trestle_api::Error;
 use trestle_model::{Problem, Severity};
@@ -12,7 +12,7 @@ pub enum BindError {
     /// The model file has errors.
     #[error("the model is not sound: {}", first_error(.0))]
     Unsound(Vec<Problem>),
-    /// A model that is stored with the data has errors, as this version of Trestle sees it.
+    /// A model that is stored with the data has errors for this version of Trestle.
     #[error(
         "the stored model {name}, version {version}, does not load: {}; correct its file and apply it again \
          (`trestle model apply FILE --fill --data DIR`), or remove it (`trestle model remove {name} --data DIR`); \
@@ -48,7 +48,7 @@ pub enum BindError {
         /// The models there are.
         known: Vec<String>,
     },
-    /// A migration that is stored with the data cannot go on, as this version of Trestle sees it.
+    /// A migration that is stored with the data cannot continue in this version of Trestle.
     #[error("the stored migration of model {model} cannot continue: {why}")]
     StoredMigration {
         /// The model.
@@ -61,12 +61,12 @@ pub enum BindError {
     OnTheMove {
         /// The model.
         model: String,
-        /// Where the migration stands.
+        /// The state of the migration.
         state: MigrationState,
         /// What can be done now.
         next: String,
     },
-    /// Nothing moves between the two versions.
+    /// No row moves between the two versions.
     #[error(
         "no key of a table differs between version {version} of model {model} and this one: no row has to move; `trestle \
          model apply FILE --fill` applies it"
@@ -85,14 +85,14 @@ pub enum BindError {
         /// The migrations there are.
         known: Vec<String>,
     },
-    /// A migration cannot do that where it stands.
+    /// This is not possible in the migration's present state.
     #[error("the migration of model {model} is {state}, so {cannot}; {next}")]
     NotNow {
         /// The model.
         model: String,
-        /// Where the migration stands.
+        /// The state of the migration.
         state: MigrationState,
-        /// What it cannot.
+        /// What is not possible.
         cannot: &'static str,
         /// What can be done now.
         next: String,

@@ -13,7 +13,7 @@ use crate::stored::{self, Stored};
 
 const PREFIX: &str = "clearing/";
 
-/// What is left to remove, as it is kept beside the data.
+/// What is left to remove, as stored beside the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Document {
     /// The model.
@@ -25,7 +25,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// The removal of everything that a version left behind.
+    /// The removal of all rows that a version left behind.
     pub fn of(stored: &Stored, former: &Model) -> Self {
         let tables = former.tables().iter();
         Document {
@@ -42,25 +42,25 @@ impl Document {
         format!("{PREFIX}{model}")
     }
 
-    /// To be stored.
+    /// The document to be stored.
     pub fn to_document(&self) -> Result<(String, Option<Vec<u8>>), Error> {
         let bytes = serde_json::to_vec(self).map_err(|error| Error::internal(error.to_string()))?;
         Ok((Self::name(&self.model), Some(bytes)))
     }
 }
 
-/// Rows that the version before left behind, and how far their removal has come.
+/// Rows that the previous version left behind, and the progress of their removal.
 #[derive(Clone, Debug)]
 pub struct Clearing {
-    /// How far it has come.
+    /// The progress.
     pub document: Document,
-    /// Tells which rows go.
+    /// Decides which rows are removed.
     pub leftovers: Leftovers,
 }
 
 impl Clearing {
-    /// The removal that is necessary when a version follows another; `None` where nothing is left behind. Rows that move are
-    /// not.
+    /// The removal that is necessary when one version follows another; `None` if no rows are left behind.
+    /// Rows that move are not.
     pub fn between(
         stored: &Stored,
         former: &Arc<Model>,
@@ -76,7 +76,7 @@ impl Clearing {
     }
 }
 
-/// Tells rows that a version left behind from all others.
+/// Distinguishes rows that a version left behind from all others.
 #[derive(Clone, Debug)]
 pub struct Leftovers(pub Arc<Model>);
 

@@ -1,4 +1,4 @@
-//! What audits and repairs say: for people and for programs.
+//! The results of audits and repairs, for people and for programs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,30 +7,30 @@ use crate::counted;
 use serde::{Deserialize, Serialize};
 use trestle_model::audit::{Finding, FindingKind, Findings};
 
-/// How many facts a report names.
+/// The maximum number of facts that a report names.
 pub const FACTS_NAMED: usize = 1000;
 
 /// A derived fact that disagrees with its rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrongFact {
-    /// What sort of fact.
+    /// The kind of fact.
     pub kind: FindingKind,
     /// The model.
     pub model: String,
-    /// The entity of the row that is wrong; empty if the row is of none.
+    /// The entity of the wrong row; empty if it has none.
     pub entity: String,
-    /// What makes the fact; empty for what is derived from the row alone.
+    /// The effect that makes the fact; empty for what is derived from the row alone.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub effect: String,
     /// The table.
     pub table: String,
-    /// The key of the row that is wrong, missing or too many, as DynamoDB's JSON.
+    /// The key of the row that is wrong, missing or superfluous, as DynamoDB's JSON.
     pub key: serde_json::Value,
-    /// What is there.
+    /// The present value.
     pub there: String,
-    /// What is wanted.
+    /// The correct value.
     pub wanted: String,
-    /// Why it was not mended.
+    /// Why it was not repaired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -67,35 +67,35 @@ impl fmt::Display for WrongFact {
     }
 }
 
-/// How the rows of one model came out.
+/// The results for the rows of one model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelFacts {
     /// The model.
     pub model: String,
     /// Its version.
     pub version: u64,
-    /// How many rows of its tables were looked at.
+    /// How many rows of its tables were read.
     pub rows: u64,
     /// Facts that disagree with their rows, by kind.
     pub wrong: BTreeMap<FindingKind, u64>,
-    /// What is still to be done, and no fault.
+    /// Pending work, which is no fault.
     pub to_do: ToDo,
-    /// Why its rows could not be looked at.
+    /// Why its rows could not be audited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_audited: Option<String>,
 }
 
-/// What is still to be done for a model.
+/// Pending work for a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToDo {
-    /// Rows that a migration has yet to move.
+    /// Rows that a migration has not moved yet.
     pub rows_to_move: u64,
-    /// Rows of effects that were dropped, which are removed in the background.
+    /// Rows of removed effects, which are deleted in the background.
     pub rows_to_clear: u64,
-    /// Rows whose copies are yet to follow their originals in the background.
+    /// Rows whose background copies are pending.
     #[serde(default)]
     pub rows_to_copy: u64,
-    /// Facts that `trestle model apply --fill` has yet to make.
+    /// Facts that `trestle model apply --fill` has not made yet.
     pub facts_to_fill: u64,
 }
 
@@ -106,7 +106,7 @@ impl ModelFacts {
         self.wrong.values().sum()
     }
 
-    /// Nothing was looked at yet.
+    /// Results before any row was read.
     #[must_use]
     pub fn new(model: &str, version: u64) -> Self {
         ModelFacts {
@@ -116,7 +116,7 @@ impl ModelFacts {
         }
     }
 
-    /// Takes in what was found: as faults, or as what is to be filled in.
+    /// Adds findings: as faults, or as facts to be filled in.
     pub fn found(&mut self, findings: &Findings, filled_in: bool) {
         self.to_do.rows_to_copy = findings.to_copy;
         if filled_in {
@@ -169,31 +169,31 @@ fn kinds(counts: &BTreeMap<FindingKind, u64>) -> String {
     counts.join(", ")
 }
 
-/// What a repair did, or would do.
+/// The result of a repair, or of its dry run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RepairReport {
-    /// Whether it only looked.
+    /// Whether nothing was changed.
     pub dry_run: bool,
-    /// Each model.
+    /// The results by model.
     pub models: Vec<ModelRepair>,
 }
 
-/// What a repair did to the rows of one model.
+/// The result of a repair for one model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelRepair {
-    /// What the first look found.
+    /// The results of the audit before.
     #[serde(flatten)]
     pub facts: ModelFacts,
-    /// Facts mended, by kind.
+    /// Facts that were repaired, by kind.
     pub mended: BTreeMap<FindingKind, u64>,
-    /// The first of those that were found and not mended.
+    /// The first of those that were not repaired.
     pub left: Vec<WrongFact>,
-    /// How many were not mended.
+    /// How many were not repaired.
     pub left_total: u64,
 }
 
 impl RepairReport {
-    /// Whether everything derived agrees now.
+    /// Whether all derived facts are correct now.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.models.iter().all(|model| model.left_total == 0)

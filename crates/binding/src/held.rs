@@ -1,4 +1,4 @@
-//! A stored model as it is held in memory, with the migration of its rows; and all of them as one hook.
+//! A stored model in memory, with the migration of its rows; and all of them combined into one hook.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use crate::migration::{self, Document, DualLayout, Meter, MigrationState, Migrat
 use crate::model_hook::ModelHook;
 use crate::stored::{self, Stored};
 
-/// A stored model, and what it says, if it loads.
+/// A stored version, with its model if it loads.
 #[derive(Clone, Debug)]
 pub struct Held {
     /// The newest version.
     pub stored: Stored,
-    /// The model, or what is wrong with it.
+    /// The model, or its errors.
     pub model: Result<Arc<Model>, Vec<Problem>>,
-    /// The last migration of its rows, or the one that is planned.
+    /// The last migration of its rows, or a planned one.
     pub migration: Option<Migration>,
-    /// Rows that an earlier version left behind and that are being removed.
+    /// Rows that an earlier version left behind and that are being deleted.
     pub clearing: Option<Clearing>,
 }
 
-/// The models among stored documents, with what is under way for each.
+/// The models among stored documents, with their migrations and removals.
 pub fn read(documents: Vec<(String, Vec<u8>)>) -> Result<Vec<Held>, Error> {
     let versions = stored::read(documents.clone())?;
     let mut clearings = clearing::read(&documents, &versions)?;
@@ -46,25 +46,25 @@ pub fn loaded(held: &[Held]) -> impl Iterator<Item = &Model> {
     held.iter().filter_map(|held| held.model.as_deref().ok())
 }
 
-/// A migration, and what is known about it only in memory.
+/// A migration, with its state that exists only in memory.
 #[derive(Clone, Debug)]
 pub struct Migration {
-    /// What is stored of it.
+    /// The stored document.
     pub document: Document,
-    /// The two layouts, while both are understood; or why they cannot be.
+    /// The two layouts, while both are understood, or why they cannot be.
     pub moving: Option<Result<Arc<DualLayout>, String>>,
-    /// How much is done at once, and when the next page is due.
+    /// The size of the next page, and when it is due.
     pub pace: Pace,
-    /// How many writes were handed in to the database when the last page was done.
+    /// How many writes had been submitted to the database when the last page was done.
     pub writes_seen: u64,
-    /// How fast this pass is.
+    /// The measured speed of this pass.
     pub meter: Option<Meter>,
-    /// When the document was stored last, and how many pages ago that was.
+    /// When the document was last stored, and how many pages ago that was.
     pub stored: (Timestamp, u32),
 }
 
 impl Held {
-    /// A stored version with what it says.
+    /// Loads a stored version.
     #[must_use]
     pub fn load(stored: Stored) -> Self {
         let loaded = trestle_model::load(&stored.text);
@@ -77,7 +77,7 @@ impl Held {
         }
     }
 
-    /// The same with its migration, as it was stored.
+    /// The same with its stored migration.
     #[must_use]
     pub fn with_migration(mut self, document: Option<Document>, versions: &[Stored]) -> Self {
         self.migration = document.map(|document| {
@@ -97,7 +97,7 @@ impl Held {
         })
     }
 
-    /// Whether rows are still to be filled in, and nothing else is under way.
+    /// Whether a fill is pending, and nothing else is under way.
     #[must_use]
     pub fn waits_for_fill(&self) -> bool {
         let moves = self.migration.as_ref();
@@ -105,8 +105,8 @@ impl Held {
         !self.stored.filled_in && self.model.is_ok() && !moves
     }
 
-    /// Whether rows of effects that the model no longer has can be removed now. While rows move, some of them would look like
-    /// those.
+    /// Whether rows of removed effects can be deleted now. During a migration, some moving rows would look
+    /// like those.
     #[must_use]
     pub fn can_clear(&self) -> bool {
         let migration = self.migration.as_ref();
@@ -114,14 +114,14 @@ impl Held {
         self.clearing.is_some() && !moves
     }
 
-    /// What tells rows of effects that the model no longer has.
+    /// What identifies rows of removed effects.
     #[must_use]
     pub fn leftovers(&self) -> Vec<Leftovers> {
         let clearing = self.clearing.iter();
         clearing.map(|clearing| clearing.leftovers.clone()).collect()
     }
 
-    /// The version in effect changes only when all rows are in their places.
+    /// Refuses a change of the version in effect until all rows are in their places.
     pub fn refuse_while_rows_move(&self) -> Result<(), BindError> {
         match &self.migration {
             Some(migration) if migration.document.state.is_under_way() => Err(migration.on_the_move()),
@@ -140,7 +140,7 @@ impl Held {
 }
 
 impl Migration {
-    /// A migration of which memory knows nothing yet.
+    /// A migration without state in memory.
     #[must_use]
     pub fn new(document: Document, moving: Option<Result<Arc<DualLayout>, String>>) -> Self {
         Migration {
@@ -165,7 +165,7 @@ impl Migration {
         }
     }
 
-    /// How it is doing.
+    /// Its status.
     #[must_use]
     pub fn status(&self, now: Timestamp) -> MigrationStatus {
         let counted = self.moving.as_ref().and_then(|moving| moving.as_ref().ok());
@@ -173,7 +173,7 @@ impl Migration {
         MigrationStatus::of(&self.document, self.meter, double_reads, now)
     }
 
-    /// That rows are on the move, and what can be done.
+    /// The error that rows are moving, with the next step.
     #[must_use]
     pub fn on_the_move(&self) -> BindError {
         BindError::OnTheMove {
@@ -183,7 +183,7 @@ impl Migration {
         }
     }
 
-    /// Whether nothing more happens.
+    /// Whether it has ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
         matches!(
@@ -192,7 +192,7 @@ impl Migration {
         )
     }
 
-    /// One layout is left.
+    /// Ends it, with one layout left.
     pub fn end(&mut self, state: MigrationState, now: Timestamp) {
         self.document.double_reads = self.status(now).double_reads;
         self.document.enter(state, now);
@@ -222,7 +222,7 @@ fn moving(document: &Document, versions: &[Stored]) -> Result<DualLayout, String
     Ok(DualLayout::new(layout_change, from, document.double_reads))
 }
 
-/// All models as one hook, with the former places of rows that move.
+/// Combines all models into one hook, with the former places of moving rows.
 pub fn together(held: &[Held]) -> Result<ModelHook, BindError> {
     let mut models = ModelHook::default();
     for held in held {

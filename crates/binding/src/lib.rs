@@ -1,9 +1,9 @@
-//! What models mean to a database, as pure parts: nothing here opens, reads or writes one.
+//! How models act on a database, as pure parts: nothing here opens, reads or writes one.
 //!
-//! [`ModelHook`] lets several models take part in commits. [`migration`] has the two layouts of a migration and its states,
-//! [`stored`] the documents that are kept beside the data, [`held`] what they say together. [`plan`] compares tables with a
-//! model, [`rows`] holds rows against it. `crates/embedded` drives an engine with all of this; what it did, would do or could
-//! not do is a [`Report`].
+//! [`ModelHook`] lets several models take part in commits. [`migration`] has the two layouts of a migration
+//! and its states, [`stored`] the documents that are stored beside the data, [`held`] the loaded documents.
+//! [`plan`] compares tables with a model, and [`rows`] compares rows with it. `crates/models` applies all of
+//! this to a database; a [`Report`] says what was done, would be done or could not be done.
 //!
 //! An internal part of Trestle: programs use the crate `trestle`.
 

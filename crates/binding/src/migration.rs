@@ -1,6 +1,6 @@
-//! A new layout of keys on its way: what is known about it, where it stands, and how its rows are found meanwhile.
+//! A migration to a new layout of keys: its document, its state, and how its rows are found.
 //!
-//! `crates/embedded` moves it on; here is what it works with.
+//! `crates/models` executes it with these parts.
 
 mod document;
 mod dual_layout;

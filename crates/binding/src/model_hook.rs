@@ -1,4 +1,4 @@
-//! The hook: several models, each asked about its own tables.
+//! The hook: several models, each called for its own tables.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use trestle_model::{COPIES_TABLE, LOOSE_VALUES_TABLE, Model, PARTS_TABLE, Refusa
 use crate::migration::{Document, DualLayout, TableFormer};
 use crate::versions_in_force::VersionsInForce;
 
-/// ModelHook that are enforced together. *Invariant*: no table is in two of them.
+/// Models that are enforced together. *Invariant*: no table belongs to two of them.
 #[derive(Clone, Debug, Default)]
 pub struct ModelHook {
     by_table: HashMap<String, Arc<Model>>,
@@ -24,9 +24,9 @@ pub struct ModelHook {
 #[derive(Clone, Debug)]
 struct MovingTable {
     layouts: Arc<DualLayout>,
-    /// Whether any row may still have to.
+    /// Whether any row may still have to move.
     may_hold_rows: bool,
-    /// The position before which none has to.
+    /// The position before which all rows have moved.
     swept: Option<Vec<u8>>,
 }
 
@@ -39,7 +39,7 @@ pub struct Claimed {
 }
 
 impl ModelHook {
-    /// Takes in another model, unless it claims a table that is another's.
+    /// Adds a model, unless one of its tables belongs to another one.
     pub fn add(&mut self, model: &Arc<Model>) -> Result<(), Claimed> {
         for table in model.tables() {
             if let Some(other) = self.by_table.get(table.table_name()) {
@@ -56,7 +56,7 @@ impl ModelHook {
         Ok(())
     }
 
-    /// Rows of a model that was taken in move: keys of two layouts are understood in its tables.
+    /// Records that the rows of an added model move: keys of two layouts are understood in its tables.
     pub fn move_rows(&mut self, layouts: &Arc<DualLayout>, document: &Document) {
         for table in layouts.layout_change().tables() {
             let moving = MovingTable {
@@ -68,7 +68,7 @@ impl ModelHook {
         }
     }
 
-    /// The same, while rows that are inserted get these versions. Models that declare no attribute for it stay as they are.
+    /// The same, with versions for inserted rows. Models without an attribute for it are unchanged.
     #[must_use]
     pub fn with_versions(mut self, versions: &VersionsInForce) -> Self {
         let mut changed: Vec<(Arc<Model>, Arc<Model>)> = Vec::new();
@@ -100,7 +100,8 @@ impl ModelHook {
 
 impl Hook for ModelHook {
     fn covers(&self, table: &str) -> bool {
-        // Without a model that has large values no client puts parts: only a copy does, whose model takes effect afterwards.
+        // Without a model that has large values, no client puts parts: only a copy does, whose model takes
+        // effect later.
         let has_values = || self.by_table.values().any(|model| model.has_large_values());
         self.by_table.contains_key(table) || table == PARTS_TABLE && has_values()
     }
@@ -123,7 +124,7 @@ impl Hook for ModelHook {
         table == COPIES_TABLE || table == LOOSE_VALUES_TABLE
     }
 
-    /// Those that the row has, and those that its entity could have.
+    /// The attributes that the row has, and those that its entity could have.
     fn uses(&self, table: &str, row: &Item) -> Option<Vec<String>> {
         let entity = self.of_table(table)?.recognise(table, row).ok()??;
         let declared = entity.attributes().iter().map(|attribute| &attribute.name);
@@ -163,7 +164,7 @@ impl Hook for ModelHook {
 }
 
 impl ModelHook {
-    /// What the models make of several changes: each is asked about those of its own tables.
+    /// The verdict of the models on several changes: each is called with those of its own tables.
     fn each_asked(&self, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused> {
         let mut verdict = Verdict {
             rows: vec![Becomes::AsWritten; changes.len()],
@@ -184,7 +185,7 @@ impl ModelHook {
         Ok(verdict)
     }
 
-    /// The models of several changes, each with its own and their positions.
+    /// The models of several changes, each with its own changes and their positions.
     fn by_model<'c>(&self, changes: &[Change<'c>]) -> Vec<(&Arc<Model>, Vec<usize>, Vec<Change<'c>>)> {
         let mut by_model: Vec<(&Arc<Model>, Vec<usize>, Vec<Change<'c>>)> = Vec::new();
         for (at, change) in changes.iter().enumerate() {
@@ -204,7 +205,7 @@ impl ModelHook {
     }
 }
 
-/// What a model makes of the changes of a request in its tables.
+/// The verdict of a model on the changes of a request in its tables.
 fn asked(model: &Model, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdict, Refused> {
     model.change(changes, rows).map_err(|blamed| Refused {
         at: Some(blamed.at),
@@ -212,7 +213,7 @@ fn asked(model: &Model, changes: &[Change<'_>], rows: &dyn Rows) -> Result<Verdi
     })
 }
 
-/// Why a model does not let something happen, as a client sees it.
+/// The error for a client when a model stops something.
 pub fn stopped(stopped: Stopped) -> Error {
     match stopped {
         Stopped::Refused(refusal) => refused(&refusal),
@@ -220,7 +221,7 @@ pub fn stopped(stopped: Stopped) -> Error {
     }
 }
 
-/// A refusal as a client sees it.
+/// A refusal as an error for a client.
 pub(crate) fn refused(refusal: &Refusal) -> Error {
     let message = refusal.to_string();
     match refusal.cause() {

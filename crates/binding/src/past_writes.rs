@@ -1,4 +1,4 @@
-//! What a gateway found out about rows that changed without it.
+//! The results of a gateway's search for rows that changed without a gateway.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::WrongFact;
 
-/// So many facts that cannot be brought in line are named.
+/// The maximum number of named facts that cannot be repaired.
 const NAMED_MAX: usize = 10;
 
-/// What a gateway found out about rows that changed without a gateway, since it was started.
+/// The results of a gateway's search for rows that changed without a gateway, since it was started.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PastWritesStatus {
-    /// Whether this gateway looks for all others.
+    /// Whether this gateway searches for all others.
     pub on_duty: bool,
     /// Tables whose changes are not seen, because they have no stream.
     pub without_stream: BTreeSet<String>,
@@ -21,24 +21,24 @@ pub struct PastWritesStatus {
     pub records: u64,
     /// Rows that expired at the endpoint.
     pub expired: u64,
-    /// Rows other than those that changed without a gateway, by what was wrong near them.
+    /// Other rows that changed without a gateway, recognised by wrong facts near them.
     pub changed: u64,
-    /// Derived facts that were brought back in line, by kind.
+    /// Derived facts that were repaired, by kind.
     pub mended: BTreeMap<String, u64>,
-    /// The last facts that no repair can bring in line.
+    /// The last facts that no repair can correct.
     pub left: Vec<WrongFact>,
     /// How many of those there were.
     pub left_total: u64,
-    /// Whether all rows are about to be repaired.
+    /// Whether a repair of all rows is due.
     pub is_due: bool,
     /// When all rows were repaired last, in seconds since 1970.
     pub repaired: Option<u64>,
-    /// Why the last look failed, if it did.
+    /// The error of the last round, if it failed.
     pub error: Option<String>,
 }
 
 impl PastWritesStatus {
-    /// A fact cannot be brought in line.
+    /// Adds a fact that cannot be repaired.
     pub fn leave(&mut self, fact: WrongFact) {
         self.left_total += 1;
         if self.left.len() == NAMED_MAX {

@@ -1,4 +1,4 @@
-//! Compares the model's tables with those of the database: which steps lead there, and what stands in the way.
+//! Compares the model's tables with those of the database: the necessary steps, and the obstacles.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use trestle_model::{Index, Model, Table};
 use crate::report::{Obstacle, Step};
 use crate::schema;
 
-/// The way from the tables that are there to those of the model.
+/// The steps from the existing tables to those of the model.
 #[derive(Debug, Default)]
 pub struct Plan {
     /// The steps, in their order.
     pub steps: Vec<Step>,
-    /// What no step changes.
+    /// Differences that no step can change.
     pub obstacles: Vec<Obstacle>,
-    /// What is as well to know.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// Tables of the model that are there already, and may have rows.
+    /// Tables of the model that already exist, and may have rows.
     pub existing: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ pub struct TableThere {
     pub time_to_live: TimeToLiveDescription,
 }
 
-/// Plans for all tables of a model. `there` has those that are in the database, by name.
+/// Plans for all tables of a model. `there` has the existing ones, by name.
 #[must_use]
 pub fn plan(model: &Model, there: &BTreeMap<String, TableThere>, delete_indexes: bool) -> Plan {
     let mut plan = Plan::default();
@@ -74,7 +74,7 @@ impl Plan {
     }
 }
 
-/// One table as the model wants it, and as it is.
+/// One table of the model, compared with the existing one.
 struct Comparison<'a> {
     plan: &'a mut Plan,
     table: &'a Table,
@@ -85,7 +85,7 @@ struct Comparison<'a> {
 impl Comparison<'_> {
     fn compare(&mut self, ttl: &TimeToLiveDescription) {
         self.key();
-        // Deleting comes first: a table has room for twenty indexes.
+        // Deletions come first: a table has room for twenty indexes.
         self.indexes_to_delete();
         for index in self.table.indexes() {
             if index.local {

@@ -1,45 +1,46 @@
-//! What applying a model did, would do, or could not do: for people and for programs.
+//! The report of applying a model, for people and for programs: what was done, would be done, or could not be
+//! done.
 
 mod text;
 
 use serde::{Deserialize, Serialize};
 
-/// How applying a model, or planning to, came out.
+/// The result of applying a model, or of a dry run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// The model.
     pub model: String,
-    /// How it came out.
+    /// The outcome.
     pub outcome: Outcome,
     /// The version that is stored now; `None` if none is.
     pub version: Option<u64>,
-    /// What was done, or would be, in this order.
+    /// The steps that were or would be done, in this order.
     pub steps: Vec<Step>,
     /// Why nothing was done.
     pub obstacles: Vec<Obstacle>,
-    /// What was found in tables that had rows.
+    /// The results for tables that had rows.
     pub rows: Vec<TableRows>,
-    /// What is as well to know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// How it came out.
+/// The outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The steps were taken.
     Applied,
-    /// The steps were taken and the model is in effect, but rows from before could not be filled in.
+    /// The steps were taken and the model is in effect, but existing rows could not be filled in.
     Incomplete,
-    /// Everything was already as the model says.
+    /// Everything already matched the model.
     NothingToDo,
-    /// The steps can be taken, and were not requested yet.
+    /// The steps are possible, and were not requested yet.
     Planned,
-    /// Something is in the way. Nothing was changed.
+    /// There are obstacles. Nothing was changed.
     Refused,
 }
 
-/// One step that DynamoDB permits at a time.
+/// One step, as DynamoDB permits one at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "kebab-case")]
 pub enum Step {
@@ -55,25 +56,25 @@ pub enum Step {
         /// The index.
         index: String,
     },
-    /// Delete a global index that the model does not have, or has otherwise.
+    /// Delete a global index that the model does not have, or that differs.
     DeleteIndex {
         /// The table.
         table: String,
         /// The index.
         index: String,
     },
-    /// Let rows expire.
+    /// Enable expiry.
     EnableTimeToLive {
         /// The table.
         table: String,
-        /// The attribute that says when.
+        /// The attribute with the time.
         attribute: String,
     },
-    /// Open a stream.
+    /// Enable a stream.
     EnableStream {
         /// The table.
         table: String,
-        /// What it shows, as in DynamoDB's API.
+        /// Its view type, as in DynamoDB's API.
         view: String,
     },
     /// Store the model with the data, and enforce it from then on.
@@ -81,12 +82,12 @@ pub enum Step {
         /// The version it gets.
         version: u64,
     },
-    /// Fill in what rows lack, and make what follows from them.
+    /// Fill in missing attributes of rows, and apply effects.
     FillIn {
         /// The table.
         table: String,
     },
-    /// Move rows to the keys that the model gives them, while they are read and written.
+    /// Move rows to the keys of the model, while clients read and write.
     MoveRows {
         /// The table.
         table: String,
@@ -95,27 +96,27 @@ pub enum Step {
     },
 }
 
-/// Something that no permitted step changes.
+/// A difference that no permitted step can change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Obstacle {
     /// The table.
     pub table: String,
-    /// What about it.
+    /// What differs.
     pub what: String,
-    /// What is there.
+    /// The present state.
     pub there: String,
-    /// What the model wants.
+    /// What the model requires.
     pub wanted: String,
-    /// What can be done about it.
+    /// The next step for the user.
     pub way_out: String,
 }
 
-/// What was found in a table that has rows.
+/// The results for a table that has rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableRows {
     /// The table.
     pub table: String,
-    /// How many rows were looked at.
+    /// How many rows were read.
     pub looked_at: u64,
     /// How many move to another key.
     #[serde(default)]
@@ -131,7 +132,7 @@ pub struct TableRows {
 pub struct Misfit {
     /// The reason, in short.
     pub reason: String,
-    /// What the model says about the first of them.
+    /// The model's message for the first of them.
     pub example: String,
     /// How many rows.
     pub rows: u64,
@@ -140,7 +141,7 @@ pub struct Misfit {
 }
 
 impl Report {
-    /// Nothing is known yet.
+    /// An empty report.
     pub fn new(model: &str) -> Self {
         Report {
             model: model.to_owned(),
@@ -153,7 +154,7 @@ impl Report {
         }
     }
 
-    /// Whether the model is in effect, or could be.
+    /// Whether there are obstacles.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.outcome == Outcome::Refused
@@ -165,13 +166,13 @@ impl Report {
 pub struct ModelSummary {
     /// Its name.
     pub name: String,
-    /// How often another text of it was applied.
+    /// The number of its versions.
     pub version: u64,
     /// When, in UTC.
     pub applied: String,
     /// Whether this version of Trestle can use it.
     pub loads: bool,
-    /// Whether rows from before have all that follows from them.
+    /// Whether existing rows have all derived attributes and rows.
     pub filled_in: bool,
     /// Its tables in the database.
     pub tables: Vec<String>,

@@ -1,4 +1,4 @@
-//! Rows that were there before the model: which fit, which lack something, and which do not fit.
+//! Compares existing rows with a model: which fit, which lack something, and which do not fit.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use trestle_model::{Derived, LayoutChange, Model, Refusal, Table};
 use crate::clearing::Leftovers;
 use crate::report::{Misfit, TableRows};
 
-/// Why a model cannot simply be applied to rows of another layout.
+/// Why a model cannot be applied to rows of another layout without a migration.
 const FORMER: &str = "the keys are of the version before: needs a migration, `trestle migrate plan FILE`, which moves \
                       the rows while they are read and written";
 
@@ -34,21 +34,21 @@ pub(crate) fn key_json(key: &Item) -> Result<serde_json::Value, Error> {
     serde_json::to_value(key).map_err(|error| Error::defect(format_args!("a key is no JSON: {error}")))
 }
 
-/// Holds rows of one table against the model.
+/// Compares the rows of one table with the model.
 pub struct Inspection<'m> {
     model: &'m Model,
     table: &'m Table,
     now_ms: u64,
-    /// What moves between the version before and this one, if that is known.
+    /// The layout change from the previous version to this one, if it is known.
     layout_change: Option<&'m LayoutChange>,
-    /// Rows of effects that this version does not have.
+    /// What identifies rows of removed effects.
     leftovers: Vec<Leftovers>,
     found: TableRows,
     misfits: BTreeMap<String, Misfit>,
 }
 
 impl<'m> Inspection<'m> {
-    /// Nothing was looked at yet.
+    /// An inspection before any row was read.
     pub fn new(model: &'m Model, table: &'m Table, now_ms: u64) -> Self {
         Inspection {
             model,
@@ -64,7 +64,7 @@ impl<'m> Inspection<'m> {
         }
     }
 
-    /// Tells rows of the version before from rows that are only wrong.
+    /// Distinguishes rows of the previous version from wrong rows.
     pub fn knowing(self, layout_change: Option<&'m LayoutChange>) -> Self {
         Inspection {
             layout_change,
@@ -72,29 +72,29 @@ impl<'m> Inspection<'m> {
         }
     }
 
-    /// Knows the rows that the version before leaves behind.
+    /// Recognises the rows that the previous version left behind.
     pub fn leaving(self, leftovers: Vec<Leftovers>) -> Self {
         Inspection { leftovers, ..self }
     }
 
-    /// What was found.
+    /// The results.
     #[must_use]
     pub fn finish(mut self) -> TableRows {
         self.found.misfits = self.misfits.into_values().collect();
         self.found
     }
 
-    /// Rows looked at up to now.
+    /// Rows read so far.
     pub fn looked_at(&self) -> u64 {
         self.found.looked_at
     }
 
-    /// Counts a row that is where it belongs.
+    /// Counts a row that is in its place.
     pub fn stays(&mut self) {
         self.found.looked_at += 1;
     }
 
-    /// Counts a row that moves, and fits where it goes.
+    /// Counts a row that moves and will fit.
     pub fn moves(&mut self) {
         self.found.looked_at += 1;
         self.found.to_move += 1;
@@ -111,7 +111,7 @@ impl<'m> Inspection<'m> {
         add(&mut self.misfits, reason, example, &key_of(self.table, row)?)
     }
 
-    /// Holds a row against the model.
+    /// Compares a row with the model.
     pub fn look_at(&mut self, row: &Item) -> Result<(), Error> {
         let name = self.table.table_name();
         if self
@@ -140,7 +140,7 @@ impl<'m> Inspection<'m> {
 }
 
 impl Inspection<'_> {
-    /// Whether only index keys differ from what the attributes give: they can be derived anew.
+    /// Whether only index keys differ from the derived ones, so that they can be derived again.
     fn differs_in_index_keys(&self, row: &Item) -> bool {
         let derived = self
             .model
@@ -149,14 +149,14 @@ impl Inspection<'_> {
     }
 }
 
-/// Whether a row lacks something. The time of the last write is not what the row lacks if it has one.
+/// Whether a row lacks something. An existing time of the last write is never missing.
 pub fn lacks(derived: &Derived<'_>, row: &Item) -> bool {
     let updated = derived.entity.updated();
     let mut set = derived.set.iter();
     !derived.remove.is_empty() || set.any(|(name, _)| Some(*name) != updated || !row.contains_key(name))
 }
 
-/// Adds a row to those that do not fit for the same reason.
+/// Adds a row to those with the same reason.
 pub fn add(
     misfits: &mut BTreeMap<String, Misfit>,
     reason: String,
@@ -175,7 +175,7 @@ pub fn add(
     Ok(())
 }
 
-/// The reason without what differs from row to row.
+/// The reason without the parts that differ from row to row.
 pub fn reason(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Unrecognised { .. } | Refusal::UnknownTag { .. } => {

@@ -1,4 +1,4 @@
-//! A table of the model in the words of DynamoDB's table operations.
+//! A table of the model in the terms of DynamoDB's table operations.
 
 use trestle_api::{
     AttributeDefinition, BillingMode, CreateTable, GlobalSecondaryIndex, KeySchemaElement, KeyType,
@@ -53,7 +53,7 @@ pub fn key_schema(key: &KeySchema) -> Vec<KeySchemaElement> {
     hash.chain(range).collect()
 }
 
-/// What the index carries.
+/// The projection of the index.
 pub fn projection(index: &Index) -> Projection {
     let (kind, attributes) = match &index.projection {
         trestle_model::Projection::All => (ProjectionType::All, None),
@@ -66,7 +66,7 @@ pub fn projection(index: &Index) -> Projection {
     }
 }
 
-/// A global index; `throughput` for a table that reserves units.
+/// A global index; `throughput` for a table with provisioned throughput.
 pub fn global_index(index: &Index, throughput: Option<ProvisionedThroughput>) -> GlobalSecondaryIndex {
     GlobalSecondaryIndex {
         index_name: index.name.clone(),
@@ -85,7 +85,7 @@ fn local_index(index: &Index) -> LocalSecondaryIndex {
     }
 }
 
-/// A stream that shows this.
+/// A stream with this view type.
 pub fn stream(view: StreamView) -> StreamSpecification {
     StreamSpecification {
         stream_enabled: true,
@@ -93,7 +93,7 @@ pub fn stream(view: StreamView) -> StreamSpecification {
     }
 }
 
-/// What a stream shows.
+/// The view type of a stream.
 pub(crate) fn stream_view(view: StreamView) -> StreamViewType {
     match view {
         StreamView::KeysOnly => StreamViewType::KeysOnly,

@@ -1,4 +1,4 @@
-//! Models as they are kept beside the data: one document for each version.
+//! Models as stored beside the data: one document for each version.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use trestle_api::Error;
 use trestle_env::Timestamp;
 
-/// What the names of all versions of models begin with.
+/// The prefix of the documents of all versions of models.
 pub const PREFIX: &str = "model/";
 
 /// One version of a model.
@@ -19,9 +19,9 @@ pub struct Stored {
     pub version: u64,
     /// When it was applied.
     pub applied: Timestamp,
-    /// Whether rows from before have all that follows from them.
+    /// Whether existing rows have all derived attributes and rows.
     pub filled_in: bool,
-    /// Entities whose heads were made under an earlier version: they are not moved when rows are filled in.
+    /// Entities whose heads were set under an earlier version: a fill does not move them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heads_made: Vec<String>,
     /// The model file.
@@ -29,7 +29,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// The name of its document. Versions are padded, so that documents are in their order.
+    /// The name of its document. Versions are padded, so that documents sort by version.
     pub fn document(&self) -> String {
         format!("{PREFIX}{}/{:08}", self.name, self.version)
     }
@@ -60,7 +60,7 @@ pub fn newest(all: Vec<Stored>) -> Vec<Stored> {
     newest.into_values().collect()
 }
 
-/// What a stored document says.
+/// Parses a stored document.
 pub fn parse<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(bytes).map_err(|error| {
         Error::internal(format!(

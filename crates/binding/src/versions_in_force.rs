@@ -1,4 +1,4 @@
-//! The versions that rows get which are inserted: those of the reindexes that began last, as they are kept beside the data.
+//! The versions that inserted rows get: those of the reindexes that began last, as stored beside the data.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::stored;
 
 const NAME: &str = "reindex-versions";
 
-/// The versions in force, by table. *Invariant*: while a table is there, none of them ever falls.
+/// The versions in force, by table. *Invariant*: while a table exists, none of them decreases.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionsInForce {
     tables: BTreeMap<String, TableVersions>,
@@ -37,13 +37,14 @@ impl VersionsInForce {
         }
     }
 
-    /// To be stored.
+    /// The document to be stored.
     pub fn to_document(&self) -> Result<(String, Option<Vec<u8>>), Error> {
         let bytes = serde_json::to_vec(self).map_err(|error| Error::internal(error.to_string()))?;
         Ok((NAME.to_owned(), Some(bytes)))
     }
 
-    /// A reindex of a table, or of one entity of it, to a version has begun. A version that is not later changes nothing.
+    /// Records that a reindex of a table, or of one of its entities, to a version has begun. An earlier
+    /// version changes nothing.
     pub fn raise(&mut self, table: &str, entity: Option<&str>, version: u64) {
         let versions = self.tables.entry(table.to_owned()).or_default();
         match entity {
@@ -55,7 +56,8 @@ impl VersionsInForce {
         }
     }
 
-    /// A table is gone: a new one of its name begins without a version. Says whether it had one.
+    /// Removes the versions of a deleted table: a new one with its name begins without. Returns whether it
+    /// had any.
     pub fn forget(&mut self, table: &str) -> bool {
         self.tables.remove(table).is_some()
     }
@@ -65,14 +67,15 @@ impl VersionsInForce {
         self.tables.keys().map(String::as_str)
     }
 
-    /// The version that rows of an entity get.
+    /// The version that inserted rows of an entity get.
     #[must_use]
     pub fn of(&self, table: &str, entity: &str) -> Option<u64> {
         let versions = self.tables.get(table)?;
         versions.all.max(versions.entities.get(entity).copied())
     }
 
-    /// The versions that rows of a model get, by entity. Only entities are named that declare where it stands.
+    /// The versions that inserted rows of a model get, by entity. Only entities that declare a version
+    /// attribute are listed.
     pub(crate) fn of_model(&self, model: &Model) -> BTreeMap<String, u64> {
         let mut versions = BTreeMap::new();
         for table in model

@@ -1,4 +1,4 @@
-//! Files that Cassandra's tools export, record by record.
+//! Reads files exported by Cassandra's tools, record by record.
 
 mod csv;
 mod lines;

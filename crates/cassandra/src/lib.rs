@@ -1,9 +1,10 @@
-//! Moving in from Cassandra: what its tools export becomes rows of a Trestle model.
+//! Imports the exports of Cassandra's tools, or a live cluster, as rows of a Trestle model.
 //!
-//! A CQL schema says what the columns are ([`Schema`]), a mapping file which of them make which entity ([`Mapping`]). Both together
-//! with the model are a [`Plan`]: for each file, how a record becomes a row. The model makes the keys. [`check`](Plan::check) looks at every
-//! row and writes nothing, [`Import`] writes, [`verify`](Plan::verify) compares the database with the files. [`propose`]
-//! makes a model file and a mapping file of a schema.
+//! A CQL schema describes the columns ([`Schema`]), and a mapping file says which of them make which entity
+//! ([`Mapping`]). With the model, both give a [`Plan`]: for each file, how a record becomes a row. The model
+//! derives the keys. [`check`](Plan::check) reads every row and writes nothing, [`Import`] writes,
+//! [`verify`](Plan::verify) compares the database with the files. [`propose`] makes a model file and a
+//! mapping file from a schema.
 //!
 //! ```
 //! use trestle_cassandra::{Schema, SchemaError, propose};

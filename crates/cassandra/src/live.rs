@@ -22,21 +22,21 @@ use crate::schema::Schema;
 
 /// A page with large rows takes a while to read.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long it may take until a first node answers.
+/// How long the first response of a node may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// The partitioner of all clusters since 1.2 that were not told otherwise; with others, tokens are no numbers of 64 bits.
+/// The default partitioner of all clusters since 1.2; with others, tokens are not 64-bit numbers.
 const PARTITIONER: &str = "Murmur3Partitioner";
 
-/// Which cluster, and with which credentials.
+/// The cluster, and the credentials for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveSettings {
-    /// Nodes to begin with, as `host` or `host:port`.
+    /// The first nodes to contact, as `host` or `host:port`.
     pub contact_points: Vec<String>,
-    /// Name and password, if the cluster asks for them.
+    /// Name and password, if the cluster requires them.
     pub user: Option<(String, String)>,
-    /// The keyspace; `None` for all that are not the system's.
+    /// The keyspace; `None` for all except the system's.
     pub keyspace: Option<String>,
-    /// How many replicas must answer, in CQL's words; `None` for `LOCAL_QUORUM`.
+    /// How many replicas must answer, as a consistency level of CQL; `None` for `LOCAL_QUORUM`.
     pub consistency: Option<String>,
 }
 
@@ -45,12 +45,12 @@ pub struct LiveSettings {
 #[error("{0}")]
 pub struct LiveError(String);
 
-/// A cluster that answers.
+/// A connected cluster.
 pub struct LiveCluster {
     session: Arc<Session>,
     schema: Schema,
     name: String,
-    /// The driver works on it, also while nothing waits for it. It is the last to go.
+    /// The runtime of the driver, which also works while nothing waits for it. Dropped last.
     runtime: Runtime,
 }
 
@@ -91,7 +91,7 @@ impl LiveCluster {
         })
     }
 
-    /// The schema of the keyspaces that were asked for.
+    /// The schema of the requested keyspaces.
     #[must_use]
     pub fn schema(&self) -> &Schema {
         &self.schema

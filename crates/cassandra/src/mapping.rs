@@ -12,18 +12,18 @@ pub(crate) use bind::Source;
 pub use bind::{BoundImport, Plan};
 pub(crate) use layout::FileLayout;
 
-/// A mapping file as it is written.
+/// A parsed mapping file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mapping {
     /// The name of the model.
     pub model: String,
-    /// The CQL schema, beside the mapping file. A live cluster knows its own.
+    /// The CQL schema, beside the mapping file. A live cluster provides its own.
     pub schema: Option<String>,
-    /// Tables that are left out on purpose.
+    /// Tables that are deliberately left out.
     #[serde(default)]
     pub leave_out: Vec<String>,
-    /// What is imported, in this order.
+    /// The imports, in this order.
     #[serde(default)]
     pub(crate) import: Vec<ImportSection>,
 }
@@ -77,7 +77,7 @@ pub(crate) enum Choice {
     No(bool),
 }
 
-/// What becomes of a column.
+/// What a column becomes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum ColumnSection {
@@ -86,7 +86,7 @@ pub(crate) enum ColumnSection {
     Long(LongColumn),
 }
 
-/// A column with more to say.
+/// A column with options.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LongColumn {
@@ -95,7 +95,7 @@ pub(crate) struct LongColumn {
     pub(crate) taken: Option<TakenName>,
 }
 
-/// How a column is taken.
+/// How a column is converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum TakenName {
@@ -103,13 +103,13 @@ pub(crate) enum TakenName {
     Json,
 }
 
-/// Everything that is wrong with a mapping file.
+/// All errors in a mapping file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 pub struct MappingError(pub Vec<String>);
 
 impl Mapping {
-    /// Reads a mapping file.
+    /// Parses a mapping file.
     pub fn read(text: &str) -> Result<Self, MappingError> {
         toml::from_str(text).map_err(|error| MappingError(vec![error.to_string().trim_end().to_owned()]))
     }

@@ -1,7 +1,7 @@
-//! A model file and a mapping file proposed from a CQL schema.
+//! Proposes a model file and a mapping file from a CQL schema.
 //!
-//! All tables become entities of one table. The partition key gives the partition, the clustering columns the order within it;
-//! static columns are an entity of their own, since they belong to the partition.
+//! All tables become entities of one table. The partition key determines the partition, and the clustering
+//! columns the order within it; static columns become a separate entity, since they belong to the partition.
 
 mod names;
 
@@ -13,18 +13,19 @@ use crate::schema::{Column, ColumnKind, CqlTable, CqlType, Native, Schema};
 use crate::value::set_kind;
 use names::{Names, sanitised, toml_key, toml_text};
 
-/// What is proposed.
+/// The proposed files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProposedFiles {
     /// The model file.
     pub model: String,
     /// The mapping file.
     pub mapping: String,
-    /// What else is worth knowing.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Proposes a model of this name, and a mapping that names the schema's file so. Without a file, the mapping is for a live cluster.
+/// Proposes a model with this name, and a mapping with this path of the schema. Without a path, the mapping
+/// is for a live cluster.
 #[must_use]
 pub fn propose(schema: &Schema, name: &str, schema_file: Option<&str>) -> ProposedFiles {
     let mut draft = Draft::begin(schema, name, schema_file);
@@ -52,7 +53,7 @@ struct Proposed<'s> {
     column: &'s Column,
     name: String,
     kind: AttributeKind,
-    /// Whether the column is taken as the text of the export.
+    /// Whether the column is stored as the text of the export.
     as_text: bool,
 }
 
@@ -213,7 +214,8 @@ impl Draft {
         }
     }
 
-    /// Numbers in a key sort as text unless they are padded, and only the application knows how long they get.
+    /// Numbers in a key sort as text unless they are padded, and only the application knows their maximum
+    /// length.
     fn note_numbers(&mut self, table: &CqlTable, clustering: &[&Column]) {
         for column in clustering {
             if matches!(column.cql_type, CqlType::Native(native) if native.is_number()) {
@@ -232,7 +234,7 @@ fn attributes<'s>(columns: &[&'s Column]) -> Vec<Proposed<'s>> {
     let attribute = |column: &&'s Column| {
         let is_key = !matches!(column.kind, ColumnKind::Regular | ColumnKind::Static);
         let kind = kind_of(&column.cql_type);
-        // No key is made of bytes or of several values.
+        // Bytes and collections cannot be parts of keys.
         let as_text = is_key
             && (kind.scalar_type().is_none() && kind != AttributeKind::Boolean
                 || kind == AttributeKind::Binary);
@@ -246,7 +248,7 @@ fn attributes<'s>(columns: &[&'s Column]) -> Vec<Proposed<'s>> {
     columns.iter().map(attribute).collect()
 }
 
-/// `{a|escape}#{b}`: a text that another field follows may contain the separator.
+/// `{a|escape}#{b}`: a text before another field may contain the separator.
 fn key_fields(attributes: &[Proposed<'_>], key: &[&Column]) -> String {
     let found = |column: &&Column| {
         attributes

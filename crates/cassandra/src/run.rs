@@ -1,4 +1,4 @@
-//! The work: records become rows, rows are checked, written and compared.
+//! The import: records become rows, which are checked, written and compared.
 
 mod check;
 mod decide;
@@ -22,13 +22,13 @@ pub use totals::{EntityCounts, ImportTotals};
 pub use verify::Verified;
 pub use write::{Import, ImportSettings};
 
-/// Is told what happens while files are worked on.
+/// Receives events and progress of an import.
 pub trait Observer {
     /// A row does not fit.
     fn misfit(&mut self, misfit: &Misfit);
-    /// A row is in the way of an imported one, or the database refused it.
+    /// An imported row was not written because of an existing row, or the database refused it.
     fn collision(&mut self, collision: &Collision);
-    /// So many of all bytes of the files are done.
+    /// The progress, in bytes of the files.
     fn progress(&mut self, work: &'static str, done: u64, all: u64, rows: u64);
 }
 
@@ -41,10 +41,10 @@ pub enum RunError {
     File {
         /// The file.
         file: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The database cannot be asked, or refused something that is no row.
+    /// The database cannot be reached, or refused a request that does not concern a row.
     #[error(transparent)]
     Database(#[from] Error),
     /// Rows do not fit, and nothing was written.
@@ -52,12 +52,12 @@ pub enum RunError {
         "{0} rows do not fit, and nothing was written; correct what the report names, or skip these rows with --skip-unfit"
     )]
     Unfit(u64),
-    /// The live cluster does not answer, or says something unexpected.
+    /// The live cluster does not respond, or responds unexpectedly.
     #[error("{table}: {reason}")]
     Cluster {
         /// The table that was read.
         table: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A thread cannot be started.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct Schema {
     /// In the order of the file.
     pub tables: Vec<CqlTable>,
-    /// Statements that were not read, such as `CREATE INDEX`, each with its line.
+    /// Statements that are ignored, such as `CREATE INDEX`, each with its line.
     pub passed_over: Vec<String>,
 }
 
@@ -22,7 +22,7 @@ pub struct CqlTable {
     pub keyspace: Option<String>,
     /// Its name.
     pub name: String,
-    /// Its columns: in the order of the statement.
+    /// Its columns, in the order of the statement.
     pub columns: Vec<Column>,
 }
 
@@ -33,11 +33,11 @@ pub struct Column {
     pub name: String,
     /// Its type.
     pub cql_type: CqlType,
-    /// What it is to its table.
+    /// Its role in the table.
     pub kind: ColumnKind,
 }
 
-/// What a column is to its table.
+/// The role of a column in its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
     /// A part of the partition key, at this position.
@@ -254,7 +254,7 @@ impl Schema {
     }
 }
 
-/// What is wrong with a schema, and where.
+/// An error in a schema, and its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {message}")]
 pub struct SchemaError {
@@ -262,6 +262,6 @@ pub struct SchemaError {
     pub line: usize,
     /// Column in characters, counted from 1.
     pub column: usize,
-    /// What is wrong, and what to do.
+    /// The error, and the next step.
     pub message: String,
 }

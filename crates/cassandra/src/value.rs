@@ -1,4 +1,4 @@
-//! Values: from the text of an export to the value of an attribute, by the type of the column.
+//! Converts the text of an export to the value of an attribute, by the type of the column.
 
 mod convert;
 mod escapes;

@@ -154,7 +154,7 @@ pub(crate) struct LogConfig {
     pub(crate) level: Option<String>,
 }
 
-/// The delay that DynamoDB Local's `-delayTransientStatuses` stands for.
+/// The delay of DynamoDB Local's `-delayTransientStatuses`.
 const TRANSIENT_STATUS_MS: u64 = 500;
 
 /// Reads the settings from all sources.

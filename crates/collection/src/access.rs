@@ -1,4 +1,4 @@
-//! The rows that an access pattern finds.
+//! The rows of an access pattern.
 
 use trestle_api::{Error, Query, Request, ReturnConsumedCapacity};
 use trestle_item::{AttributeValue, Item};
@@ -8,8 +8,8 @@ use crate::rows::refuse_own;
 use crate::{CollectionRows, text};
 
 impl<'m> CollectionRows<'m> {
-    /// The rows that an access pattern finds, of the entities that it returns. Its key condition ends at a separator: rows
-    /// of `wf` are none of `wf-2`.
+    /// The rows that an access pattern finds, of the entities that it returns. Its key condition ends at a
+    /// separator, so that rows of `wf-2` do not belong to `wf`.
     pub fn of_access(model: &'m Model, access: &str, parameters: &Item) -> Result<Self, Error> {
         let pattern = pattern(model, access)?;
         refuse_own(pattern.table_name())?;
@@ -38,7 +38,7 @@ impl<'m> CollectionRows<'m> {
         Ok(CollectionRows::of_query(query, key, (model, pattern)))
     }
 
-    /// Whether a row is one of the collection.
+    /// Whether a row belongs to the collection.
     pub(crate) fn wants(&self, row: &Item) -> Result<bool, String> {
         let Some((model, pattern)) = self.access else {
             return Ok(true);
@@ -52,8 +52,8 @@ impl<'m> CollectionRows<'m> {
     }
 }
 
-/// The parameters of an access pattern. A text stands for a value of the type that the parameter has; any other value is of
-/// that type.
+/// The parameters of an access pattern. A text is converted to the type of the parameter; any other value
+/// must have that type.
 pub fn parameters<V: Into<AttributeValue>>(
     model: &Model,
     access: &str,
@@ -64,7 +64,7 @@ pub fn parameters<V: Into<AttributeValue>>(
     for (name, value) in given {
         let mut known = pattern.parameters().iter();
         let kind = known.find(|parameter| parameter.name == name);
-        // Binding says which ones there are.
+        // Binding checks which parameters there are.
         let value = match kind {
             Some(parameter) => text::parameter(&name, parameter.kind, value.into())?,
             None => value.into(),

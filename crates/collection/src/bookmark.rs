@@ -1,4 +1,4 @@
-//! Where a step ended, as text.
+//! The position between two steps, as text.
 
 use std::fmt;
 
@@ -11,26 +11,26 @@ const AFTER: &str = "after";
 const SECOND: &str = "second";
 const REFUSED: &str = "refused";
 
-/// Where the next step goes on: opaque text, safe in a URL and on a command line.
+/// Where the next step continues: opaque text, safe in a URL and on a command line.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CollectionBookmark(String);
 
-/// What a bookmark says.
+/// The content of a bookmark.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Position {
-    /// The key behind which to go on; `None` at the beginning.
+    /// The key after which to continue; `None` at the beginning.
     pub(crate) after: Option<Item>,
-    /// Whether rows that were refused are looked at once more: most of them went along with others.
+    /// Whether refused rows are tried a second time: most of them were deleted with others.
     pub(crate) is_second: bool,
     /// Rows that were refused in this pass.
     pub(crate) refused: u64,
 }
 
 impl Position {
-    /// Where to go on; `None` if it is done.
+    /// Where to continue; `None` if it is done.
     ///
-    /// Rows that the database keeps for others are refused, and go with the last of those. So where rows were refused, all
-    /// is looked at a second time when the others are gone.
+    /// Rows that the database keeps for others are refused, and deleted with the last of those. So after
+    /// refusals, all rows are read a second time when the others are deleted.
     pub(crate) fn next(self, is_end: bool) -> Option<Self> {
         match is_end {
             false => Some(self),
@@ -50,7 +50,8 @@ impl CollectionBookmark {
         &self.0
     }
 
-    /// Whether the text is a bookmark at all. Whether it is one of the rows that are to be deleted shows in a step.
+    /// Whether the text is a bookmark at all. Whether it belongs to the rows to be deleted is checked in a
+    /// step.
     pub fn check(&self) -> Result<(), Error> {
         self.position().map(drop)
     }

@@ -1,4 +1,4 @@
-//! Rows deleted by their keys: in batches, and one by one where a batch is not carried out.
+//! Deletes rows by their keys: in batches, and one by one where a batch is refused.
 
 use trestle_api::{
     BatchWriteItem, BatchWriteItemOutput, Database, DatabaseExt, DeleteItem, DeleteRequest, Error, ErrorKind,
@@ -8,12 +8,12 @@ use trestle_item::Item;
 
 use crate::LeftRow;
 
-/// DynamoDB's bound for a batch.
+/// DynamoDB's limit for a batch.
 const BATCH_ROWS: usize = 25;
-/// How often a row is tried that a transaction has, or for which the database has no room.
+/// How often the deletion of a row is tried that is in a transaction, or for which the database has no room.
 const ATTEMPTS_MAX: usize = 32;
 
-/// Deletes rows. Those that the database refuses to delete are returned.
+/// Deletes rows. Returns those that the database refuses to delete.
 ///
 /// Batches are started together, so that an embedded database commits them together.
 pub(crate) async fn delete(
@@ -46,7 +46,7 @@ fn batch(table: &str, keys: &[Item]) -> BatchWriteItem {
     }
 }
 
-/// What the database did not get to.
+/// The rows that the database did not process.
 fn undone(output: BatchWriteItemOutput) -> impl Iterator<Item = Item> {
     let writes = output.unprocessed_items.into_values().flatten();
     writes.filter_map(|write| Some(write.delete_request?.key))
@@ -83,7 +83,7 @@ async fn one_by_one(database: &dyn Database, table: &str, keys: Vec<Item>) -> Re
     Ok(left)
 }
 
-/// Whether the row, and not the request, is in the way.
+/// Whether the row, and not the request, is the reason.
 fn is_refusal(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -91,7 +91,7 @@ fn is_refusal(error: &Error) -> bool {
     )
 }
 
-/// Whether it helps to try again.
+/// Whether trying again can help.
 fn is_transient(error: &Error) -> bool {
     matches!(
         error.kind(),

@@ -44,12 +44,12 @@
 //! # }
 //! ```
 //!
-//! Each row is deleted as a client would delete it: conditions, effects of a model, streams and routes hold. A row and
-//! what follows from it go in one commit.
+//! Each row is deleted as a client would delete it: with conditions, effects of a model, streams and routes.
+//! A row and its derived rows are deleted in one commit.
 //!
-//! A step reads some rows and deletes them. Where it ends, the next one goes on, in another process if need be: a bookmark
-//! is text. What is lost is only time: a step that is repeated finds fewer rows. Rows that are written meanwhile behind
-//! the place where the deletion is are not deleted; rows before it are.
+//! A step reads some rows and deletes them. The next one continues where it ended, in another process if
+//! necessary: a bookmark is text. Repeating a step only costs time, because it finds fewer rows. Rows that
+//! are written during the deletion are deleted if their position has not been passed yet.
 
 mod access;
 mod bookmark;

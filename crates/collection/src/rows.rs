@@ -1,4 +1,4 @@
-//! Which rows: the query that reads them.
+//! The rows of a collection, as a query.
 
 use std::collections::BTreeMap;
 
@@ -19,18 +19,19 @@ const RANGE: &str = "#r";
 /// finds.
 #[derive(Clone, Debug)]
 pub struct CollectionRows<'m> {
-    /// Reads them: keys, and what tells the entity of a row.
+    /// The query, which reads keys and the attributes that determine a row's entity.
     pub(crate) query: Query,
     /// The attributes of the table's key.
     pub(crate) key: Vec<String>,
     /// The type of the sort key.
     range: Option<ScalarType>,
-    /// Only rows of the entities that this returns.
+    /// Only rows of the entities of this access pattern.
     pub(crate) access: Option<(&'m Model, &'m AccessPattern)>,
 }
 
 impl CollectionRows<'static> {
-    /// All rows of a partition of a table. A text stands for a number where the key is one, and for bytes in base64.
+    /// All rows of a partition of a table. A text is converted to a number if the key is one, or from base64
+    /// if it is bytes.
     pub async fn of_partition(
         database: &dyn Database,
         table: &str,
@@ -44,7 +45,7 @@ impl CollectionRows<'static> {
         Self::of_described(&described.table, partition)
     }
 
-    /// As [`CollectionRows::of_partition`], for a table that was described.
+    /// Like [`CollectionRows::of_partition`], for a described table.
     pub fn of_described(table: &TableDescription, partition: AttributeValue) -> Result<Self, Error> {
         refuse_own(&table.table_name)?;
         let of = |wanted: KeyType| {
@@ -91,8 +92,8 @@ impl CollectionRows<'static> {
         })
     }
 
-    /// Only rows whose sort key begins with this. A prefix ends where it ends: `wf` also begins `wf-2`, so end it with the
-    /// separator, `wf/`.
+    /// Only rows whose sort key begins with this. End it with the separator, `wf/`, because `wf` also begins
+    /// `wf-2`.
     pub fn beginning_with(mut self, prefix: AttributeValue) -> Result<Self, Error> {
         let table = &self.query.table_name;
         let name = self.key.get(1).map_or("", String::as_str);
@@ -150,7 +151,7 @@ impl<'m> CollectionRows<'m> {
     }
 }
 
-/// Trestle's own tables are not for clients to write.
+/// Refuses Trestle's own tables, which clients may not write.
 pub(crate) fn refuse_own(table: &str) -> Result<(), Error> {
     match is_own_table(table) {
         true => Err(own_table_refusal(table)),

@@ -7,13 +7,13 @@ use crate::bookmark::Position;
 use crate::delete::delete;
 use crate::{CollectionBookmark, CollectionRows};
 
-/// What a step may take at most. It ends with the page of rows that reaches one of them.
+/// The limits of a step. It ends with the page of rows that reaches one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepBounds {
-    /// Rows that it looks at: 1,000 unless told otherwise.
+    /// Rows that it reads: 1,000 by default.
     pub rows: u32,
-    /// Bytes of those rows, about: 4 MiB unless told otherwise. How large rows are shows only when they have been read, so
-    /// the last page may take it over the bound.
+    /// The approximate number of bytes of those rows: 4 MiB by default. The size of rows is known only after
+    /// they have been read, so the last page may exceed the limit.
     pub bytes: u64,
 }
 
@@ -26,18 +26,19 @@ impl Default for StepBounds {
     }
 }
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CollectionStep {
-    /// Rows that it found and that are gone. A row that another deletion took at the same time counts for both: a batch does
-    /// not tell whether a row was still there. Of a step that only counts, rows that it found.
+    /// Rows that it found and deleted. A row that another deletion removed at the same time counts for both,
+    /// because a batch does not report whether a row still existed. For a step that only counts, the rows
+    /// that it found.
     pub rows: u64,
-    /// Bytes that were read to find them, about.
+    /// The approximate number of bytes that were read to find them.
     pub bytes: u64,
-    /// Rows that the database refuses to delete, because it keeps them for rows elsewhere or because they do not fit the
-    /// model. Those that go along with other rows of the collection are not among them.
+    /// Rows that the database refuses to delete, because it keeps them for rows elsewhere or because they do
+    /// not fit the model. Those that are deleted with other rows of the collection are not included.
     pub left: Vec<LeftRow>,
-    /// Where to go on; `None` if it is done.
+    /// Where to continue; `None` if it is done.
     pub next: Option<CollectionBookmark>,
 }
 
@@ -46,11 +47,11 @@ pub struct CollectionStep {
 pub struct LeftRow {
     /// Its key.
     pub key: Item,
-    /// Why, in the words of the database.
+    /// The reason, as the database gives it.
     pub reason: String,
 }
 
-/// Bytes behind a unit of a strongly consistent read; a unit of another read is for twice as many.
+/// Bytes of a unit of a strongly consistent read; a unit of another read is for twice as many.
 const UNIT_BYTES: f64 = 4096.0;
 
 /// The most bytes in a page of a query.
@@ -62,17 +63,17 @@ const FIRST_ROWS: u64 = 10;
 #[derive(Default)]
 struct Found {
     keys: Vec<Item>,
-    /// Rows that nothing can be told about.
+    /// Rows that cannot be interpreted.
     misfits: Vec<LeftRow>,
-    /// Rows that were looked at.
+    /// Rows that were read.
     looked_at: u32,
     bytes: u64,
     is_end: bool,
 }
 
 impl Found {
-    /// How many rows to look at next, so that the bounds hold. A query knows no bound of bytes below that of a page: rows are
-    /// taken to be as large as those before.
+    /// How many rows to read next, so that the limits hold. A query has no limit of bytes below that of a
+    /// page, so rows are assumed to be as large as the previous ones.
     fn next_rows(&self, bounds: StepBounds) -> u32 {
         let rows = bounds.rows.saturating_sub(self.looked_at);
         let bytes = bounds.bytes.saturating_sub(self.bytes);
@@ -88,9 +89,10 @@ impl Found {
 }
 
 impl CollectionRows<'_> {
-    /// Deletes the next rows, from the beginning or behind a bookmark. Repeating a step does no harm.
+    /// Deletes the next rows, from the beginning or after a bookmark. Repeating a step does no harm.
     ///
-    /// An error means that some of the rows of this step may be gone: go on from the same bookmark, or from the beginning.
+    /// After an error, some of the rows of this step may be deleted: continue from the same bookmark, or from
+    /// the beginning.
     pub async fn delete(
         &self,
         database: &dyn Database,
@@ -139,8 +141,8 @@ impl CollectionRows<'_> {
         Ok(())
     }
 
-    /// Counts the next rows and deletes none. Rows that the database would refuse to delete count, too: that shows only
-    /// when they are deleted.
+    /// Counts the next rows without deleting them. Rows that the database would refuse to delete are
+    /// included, because that is known only when they are deleted.
     pub async fn count(
         &self,
         database: &dyn Database,
@@ -189,7 +191,7 @@ impl CollectionRows<'_> {
 
     fn take(&self, page: QueryOutput, found: &mut Found) -> Result<(), Error> {
         if page.scanned_count == 0 {
-            return Ok(()); // It costs a unit all the same.
+            return Ok(()); // It also costs a unit.
         }
         let units = page
             .consumed_capacity
@@ -208,7 +210,7 @@ impl CollectionRows<'_> {
             Some(true) => UNIT_BYTES,
             _ => 2.0 * UNIT_BYTES,
         };
-        // A database that does not tell its costs is taken at what it showed.
+        // For a database that does not report its costs, the size of the returned rows counts.
         found.bytes += units.map_or(shown, |units| (units * unit_bytes) as u64);
         Ok(())
     }

@@ -1,10 +1,11 @@
-//! Texts that stand for values: a command line and a JSON request have nothing else.
+//! Values given as text, the only form on a command line and in a JSON request.
 
 use trestle_api::Error;
 use trestle_item::{AttributeValue, Number, ScalarType, from_base64};
 use trestle_model::{Attribute, AttributeKind};
 
-/// A value of a key attribute. Text stands for a number, or for bytes in base64, where the key is such.
+/// A value of a key attribute. A text is converted to a number, or from base64 to bytes, depending on the
+/// key.
 pub(crate) fn key_value(
     name: &str,
     kind: ScalarType,

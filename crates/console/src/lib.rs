@@ -1,7 +1,7 @@
 //! The console: the files of its page, compressed in the binary, and their content security policy. Also the pages of the book.
 //!
-//! The page is plain ES modules under `files/`, served as they are; `main.js` is the first. Nothing is built or bundled. The crate
-//! knows no HTTP: `trestle-server` asks for a file by its path and sends it.
+//! The page consists of plain ES modules under `files/`, served unchanged; `main.js` is the first. Nothing is
+//! built or bundled. The crate knows no HTTP: `trestle-server` looks up a file by its path and sends it.
 //!
 //! An internal part of Trestle: programs use the crate `trestle`.
 
@@ -13,8 +13,9 @@ use std::io::{self, Read};
 
 pub use book::{book_page, book_paths};
 
-/// What the page may load and do: its own files, its own server, nothing inline, and no frame around it. Scripts come from files; the one
-/// that runs as a worker, `follow.js`, has a policy of its own, which names no other.
+/// What the page may load: its own files and its own server, nothing inline, and no frame around it. Scripts
+/// are loaded from files; the one that runs as a worker, `follow.js`, has its own policy, which allows no
+/// other.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
      require-trusted-types-for 'script'; trusted-types trestle-follow";
@@ -48,7 +49,7 @@ impl ConsoleFile {
         })
     }
 
-    /// The content, for a client that does not take gzip.
+    /// The content, for a client that does not accept gzip.
     pub fn plain(&self) -> io::Result<Vec<u8>> {
         unzip(&self.gzip)
     }
@@ -75,7 +76,7 @@ fn content_type(path: &str) -> Option<&'static str> {
     })
 }
 
-/// The file as it is on disk now, so that work on the page needs no build of the server. Only in debug builds.
+/// The current file on disk, so that work on the page needs no build of the server. Only in debug builds.
 #[cfg(debug_assertions)]
 fn from_folder(folder: &std::ffi::OsStr, path: &str, content_type: &'static str) -> Option<ConsoleFile> {
     use std::io::Write;
@@ -144,7 +145,8 @@ mod tests {
         }
     }
 
-    /// What is asked for until the first useful view, compressed: every script and style, whether the view needs it or not.
+    /// The compressed size of what is loaded before the first useful view: all scripts and styles, needed or
+    /// not.
     #[test]
     fn all_files_together_stay_small() {
         let sizes = FILES.iter().filter(|(name, ..)| !name.ends_with(".txt"));

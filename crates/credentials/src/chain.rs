@@ -1,4 +1,4 @@
-//! The order in which sources are asked.
+//! The order in which sources are tried.
 
 use crate::credentials::Credentials;
 use crate::source::NoCredentials;
@@ -11,25 +11,25 @@ use trestle_env::Timestamp;
 use trestle_http_client::{Endpoint, Proxy};
 use trestle_sigv4::{is_aws_host, region_of_host};
 
-/// Of the Security Token Service, which answers the same in every region.
+/// The region of the Security Token Service, whose answers are the same in every region.
 const DEFAULT_REGION: &str = "us-east-1";
 
 /// The sources for requests to one endpoint, in AWS's order.
 #[derive(Clone, Debug)]
 pub struct SourceChain {
     variables: Variables,
-    /// The profile that a person named, which wins over all variables.
+    /// A profile named by the user, which has precedence over all variables.
     profile: Option<String>,
     is_at_aws: bool,
     region: Option<String>,
     proxy: Option<Proxy>,
 }
 
-/// What the sources said that had no credentials.
+/// The messages of sources without credentials.
 #[derive(Default)]
 struct Said(Vec<String>);
 
-/// Breaks with what was found; with nothing, if a source is set up and failed.
+/// Breaks with the result; with `None`, if a source is set up and failed.
 type Search = ControlFlow<Option<Credentials>>;
 
 impl SourceChain {
@@ -46,7 +46,7 @@ impl SourceChain {
         }
     }
 
-    /// The same with a profile that a person named: nothing else is asked.
+    /// The same with a profile named by the user: no other source is tried.
     #[must_use]
     pub fn with_profile(&self, profile: impl Into<String>) -> Self {
         SourceChain {
@@ -55,14 +55,14 @@ impl SourceChain {
         }
     }
 
-    /// Whether requests are signed from the first on. Other servers than those of AWS are asked without a signature
-    /// until they want one, unless there is a key or a person named a profile: most of them want none, and a search may run
-    /// programs and call other services.
+    /// Whether requests are signed from the first one on. Requests to servers other than AWS's are unsigned
+    /// until a server asks for a signature, unless there is a key or the user named a profile: most servers
+    /// need none, and a search may run programs and call other services.
     pub(crate) fn is_wanted_at_once(&self) -> bool {
         self.is_at_aws || self.profile.is_some() || self.variables.get("AWS_ACCESS_KEY_ID").is_some()
     }
 
-    /// Asks one after the other until one has credentials, or is set up and fails.
+    /// Tries one source after the other until one has credentials, or is set up and fails.
     pub(crate) async fn look(&self, now: Timestamp) -> Result<Credentials, NoCredentials> {
         let mut said = Said::default();
         let found = match self.search(&mut said, now).await {
@@ -107,7 +107,8 @@ impl SourceChain {
         said.by("instance", self.of_instance(now).await)
     }
 
-    /// Only AWS knows the roles of its machines; elsewhere, their service is left alone unless a variable names it.
+    /// Only AWS knows the roles of its machines; for other endpoints, their service is not called unless a
+    /// variable names it.
     async fn of_instance(&self, now: Timestamp) -> Result<Credentials, SourceError> {
         match self.is_at_aws || instance::told_endpoint(&self.variables).is_some() {
             true => instance::credentials(&self.variables, now).await,
@@ -117,7 +118,7 @@ impl SourceChain {
         }
     }
 
-    /// The nearest: that of the profile or of the environment, and else that of the endpoint.
+    /// The nearest region: that of the profile or of the environment, or else that of the endpoint.
     fn sts_region(&self, profile: &str) -> String {
         let told = self.variables.get("AWS_REGION");
         let told = told.or_else(|| self.variables.get("AWS_DEFAULT_REGION"));

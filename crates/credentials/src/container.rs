@@ -14,10 +14,11 @@ const FULL: &str = "AWS_CONTAINER_CREDENTIALS_FULL_URI";
 const TOKEN: &str = "AWS_CONTAINER_AUTHORIZATION_TOKEN";
 const TOKEN_FILE: &str = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE";
 
-/// Of ECS.
+/// The address in ECS.
 const HOST: &str = "http://169.254.170.2";
 
-/// Of ECS, and of EKS with both kinds of address. To these and to this machine itself, a token may be sent without TLS.
+/// The addresses in ECS, and in EKS in both forms. Only to these and to this machine, a token may be sent
+/// without TLS.
 const HOSTS: [&str; 3] = ["169.254.170.2", "169.254.170.23", "fd00:ec2::23"];
 
 pub(crate) async fn credentials(variables: &Variables, now: Timestamp) -> Result<Credentials, SourceError> {
@@ -54,7 +55,7 @@ async fn fetch(variables: &Variables, url: &str, now: Timestamp) -> Result<Crede
     found.map_err(|why| format!("{url} {why}"))
 }
 
-/// The file is read each time: what is in it changes.
+/// The file is read each time, because its content changes.
 fn authorization(variables: &Variables) -> Result<Option<String>, String> {
     let token = match variables.get(TOKEN_FILE) {
         Some(path) => {
@@ -73,7 +74,7 @@ fn authorization(variables: &Variables) -> Result<Option<String>, String> {
     }
 }
 
-/// Credentials are not fetched over an open network.
+/// Refuses to fetch credentials over an open network.
 fn check(url: &str) -> Result<(), String> {
     let endpoint = Endpoint::parse(url).map_err(|why| format!("{FULL} {why}: {url}"))?;
     let address: Option<IpAddr> = endpoint.host.parse().ok();

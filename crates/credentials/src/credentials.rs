@@ -1,23 +1,23 @@
-//! A key that signs, and how long it does.
+//! An access key, and how long it is valid.
 
 use std::fmt;
 use trestle_env::Timestamp;
 use trestle_sigv4::AccessKey;
 
-/// An access key, with what belongs to one that lives for a while only.
+/// An access key, with the additional parts of a temporary one.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// The key.
     pub key: AccessKey,
-    /// Sent with each request that the key signs, if there is one.
+    /// Sent with each request signed by the key, if there is one.
     pub session_token: Option<String>,
-    /// When the key ends; `None` if it does not, or if that is not known.
+    /// When the key expires; `None` if it does not, or if that is unknown.
     pub expires: Option<Timestamp>,
 }
 
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Settings end up in logs; secrets must not.
+        // Settings are logged; secrets must not be.
         f.debug_struct("Credentials")
             .field("key", &self.key)
             .field("expires", &self.expires)

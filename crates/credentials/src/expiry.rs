@@ -1,9 +1,10 @@
-//! The times at which keys end, as sources write them.
+//! Parses expiry times of keys, as sources write them.
 
 use std::time::Duration;
 use trestle_env::{Timestamp, parse_iso_8601};
 
-/// Reads `2026-11-18T03:00:00Z`, with or without a fraction, and the same with an offset: `2026-11-18T03:00:00+00:00`.
+/// Parses `2026-11-18T03:00:00Z`, with or without a fraction, and the same with an offset:
+/// `2026-11-18T03:00:00+00:00`.
 pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     if text.ends_with('Z') {
         return parse_iso_8601(text);

@@ -1,4 +1,4 @@
-//! Calls to the services that give out credentials.
+//! Calls to the services that issue credentials.
 
 use bytes::Bytes;
 use std::time::Duration;
@@ -6,14 +6,14 @@ use trestle_env::Timestamp;
 use trestle_http_client::{Client, Endpoint, HttpResponse, Limits, Outgoing, Proxy, Repeat, Roots, request};
 use trestle_sigv4::Signer;
 
-/// The most tries of a call that fails on the way, or because something broke there.
+/// The maximum number of attempts for a call that fails on the way or in the service.
 const TRIES_MAX: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// More than any of these answers.
+/// Larger than any of these answers.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
-/// A call, and how it is made.
+/// A call, and its settings.
 pub(crate) struct Fetch<'a> {
     pub(crate) method: &'a str,
     pub(crate) url: &'a str,
@@ -21,14 +21,14 @@ pub(crate) struct Fetch<'a> {
     pub(crate) body: Bytes,
     pub(crate) signer: Option<&'a Signer>,
     pub(crate) now: Timestamp,
-    /// Of a single try.
+    /// For a single attempt.
     pub(crate) timeout: Duration,
     pub(crate) ca_file: Option<&'a str>,
     pub(crate) proxy: Option<&'a Proxy>,
 }
 
 impl<'a> Fetch<'a> {
-    /// A call to a service of this machine: neither signed nor through a proxy.
+    /// A call to a service of this machine: unsigned and without a proxy.
     pub(crate) fn local(
         method: &'a str,
         url: &'a str,
@@ -48,7 +48,8 @@ impl<'a> Fetch<'a> {
         }
     }
 
-    /// Makes it; again, if something broke there or the answer was lost. All of these calls may be made twice.
+    /// Makes the call, and repeats it if the service failed or the response was lost. All of these calls may
+    /// be repeated.
     pub(crate) async fn send(self) -> Result<HttpResponse, String> {
         let unusable = |why: &dyn std::fmt::Display| format!("cannot use {}: {why}", self.url);
         let endpoint = Endpoint::parse(self.url).map_err(|why| unusable(&format_args!("it {why}")))?;
@@ -72,7 +73,7 @@ impl<'a> Fetch<'a> {
             let answer = client.call(prepared, Repeat::Allowed).await;
             let may_pass = match &answer {
                 Ok(answer) => answer.status.is_server_error() || answer.status.as_u16() == 429,
-                // If no server is there, three are not, either.
+                // If no server answers the first attempt, the others are useless.
                 Err(failure) => failure.kind.is_passing() && failure.kind.may_have_arrived(),
             };
             if !may_pass || tries == TRIES_MAX {

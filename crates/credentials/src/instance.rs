@@ -13,7 +13,7 @@ const ENDPOINT_V6: &str = "http://[fd00:ec2::254]";
 const ROLES: &str = "/latest/meta-data/iam/security-credentials/";
 const TOKEN_SECONDS: (&str, &str) = ("x-aws-ec2-metadata-token-ttl-seconds", "300");
 
-/// Where the service is said to be, if anything says so.
+/// The configured address of the service, if there is one.
 pub(crate) fn told_endpoint(variables: &Variables) -> Option<&str> {
     variables.get("AWS_EC2_METADATA_SERVICE_ENDPOINT")
 }
@@ -29,7 +29,7 @@ pub(crate) async fn credentials(variables: &Variables, now: Timestamp) -> Result
         false => ENDPOINT,
     };
     let base = told_endpoint(variables).unwrap_or(usual).trim_end_matches('/');
-    // A machine outside of EC2 has no such service; that is not a failure.
+    // A machine outside of EC2 has no such service, which is no failure.
     let token = Fetch::local("PUT", &format!("{base}/latest/api/token"), &[TOKEN_SECONDS], now)
         .send()
         .await

@@ -1,23 +1,23 @@
-//! Credentials as JSON: what programs, containers and instances answer with.
+//! Credentials as JSON: the answers of programs, containers and instances.
 
 use crate::credentials::Credentials;
 use crate::expiry;
 use serde::Deserialize;
 use trestle_sigv4::AccessKey;
 
-/// Credentials as one of them writes them.
+/// Credentials in the JSON of a source.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub(crate) struct Issued {
-    /// Of the format; only programs give it.
+    /// The version of the format; only programs give it.
     pub(crate) version: Option<u64>,
     pub(crate) access_key_id: Option<String>,
     pub(crate) secret_access_key: Option<String>,
-    /// Programs call it that, and containers and instances `Token`.
+    /// The name used by programs; containers and instances call it `Token`.
     #[serde(alias = "Token")]
     pub(crate) session_token: Option<String>,
     pub(crate) expiration: Option<String>,
-    /// Of an answer without credentials.
+    /// The code of an answer without credentials.
     #[serde(alias = "code")]
     code: Option<String>,
     #[serde(alias = "message")]
@@ -25,7 +25,7 @@ pub(crate) struct Issued {
 }
 
 impl Issued {
-    /// Reads JSON. The error never shows what was read, which may be a secret.
+    /// Parses JSON. The error never contains the text, which may be a secret.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(bytes).map_err(|error| {
             format!(
@@ -36,7 +36,7 @@ impl Issued {
         })
     }
 
-    /// Why there are none, if the answer says so.
+    /// Why there are no credentials, if the answer says it.
     pub(crate) fn refusal(&self) -> Option<String> {
         let said = [self.code.as_deref(), self.message.as_deref()];
         let said: Vec<&str> = said.into_iter().flatten().collect();

@@ -1,4 +1,4 @@
-//! Where access keys come from: the places in which AWS's own tools look, in their order.
+//! Where access keys come from: the same sources as in AWS's own tools, in the same order.
 //!
 //! | source | set up by |
 //! |---|---|
@@ -8,10 +8,10 @@
 //! | container | `AWS_CONTAINER_CREDENTIALS_RELATIVE_URI` or `AWS_CONTAINER_CREDENTIALS_FULL_URI` |
 //! | instance | a machine of EC2 with a role |
 //!
-//! A [`CredentialSource`] is asked before each request. It looks once, keeps what it found, and looks again before that
-//! expires. *Invariants*: a source that is set up and fails ends the search, so that no request is made as another
-//! identity than the one that was meant. An error names every source that was asked, and what it said; no secret is in an
-//! error or in debug output.
+//! A [`CredentialSource`] is asked before each request. It searches once, keeps the result, and searches
+//! again before that expires. *Invariants*: a source that is set up and fails ends the search, so that no
+//! request is made with another identity than the intended one. An error names every source that was tried,
+//! with its message; no secret is in an error or in debug output.
 //!
 //! ```no_run
 //! use trestle_credentials::{CredentialSource, SourceChain};

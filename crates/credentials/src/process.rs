@@ -6,10 +6,10 @@ use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::Command;
 
-/// A program may ask a person for a code.
+/// A program may ask the user for a code.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// What is shown of what a program said.
+/// The maximum length shown of a program's messages.
 const SHOWN_MAX: usize = 300;
 
 /// Runs a command line as the shell does.
@@ -21,7 +21,7 @@ pub(crate) async fn credentials(line: &str) -> Result<Credentials, String> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    // The time is real time: a program does not follow our clock.
+    // Real time: a program does not follow our clock.
     let ended = tokio::time::timeout(TIMEOUT, command.output()).await;
     let ended = ended.map_err(|_| about(format!("was not done within {} s", TIMEOUT.as_secs())))?;
     let ended = ended.map_err(|error| about(format!("could not run: {error}")))?;
@@ -53,7 +53,7 @@ fn shell(line: &str) -> Command {
     command
 }
 
-/// Standard error is for people; standard output, which has the secrets, is never shown.
+/// Standard error is for the user; standard output, which has the secrets, is never shown.
 fn last_line(errors: &[u8]) -> String {
     let text = String::from_utf8_lossy(errors);
     let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty());

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use trestle_env::Timestamp;
 use trestle_sigv4::AccessKey;
 
-/// Where the credentials come from that the roles of a profile are taken on with.
+/// The credentials with which a profile's roles are assumed.
 #[derive(Debug, PartialEq, Eq)]
 enum Base {
     Keys(AccessKey, Option<String>),
@@ -23,14 +23,14 @@ enum Base {
     Instance,
 }
 
-/// What a profile says: begin with these, and take on these roles, one after the other.
+/// The content of a profile: start with these credentials, and assume these roles, one after the other.
 #[derive(Debug, PartialEq, Eq)]
 struct Plan {
     base: Base,
     roles: Vec<Role>,
 }
 
-/// The name of the profile, and whether something names it.
+/// The name of the profile, and whether it was given explicitly.
 pub(crate) fn name<'a>(told: Option<&'a str>, variables: &'a Variables) -> (&'a str, bool) {
     let named = told
         .or_else(|| variables.get("AWS_PROFILE"))
@@ -38,7 +38,7 @@ pub(crate) fn name<'a>(told: Option<&'a str>, variables: &'a Variables) -> (&'a 
     (named.unwrap_or("default"), named.is_some())
 }
 
-/// The region that a profile names.
+/// The region of a profile.
 pub(crate) fn region(name: &str, variables: &Variables) -> Option<String> {
     let profiles = Profiles::read(variables).ok()?;
     profiles.get(name)?.get("region").map(str::to_owned)
@@ -73,7 +73,7 @@ pub(crate) async fn credentials(
         Base::Container => container::credentials(variables, now).await,
         Base::Instance => instance::credentials(variables, now).await,
     }
-    // A profile that names a source means it.
+    // The sources named in a profile are required.
     .map_err(|error| SourceError::failed(error.to_string()))?;
     for role in &plan.roles {
         found = sts.assume(role, &found, now).await.map_err(SourceError::Failed)?;
@@ -81,7 +81,7 @@ pub(crate) async fn credentials(
     Ok(found)
 }
 
-/// Follows `source_profile` to the credentials that everything begins with.
+/// Follows `source_profile` to the first credentials.
 fn plan(name: &str, profiles: &Profiles, variables: &Variables) -> Result<Plan, SourceError> {
     let mut roles = Vec::new();
     let mut passed: Vec<&str> = Vec::new();
@@ -112,7 +112,7 @@ fn plan(name: &str, profiles: &Profiles, variables: &Variables) -> Result<Plan, 
         }
         roles.push(role);
         match source {
-            // It is its own source: the keys beside the role.
+            // It is its own source: the keys are beside the role.
             (Some(source), None) if source == name => {
                 break keys(section).map_err(|error| own(error.to_string()))?;
             }

@@ -1,4 +1,4 @@
-//! Credentials that are looked for once, kept, and renewed before they end.
+//! Credentials that are searched once, kept, and renewed before they expire.
 
 use crate::chain::SourceChain;
 use crate::credentials::Credentials;
@@ -9,24 +9,24 @@ use tokio::time::Instant;
 use trestle_env::Timestamp;
 use trestle_sigv4::AccessKey;
 
-/// How long before their end credentials are renewed. Services of AWS have new ones by then.
+/// How long before their expiry credentials are renewed. AWS's services have new ones by then.
 const RENEWED_BEFORE: Duration = Duration::from_secs(5 * 60);
 
-/// After a renewal, however soon the next end is, and after one that failed.
+/// The minimum pause after a renewal, however soon the next expiry is, and after a failed one.
 const RENEWAL_PAUSE: Duration = Duration::from_secs(30);
 
-/// Requests that come so soon after a search that found nothing are told the same.
+/// For this long after a failed search, requests get the same error.
 const FAILURE_KEPT: Duration = Duration::from_secs(1);
 
-/// Credentials that a server refuses are looked for again at most this often.
+/// The minimum pause between two searches because a server refused the credentials.
 const REPLACEMENT_PAUSE: Duration = Duration::from_secs(10);
 
-/// No credentials; the text names every source that was asked, and what it said.
+/// No credentials; the text names every source that was tried, with its message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NoCredentials(pub(crate) String);
 
-/// As whom requests are made. Clones share what was found.
+/// The identity of requests. Clones share the credentials that were found.
 #[derive(Clone, Debug, Default)]
 pub struct CredentialSource(Kind);
 
@@ -43,7 +43,7 @@ enum Kind {
 struct Searched {
     chain: SourceChain,
     state: Mutex<State>,
-    /// Held by the one task that looks.
+    /// Held by the one task that searches.
     looking: tokio::sync::Mutex<()>,
 }
 
@@ -59,7 +59,7 @@ struct State {
 #[derive(Clone, Debug)]
 struct Found {
     credentials: Arc<Credentials>,
-    /// When to look again.
+    /// When to search again.
     renew_at: Timestamp,
 }
 
@@ -70,7 +70,7 @@ impl CredentialSource {
         CredentialSource::default()
     }
 
-    /// What a chain of sources has.
+    /// The credentials of a chain of sources.
     #[must_use]
     pub fn searched(chain: SourceChain) -> Self {
         let state = State {
@@ -84,7 +84,7 @@ impl CredentialSource {
         })))
     }
 
-    /// The same sources with a profile that a person named; for other kinds, the same.
+    /// The same sources with a profile named by the user; other kinds are unchanged.
     #[must_use]
     pub fn with_profile(&self, profile: impl Into<String>) -> Self {
         match &self.0 {
@@ -93,7 +93,7 @@ impl CredentialSource {
         }
     }
 
-    /// What to sign with now; `None`: the request is not signed. In a Tokio runtime only.
+    /// The credentials to sign with now; `None` for an unsigned request. In a Tokio runtime only.
     pub async fn current(&self, now: Timestamp) -> Result<Option<Arc<Credentials>>, NoCredentials> {
         match &self.0 {
             Kind::Unsigned => Ok(None),
@@ -102,7 +102,8 @@ impl CredentialSource {
         }
     }
 
-    /// A server refused what was signed with this key, or what was not signed: whether there are others now.
+    /// A server refused a request with this key, or an unsigned one. Returns whether there are other
+    /// credentials now.
     pub async fn replace(&self, refused: Option<&AccessKey>, now: Timestamp) -> Result<bool, NoCredentials> {
         match &self.0 {
             Kind::Unsigned | Kind::Fixed(_) => Ok(false),
@@ -144,7 +145,7 @@ impl Searched {
         self.first(now).await.map(Some)
     }
 
-    /// There are none that hold: everyone waits for the one who looks.
+    /// There are no valid credentials: all tasks wait for the one that searches.
     async fn first(&self, now: Timestamp) -> Result<Arc<Credentials>, NoCredentials> {
         let _looking = self.looking.lock().await;
         {
@@ -152,7 +153,7 @@ impl Searched {
             if let Some(found) = state.found.as_ref().filter(|found| now < found.renew_at) {
                 return Ok(Arc::clone(&found.credentials));
             }
-            // The time is real time: services do not follow our clock.
+            // Real time: services do not follow our clock.
             if let Some((at, error)) = &state.failed
                 && at.elapsed() < FAILURE_KEPT
             {
@@ -162,7 +163,7 @@ impl Searched {
         self.look(now).await
     }
 
-    /// Looks, and keeps what came of it. The caller holds `looking`.
+    /// Searches, and keeps the result. The caller holds `looking`.
     async fn look(&self, now: Timestamp) -> Result<Arc<Credentials>, NoCredentials> {
         match self.chain.look(now).await {
             Ok(found) => Ok(self.keep(found, now)),
@@ -173,12 +174,12 @@ impl Searched {
         }
     }
 
-    /// These still hold: one task looks for others, and all go on with these until there are some.
+    /// The credentials are still valid: one task renews them, and all others continue with these meanwhile.
     async fn renewed(&self, found: Found, now: Timestamp) -> Arc<Credentials> {
         let Ok(_looking) = self.looking.try_lock() else {
             return found.credentials;
         };
-        // Another task may have done it between the two looks.
+        // Another task may have renewed them in between.
         if let Some(next) = self
             .state
             .lock()

@@ -5,9 +5,9 @@ use std::fmt;
 /// Why a source has no credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SourceError {
-    /// Nothing here says that it should be used: the next source is asked.
+    /// The source is not configured: the next source is tried.
     NotSetUp(String),
-    /// It should be used, and fails: no other source is asked.
+    /// The source is configured but fails: no other source is tried.
     Failed(String),
 }
 

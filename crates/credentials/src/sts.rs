@@ -1,4 +1,4 @@
-//! Roles that are taken on, at AWS's Security Token Service.
+//! Assumes roles at AWS's Security Token Service.
 
 use crate::credentials::Credentials;
 use crate::expiry;
@@ -13,28 +13,28 @@ const VERSION: &str = "2011-06-15";
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded; charset=utf-8");
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where the service is, and how it is reached.
+/// The address of the service, and how to reach it.
 #[derive(Clone, Copy)]
 pub(crate) struct Sts<'a> {
-    /// Instead of the one of the region.
+    /// Used in place of the region's address.
     pub(crate) url: Option<&'a str>,
     pub(crate) region: &'a str,
     pub(crate) ca_file: Option<&'a str>,
     pub(crate) proxy: Option<&'a Proxy>,
 }
 
-/// A role, and how it is taken on.
+/// A role, and the settings for assuming it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Role {
     pub(crate) arn: String,
-    /// The name under which it shows in logs of AWS.
+    /// The name shown in AWS's logs.
     pub(crate) session_name: Option<String>,
     pub(crate) external_id: Option<String>,
     pub(crate) duration_seconds: Option<String>,
 }
 
 impl Sts<'_> {
-    /// Takes on a role with other credentials.
+    /// Assumes a role with other credentials.
     pub(crate) async fn assume(
         self,
         role: &Role,
@@ -47,7 +47,7 @@ impl Sts<'_> {
         self.call(role, form, Some(&signer), now).await
     }
 
-    /// Takes on a role with a token of another identity provider.
+    /// Assumes a role with a token of another identity provider.
     pub(crate) async fn assume_with_web_identity(
         self,
         role: &Role,
@@ -138,7 +138,7 @@ fn read(url: &str, answer: &HttpResponse) -> Result<Credentials, String> {
     })
 }
 
-/// The text of the first element of that name. In these answers, each name stands once, without attributes.
+/// The text of the first element of that name. In these answers, each name occurs once, without attributes.
 fn element(xml: &str, name: &str) -> Option<String> {
     let (_, behind) = xml.split_once(&format!("<{name}>"))?;
     let (text, _) = behind.split_once(&format!("</{name}>"))?;

@@ -1,4 +1,4 @@
-//! What the environment says.
+//! Environment variables.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,7 +32,7 @@ const NAMES: [&str; 23] = [
     "USERPROFILE",
 ];
 
-/// The variables as they were when the source was made; one that is empty counts as not set.
+/// The variables at the time when the source was created; an empty one counts as not set.
 #[derive(Clone, Default)]
 pub(crate) struct Variables(BTreeMap<&'static str, String>);
 
@@ -58,7 +58,7 @@ impl Variables {
         Some(self.home()?.join(".aws").join(in_home))
     }
 
-    /// A path, of which `~` is the user's directory.
+    /// Expands `~` in a path to the user's directory.
     pub(crate) fn expand(&self, path: &str) -> PathBuf {
         match (path.strip_prefix("~/"), self.home()) {
             (Some(rest), Some(home)) => home.join(rest),

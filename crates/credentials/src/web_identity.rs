@@ -1,4 +1,4 @@
-//! A role that is taken on with a token in a file, as pods of Kubernetes have one.
+//! Assumes a role with a token in a file, as in pods of Kubernetes.
 
 use crate::credentials::Credentials;
 use crate::source_error::SourceError;
@@ -32,7 +32,7 @@ pub(crate) async fn credentials(
     taken.map_err(SourceError::Failed)
 }
 
-/// The token is read each time: what is in the file changes.
+/// The token is read each time, because the content of the file changes.
 pub(crate) async fn assume(
     role: &Role,
     file: &Path,

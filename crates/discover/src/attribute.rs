@@ -1,4 +1,4 @@
-//! Types of attributes, read out of their values.
+//! Types of attributes, inferred from their values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,17 +9,17 @@ use crate::draft::DraftAttribute;
 use crate::facts::TableFacts;
 use crate::token::is_word;
 
-/// A closed set of values is proposed for at most so many,
+/// The maximum number of values for which a closed set is proposed,
 const ONE_OF_MAX: usize = 8;
-/// if there are at least so many rows for each of them.
+/// if each of them has at least this many rows.
 const ROWS_PER_VALUE: usize = 5;
 /// Whole numbers between these may be seconds since 1970: from 2001 to 2100.
 const SECONDS: std::ops::Range<i64> = 1_000_000_000..4_102_444_800;
-/// More attributes than this are names made of data; the rare ones are left out.
+/// With more attributes than this, their names are data; the rare ones are left out.
 const ATTRIBUTES_MAX: usize = 200;
 
-/// The attributes of rows of one kind, without those that are left out; and how many were too many. What identifies a row
-/// has no closed set of values: there will be more rows.
+/// The attributes of rows of one kind, without those that are left out, and the number of superfluous ones.
+/// Identifying attributes have no closed set of values, because more rows will follow.
 pub(crate) fn attributes(
     facts: &TableFacts,
     rows: &[&Item],
@@ -77,7 +77,7 @@ fn attribute(
     }
 }
 
-/// The precision in which all timestamps are written, if there is one.
+/// The precision of all timestamps, if they have the same.
 pub(crate) fn precision<'t>(mut texts: impl Iterator<Item = &'t str>) -> Option<Precision> {
     let first = Precision::of(texts.next()?)?;
     texts
@@ -153,7 +153,7 @@ fn sounds_like_time(name: &str) -> bool {
     contains.iter().any(|word| name.contains(word)) || ends.iter().any(|word| name.ends_with(word))
 }
 
-/// The few values of an attribute, if there are few and each occurs often.
+/// The values of an attribute, if there are few and each occurs often.
 fn closed_set(values: &[&AttributeValue]) -> Vec<String> {
     let mut found: BTreeSet<&str> = BTreeSet::new();
     for value in values.iter().filter_map(|value| value.as_s()) {

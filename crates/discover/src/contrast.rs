@@ -1,4 +1,4 @@
-//! Whether two sets of rows have different attributes: the evidence that they are different things.
+//! Whether two sets of rows have different attributes, as evidence that they are different entities.
 
 use std::collections::BTreeMap;
 

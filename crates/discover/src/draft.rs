@@ -1,4 +1,4 @@
-//! An entity as it is proposed.
+//! A proposed entity.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ pub(crate) enum Part {
     Literal(String),
     Field {
         attribute: String,
-        /// Digits a number is padded to.
+        /// The number of digits to which a number is padded.
         width: Option<usize>,
     },
 }
@@ -30,12 +30,12 @@ impl DraftKey {
         })
     }
 
-    /// Whether it is the attribute itself, and needs no template.
+    /// Whether the key is the attribute itself, without a template.
     pub(crate) fn is_itself(&self) -> bool {
         matches!(self.parts.as_slice(), [Part::Field { attribute, width: None }] if *attribute == self.attribute)
     }
 
-    /// What every key begins with.
+    /// The prefix of every key.
     pub(crate) fn beginning(&self) -> &str {
         match self.parts.first() {
             Some(Part::Literal(text)) => text,
@@ -43,7 +43,7 @@ impl DraftKey {
         }
     }
 
-    /// As it stands in a model file.
+    /// The form in a model file.
     pub(crate) fn source(&self) -> String {
         let mut source = String::new();
         for part in &self.parts {
@@ -63,42 +63,42 @@ impl DraftKey {
     }
 }
 
-/// An attribute as it is proposed.
+/// A proposed attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DraftAttribute {
     pub(crate) kind: AttributeKind,
     pub(crate) optional: bool,
     pub(crate) one_of: Vec<String>,
     pub(crate) chars: Option<String>,
-    /// That of all its timestamps, if it is one.
+    /// The precision of all its timestamps, if it is one.
     pub(crate) precision: Option<Precision>,
-    /// Why, in a few words.
+    /// The evidence, in a few words.
     pub(crate) evidence: String,
-    /// What speaks against it, in a few words.
+    /// Doubts, in a few words.
     pub(crate) doubt: Option<String>,
 }
 
-/// Something that an entity may be. Only ever suggested: the rows do not prove it.
+/// What an entity may be. Only suggested, because the rows do not prove it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Suggestion {
     /// In one sentence.
     pub(crate) short: String,
-    /// As comments before the entity.
+    /// The suggestion as comments before the entity.
     pub(crate) comments: Vec<String>,
 }
 
-/// An entity as it is proposed.
+/// A proposed entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Draft {
     pub(crate) name: String,
     pub(crate) tag: Option<String>,
-    /// Positions among the table's rows.
+    /// The positions of its rows in the table.
     pub(crate) rows: Vec<usize>,
     /// One for each key attribute of the table.
     pub(crate) keys: Vec<DraftKey>,
     pub(crate) index_keys: Vec<DraftKey>,
     pub(crate) attributes: BTreeMap<String, DraftAttribute>,
-    /// Sentences about it.
+    /// Notes about it.
     pub(crate) notes: Vec<String>,
     pub(crate) suggestions: Vec<Suggestion>,
 }
@@ -115,7 +115,7 @@ impl Draft {
         names
     }
 
-    /// Gives an attribute another name, wherever it is mentioned.
+    /// Renames an attribute wherever it occurs.
     pub(crate) fn rename(&mut self, old: &str, new: &str) {
         let keys = self.keys.iter_mut().chain(&mut self.index_keys);
         for part in keys.flat_map(|key| &mut key.parts) {

@@ -1,4 +1,5 @@
-//! Entities that look like entries: a row for each member of a list, set or map of another row. Only ever suggested.
+//! Entities that look like entries: a row for each member of a list, set or map of another row. Only
+//! suggested.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +11,10 @@ use crate::head::identity_text;
 use crate::row::text_of;
 use crate::write::{capitalised, key, quoted};
 
-/// Fewer rows may be chance.
+/// Fewer rows may be a coincidence.
 const ROWS_MIN: usize = 2;
 
-/// For each draft, entries that it may be.
+/// For each draft, the entries that it may be.
 pub(crate) fn suggestions(drafts: &[Draft], rows: &[Item], model: &Model) -> Vec<Option<Suggestion>> {
     let suggest = |entries: &Draft| {
         let mut others = drafts.iter().filter(|other| other.name != entries.name);
@@ -22,12 +23,12 @@ pub(crate) fn suggestions(drafts: &[Draft], rows: &[Item], model: &Model) -> Vec
     drafts.iter().map(suggest).collect()
 }
 
-/// What a draft may be the entries of.
+/// The possible source of a draft's entries.
 struct Found<'d> {
     /// The attribute with the members.
     of: &'d str,
     is_map: bool,
-    /// The attribute of an entry that holds the member.
+    /// The attribute of an entry that contains the member.
     member: &'d str,
     /// Rows that are entries.
     count: usize,
@@ -48,7 +49,7 @@ fn suggestion(entries: &Draft, of: &Draft, rows: &[Item], model: &Model) -> Opti
     for row in of.rows.iter().filter_map(|at| rows.get(*at)) {
         owners.insert(identity_text(of, &owner, row, model)?, row);
     }
-    // An entry carries other attributes of its row, and one member.
+    // An entry contains other attributes of its row, and one member.
     let can_be_member = |name: &&&str| {
         extra
             .iter()
@@ -91,7 +92,7 @@ fn collections(of: &Draft) -> impl Iterator<Item = (&str, AttributeKind)> {
     })
 }
 
-/// How many rows are of a row that has their member.
+/// How many rows have a source row with their member.
 fn count(
     entries: &Draft,
     (owner, owners): (&[&str], &BTreeMap<String, &Item>),
@@ -156,7 +157,7 @@ fn comments(short: &str, entries: &Draft, of: &Draft, found: &Found<'_>) -> Vec<
     lines
 }
 
-/// Which attribute holds the member; a type that is no string is said.
+/// The attribute that contains the member, with its type unless it is a string.
 fn member_line(entries: &Draft, found: &Found<'_>) -> String {
     let word = if found.is_map { "name" } else { "member" };
     let kind = entries

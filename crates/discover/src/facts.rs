@@ -1,8 +1,8 @@
-//! What is known of a table besides its rows.
+//! The description of a table, besides its rows.
 
 use trestle_model::{Index, KeyAttribute, KeySchema, StreamView};
 
-/// A table as DescribeTable and DescribeTimeToLive tell it.
+/// A table as described by DescribeTable and DescribeTimeToLive.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableFacts {
     /// Its name.
@@ -11,9 +11,9 @@ pub struct TableFacts {
     pub key: KeySchema,
     /// Its indexes.
     pub indexes: Vec<Index>,
-    /// The attribute that says when a row expires.
+    /// The attribute with a row's expiry time.
     pub ttl: Option<String>,
-    /// What its change records hold, if it has any.
+    /// The view type of its stream, if it has one.
     pub stream: Option<StreamView>,
 }
 
@@ -30,7 +30,7 @@ impl TableFacts {
         self.is_table_key(name) || self.is_index_key(name)
     }
 
-    /// Key attributes of the indexes that are no key of the table, each once.
+    /// Key attributes of the indexes that are not key attributes of the table, each once.
     pub(crate) fn index_keys(&self) -> Vec<&KeyAttribute> {
         let mut keys: Vec<&KeyAttribute> = Vec::new();
         for key in self.indexes.iter().flat_map(|index| index.key.attributes()) {

@@ -1,4 +1,4 @@
-//! Rows of one kind, put together: by their tag, or by the shape of their keys.
+//! Groups rows of one kind: by their tag, or by the shape of their keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,25 +9,25 @@ use crate::facts::TableFacts;
 use crate::row::text_of;
 use crate::token::{Tokens, is_shouted, is_word, tokens};
 
-/// More different words than this in one place of a key are values.
+/// If one position of a key has more different words than this, they are values.
 const WORDS_MAX: usize = 64;
-/// Keys with the same beginning but more layouts than this have a value with separators in it.
+/// If keys with the same beginning have more layouts than this, a value contains separators.
 const LAYOUTS_MAX: usize = 3;
-/// Stands for a token that is no literal; it cannot occur in a key's shape otherwise.
+/// Represents a token that is no literal; it cannot occur in a key's shape otherwise.
 const ANY: &str = "\u{0}";
 /// Rows are refined by one word at a time, at most this often.
 const REFINEMENTS_MAX: usize = 8;
 
-/// Rows that are taken for one entity.
+/// Rows that are treated as one entity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Group {
-    /// Their value of the tag attribute, if that is how they were found.
+    /// Their value of the tag attribute, if they were grouped by it.
     pub(crate) tag: Option<String>,
-    /// Positions among the table's rows.
+    /// The positions of the rows in the table.
     pub(crate) rows: Vec<usize>,
 }
 
-/// The groups, largest first, and the rows whose keys cannot be looked at.
+/// The groups, largest first, and the rows whose keys cannot be read.
 pub(crate) fn group(facts: &TableFacts, rows: &[Item], tag: Option<&str>) -> (Vec<Group>, Vec<usize>) {
     let (sound, unsound): (Vec<usize>, Vec<usize>) =
         (0..rows.len()).partition(|at| rows.get(*at).is_some_and(|row| has_key(facts, row)));
@@ -53,7 +53,7 @@ pub(crate) fn group(facts: &TableFacts, rows: &[Item], tag: Option<&str>) -> (Ve
     (groups, unsound)
 }
 
-/// Whether a row has every key attribute with the type it must have.
+/// Whether a row has every key attribute with the right type.
 fn has_key(facts: &TableFacts, row: &Item) -> bool {
     facts.key.attributes().all(|key| {
         let value = row.get(&key.name);
@@ -66,7 +66,7 @@ fn has_key(facts: &TableFacts, row: &Item) -> bool {
 struct Shapes<'r> {
     facts: &'r TableFacts,
     rows: &'r [Item],
-    /// For each row, its position and the tokens of each key; none for keys that are no text.
+    /// For each row, its position and the tokens of each key; `None` for keys that are not text.
     cut: Vec<(usize, Vec<Option<Tokens<'r>>>)>,
 }
 
@@ -146,20 +146,20 @@ impl<'r> Shapes<'r> {
         crate::contrast::pairs_that_differ(&profiles) == 100
     }
 
-    /// The words at the beginning of a key that are literals.
+    /// The literal words at the beginning of a key.
     fn heads(&self, key: usize) -> BTreeSet<&'r str> {
         let is_led = |at: usize| self.token(at, key, 1).is_some();
         let all = 0..self.cut.len();
         let (led, whole): (Vec<usize>, Vec<usize>) = all.partition(|at| is_led(*at));
         let mut heads = self.led_heads(key, led);
-        // A partition that is called by a word alone would be one row, or one partition, of its kind.
+        // A partition key that is only a word would allow one row, or one partition, of its kind.
         if key > 0 {
             heads.extend(self.whole_heads(key, whole));
         }
         heads
     }
 
-    /// Words in front of a separator.
+    /// Words before a separator.
     fn led_heads(&self, key: usize, rows: Vec<usize>) -> BTreeSet<&'r str> {
         let words = self.words(key, 0, &rows);
         let count: usize = words.values().map(Vec::len).sum();
@@ -167,7 +167,8 @@ impl<'r> Shapes<'r> {
         words.into_keys().filter(|_| few).collect()
     }
 
-    /// Words that are the whole key: literals if they are shouted, or if what they name has attributes of its own.
+    /// Words that are the whole key: literals if they are in capitals, or if their rows have their own
+    /// attributes.
     fn whole_heads(&self, key: usize, rows: Vec<usize>) -> BTreeSet<&'r str> {
         let words = self.words(key, 0, &rows);
         if words.len() > 16 {
@@ -193,7 +194,7 @@ impl<'r> Shapes<'r> {
         words.keys().copied().filter(is_literal).collect()
     }
 
-    /// The words at a place of a key, with the rows that have them; without those that are an attribute's value.
+    /// The words at a position of a key, with their rows; without those that are an attribute's value.
     fn words(&self, key: usize, position: usize, rows: &[usize]) -> BTreeMap<&'r str, Vec<usize>> {
         let mut words: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for at in rows {
@@ -215,7 +216,7 @@ impl<'r> Shapes<'r> {
         })
     }
 
-    /// Cuts a group where one of a few words inside its keys decides what its rows are.
+    /// Splits a group if one of a few words inside its keys determines the kind of its rows.
     fn refined(&self, rows: Vec<usize>, times: usize) -> Vec<Vec<usize>> {
         let first = match rows.as_slice() {
             [first, _, ..] if times > 0 => *first,

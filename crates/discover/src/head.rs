@@ -1,4 +1,4 @@
-//! Entities that look like heads: a row beside versions, with the attributes of one of them. Only ever suggested.
+//! Entities that look like heads: a row beside versions, with the attributes of one of them. Only suggested.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::draft::{Draft, Suggestion};
 use crate::row::text_of;
 use crate::write::{capitalised, key, quoted};
 
-/// Rows of each version group that are looked at.
+/// The number of rows of each version group that are compared.
 const VERSIONS_MAX: usize = 100;
 
-/// For each draft, a head that it may be.
+/// For each draft, the head that it may be.
 pub(crate) fn suggestions(drafts: &[Draft], rows: &[Item], model: &Model) -> Vec<Option<Suggestion>> {
     let suggest = |head: &Draft| {
         let mut others = drafts.iter().filter(|other| other.name != head.name);
@@ -118,8 +118,8 @@ pub(crate) fn identity_text(draft: &Draft, group: &[&str], row: &Item, model: &M
     texts.map(|texts| texts.join(","))
 }
 
-/// Whether most attributes that both have are equal, apart from keys, what they are made of, and what was emptied when it
-/// was read.
+/// Whether most attributes of both rows are equal, except keys, their parts, and values that were dropped
+/// when the row was read.
 fn resembles(row: &Item, version: &Item, aside: &[&str]) -> bool {
     let shared: Vec<(&AttributeValue, &AttributeValue)> = row
         .iter()

@@ -1,4 +1,4 @@
-//! Given names for the kinds of rows: used as names for entities that they fit.
+//! Given names for kinds of rows, used for matching entities.
 
 use trestle_item::Item;
 
@@ -6,20 +6,20 @@ use crate::draft::{Draft, DraftKey, Part};
 use crate::facts::TableFacts;
 use crate::name::likeness;
 
-/// A name and what is said of the rows it stands for.
+/// A name, with a description of its rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Hint {
     pub(crate) name: String,
-    /// What the key attributes are called for these rows, in the order of the key.
+    /// The names of the key attributes for these rows, in the order of the key.
     pub(crate) key_words: Vec<String>,
     /// Attributes that these rows have.
     pub(crate) attributes: Vec<String>,
-    /// Rows that are surely meant.
+    /// Rows that certainly belong to it.
     pub(crate) rows: Vec<Item>,
 }
 
 impl Hint {
-    /// What a name may stand for that no entity got.
+    /// The possible reason why no entity got this name.
     pub(crate) fn why_unused(&self, facts: &TableFacts) -> String {
         let is_key = |index: &&trestle_model::Index| {
             let names: Vec<&str> = index.key.attributes().map(|key| key.name.as_str()).collect();
@@ -36,10 +36,10 @@ impl Hint {
     }
 }
 
-/// A hint that fits less well than this is no help.
+/// A hint with a lower score is not used.
 const SCORE_MIN: usize = 50;
 
-/// For each draft, the name that fits it best; each name is given once.
+/// For each draft, the best matching name; each name is used once.
 pub(crate) fn names(hints: &[Hint], drafts: &[Draft], rows: &[Item]) -> Vec<Option<String>> {
     let mut scores: Vec<(usize, usize, usize)> = Vec::new();
     for (at, hint) in hints.iter().enumerate() {
@@ -50,7 +50,7 @@ pub(crate) fn names(hints: &[Hint], drafts: &[Draft], rows: &[Item]) -> Vec<Opti
             }
         }
     }
-    // Best first; among equals, in the order of the file, the entity with most rows.
+    // Best first; with equal scores, in the order of the file, and the entity with most rows first.
     scores.sort_by_key(|(score, at, position)| (std::cmp::Reverse(*score), *at, *position));
     let mut found: Vec<Option<String>> = vec![None; drafts.len()];
     let mut given = vec![false; hints.len()];
@@ -67,7 +67,7 @@ pub(crate) fn names(hints: &[Hint], drafts: &[Draft], rows: &[Item]) -> Vec<Opti
     found
 }
 
-/// How well a hint fits, from 0 to 100.
+/// How well a hint matches, from 0 to 100.
 fn score(hint: &Hint, draft: &Draft, rows: &[Item]) -> usize {
     if !hint.rows.is_empty() {
         let own = draft.rows.iter().filter_map(|at| rows.get(*at));
@@ -88,7 +88,7 @@ fn score(hint: &Hint, draft: &Draft, rows: &[Item]) -> usize {
     let (matched, all) = words
         .iter()
         .fold((0, 0), |sum, word| (sum.0 + word.0, sum.1 + word.1));
-    // Every key must say something of it, or the hint speaks of an index.
+    // Every key must match something, or the hint is about an index.
     if words.iter().any(|(matched, _)| *matched == 0) {
         return 0;
     }
@@ -102,7 +102,7 @@ fn same_key(draft: &Draft, one: &Item, two: &Item) -> bool {
         .all(|key| one.get(&key.attribute) == two.get(&key.attribute))
 }
 
-/// How many words of an alias sound like something in the template, and how many there are.
+/// How many words of an alias resemble a part of the template, and how many words there are.
 fn word_score(alias: &str, key: &DraftKey) -> (usize, usize) {
     let mut parts: Vec<String> = Vec::new();
     for part in &key.parts {
@@ -118,7 +118,7 @@ fn word_score(alias: &str, key: &DraftKey) -> (usize, usize) {
     (matched.count(), words.len())
 }
 
-/// The words of a text, also those written together like `lyrVrsn0`.
+/// The words of a text, also joined ones such as `lyrVrsn0`.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = vec![String::new()];
     let mut was_lower = false;
@@ -135,13 +135,13 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Also a `v` for a version, and `v0` for `Vrsn0`.
+/// Also `v` for a version, and `v0` for `Vrsn0`.
 fn sound_alike(word: &str, part: &str) -> bool {
     let initial = part.len() == 1 && word.starts_with(part) && !word.ends_with(|c: char| c.is_ascii_digit());
     initial || likeness(word, part) > 0 || ends_alike(word, part)
 }
 
-/// `v0` and `lyrVrsn0`: the same number behind it.
+/// `v0` and `lyrVrsn0`: the same number at the end.
 fn ends_alike(word: &str, part: &str) -> bool {
     let digits = |text: &str| {
         let letters = text.trim_end_matches(|c: char| c.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Models of other tools, read and proposed as a model file. One module for each format.
+//! Models of other tools, converted to a proposed model file. One module for each format.
 
 mod nosql_workbench;
 mod path;
@@ -7,10 +7,10 @@ use crate::propose::{Proposal, propose};
 
 pub use path::ImportError;
 
-/// A format that can be read.
+/// A supported format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A data model of NoSQL Workbench, as it exports it: JSON with tables, indexes, facets and sample rows.
+    /// A data model exported by NoSQL Workbench: JSON with tables, indexes, facets and sample rows.
     NosqlWorkbench,
 }
 
@@ -41,7 +41,7 @@ pub fn import(format: Format, text: &str) -> Result<Proposal, ImportError> {
     Ok(propose(&read.model, &read.tables))
 }
 
-/// What a file of another tool says.
+/// The content of a file of another tool.
 struct Read {
     model: String,
     tables: Vec<crate::propose::Observed>,

@@ -1,9 +1,9 @@
-//! Entities that look like one thing whose keys were laid out in two ways over time. Only ever suggested.
+//! Entities that look like one entity with two layouts of keys. Only suggested.
 
 use crate::draft::{Draft, DraftKey, Part, Suggestion};
 use crate::write::{capitalised, quoted};
 
-/// For each draft, one with more rows whose keys say the same words around other fields.
+/// For each draft, one with more rows whose keys have the same words around other fields.
 pub(crate) fn suggestions(drafts: &[Draft]) -> Vec<Option<Suggestion>> {
     let suggest = |(at, draft): (usize, &Draft)| {
         let mut before = drafts.iter().take(at);

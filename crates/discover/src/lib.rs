@@ -1,9 +1,10 @@
-//! A model proposed from what is there: a table's rows, or a file of another modelling tool.
+//! Proposes a model from a table's rows, or from a file of another modelling tool.
 //!
-//! The crate is pure. What it proposes is text, a model file that loads, with the evidence in its comments. The steps,
-//! each in a file of its own: `tag` looks for an attribute that names the kind of each row, `group` puts rows of one
-//! kind together, `template` reads key templates out of their keys, `attribute` types out of their values, `refine` lets
-//! the loader of models prove the result and weakens what cannot be proved, and `write` writes it down.
+//! The crate is pure. The result is text, a model file that loads, with the evidence in its comments. The
+//! steps, each in its own file: `tag` finds an attribute that names the kind of each row, `group` groups rows
+//! of one kind, `template` infers key templates from their keys, `attribute` infers types from their values,
+//! `refine` lets the loader of models prove the result and weakens what cannot be proved, and `write` writes
+//! the file.
 //!
 //! ```
 //! use trestle_discover::{TableFacts, infer};

@@ -1,6 +1,6 @@
-//! Names: for entities, for attributes that only the key has, and whether two names mean the same.
+//! Names for entities and for attributes that only the key has, and the similarity of names.
 
-/// A name that a model file takes for an entity: letters, digits, `_` and `-`, a letter first.
+/// A name that is valid for an entity in a model file: letters, digits, `_` and `-`, a letter first.
 pub(crate) fn entity(text: &str) -> String {
     let shouted = !text.chars().any(char::is_lowercase);
     let mut name = String::new();
@@ -24,7 +24,7 @@ pub(crate) fn entity(text: &str) -> String {
     }
 }
 
-/// The name with a number behind it, if it is taken.
+/// The name, with a number appended if it is in use.
 pub(crate) fn free(name: String, is_taken: impl Fn(&str) -> bool) -> String {
     if !is_taken(&name) {
         return name;
@@ -38,7 +38,8 @@ pub(crate) fn fits_template(attribute: &str) -> bool {
     !attribute.is_empty() && !attribute.contains(['{', '}', ':', '|'])
 }
 
-/// How much two names sound alike, from 0 to 3. `lyr` and `layer` do: people leave out vowels.
+/// The similarity of two names, from 0 to 3. `lyr` and `layer` are similar, because vowels are often left
+/// out.
 pub(crate) fn likeness(one: &str, two: &str) -> usize {
     let (one, two) = (bare(one), bare(two));
     if one.is_empty() || two.is_empty() {
@@ -58,7 +59,7 @@ fn bare(name: &str) -> String {
     plain.map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// Whether the short name is the long one with letters left out, the first one kept.
+/// Whether the short name is the long one without some letters, but with the first one.
 fn abbreviates(short: &str, long: &str) -> bool {
     let same_start = short.chars().next() == long.chars().next();
     let mut rest = long.chars();

@@ -1,9 +1,9 @@
-//! The characters that values have, as `chars` in a model file: it tells apart keys that otherwise look alike.
+//! The characters of values, as `chars` in a model file, which distinguishes keys that otherwise look alike.
 
-/// Single characters that are listed; with more, `chars` would say nothing.
+/// The maximum number of single characters that are listed; with more, `chars` would be useless.
 const SINGLE_MAX: usize = 12;
 
-/// The characters of all texts in ranges and single characters; `None` where that would be no use.
+/// The characters of all texts as ranges and single characters; `None` if they would be useless.
 pub(crate) fn chars<'t>(texts: impl Iterator<Item = &'t str>) -> Option<String> {
     let (mut lower, mut upper, mut digits, mut dash) = (None::<char>, None::<char>, false, false);
     let mut single: Vec<char> = Vec::new();

@@ -1,4 +1,4 @@
-//! From tables and their rows to a proposal.
+//! Makes a proposal from tables and their rows.
 
 mod naming;
 
@@ -16,15 +16,15 @@ use crate::tag::{self, Tag};
 use crate::write::{self, Section};
 use crate::{entries, group, head, layout, name};
 
-/// Rows that fit nothing are counted, and so many are shown.
+/// How many rows that fit no entity are shown.
 const STRANGERS_SHOWN: usize = 10;
 
-/// A model file and what there is to say about it.
+/// A model file, with notes about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proposal {
     /// The model file, with the evidence in its comments. It loads without errors.
     pub text: String,
-    /// What was found, and rows that fit no entity, one line each.
+    /// The findings, and rows that fit no entity, one line each.
     pub notes: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ pub fn infer(table: &TableFacts, rows: impl IntoIterator<Item = Item>) -> Propos
     propose(&table.name, &[observed])
 }
 
-/// A table, its rows without what is large, and names for them.
+/// A table, its rows without large values, and names for them.
 pub(crate) struct Observed {
     pub(crate) facts: TableFacts,
     pub(crate) rows: Vec<Item>,
@@ -53,7 +53,7 @@ struct Part<'o> {
     refined: Refined,
     /// Positions and reasons of rows that fit no entity.
     strangers: Vec<(usize, String)>,
-    /// Sentences about names that no entity got.
+    /// Notes about names that no entity got.
     unused_names: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ fn load(text: &str) -> Result<Model, String> {
         .ok_or_else(|| error.map_or_else(unexplained, |problem| problem.to_string()))
 }
 
-/// A model that does not load, although nothing is wrong with it: the loader rules that out.
+/// The error for a model that does not load without a reported problem, which the loader rules out.
 pub(crate) fn unexplained() -> String {
     debug_assert!(false, "a model does not load without an error");
     "the model does not load, and no error says why; this is a defect of the loader".to_owned()
@@ -138,7 +138,7 @@ impl<'o> Part<'o> {
         }
     }
 
-    /// One entity that only has a key, if nothing else can be proved.
+    /// One entity with only a key, if nothing else can be proved.
     fn claim_little(&mut self) {
         self.tag = None;
         let (facts, rows) = (&self.observed.facts, self.observed.rows.as_slice());
@@ -163,7 +163,7 @@ impl<'o> Part<'o> {
         naming::name(drafts, &hinted, &self.observed.facts, taken);
     }
 
-    /// Finds the rows that fit nothing, and what entities may be besides.
+    /// Finds the rows that fit no entity, and suggestions for entities.
     fn compare(&mut self, model: &Model) {
         let facts = &self.observed.facts;
         for (at, row) in self.observed.rows.iter().enumerate() {
@@ -255,7 +255,7 @@ impl<'o> Part<'o> {
     }
 }
 
-/// What is uncertain about an entity.
+/// Doubts about an entity.
 fn remarks(draft: &Draft) -> impl Iterator<Item = String> {
     let doubts = draft
         .attributes

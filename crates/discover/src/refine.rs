@@ -1,8 +1,8 @@
-//! What can be proved of the proposal: the loader of models is asked, and what it refuses is weakened until it holds.
+//! Weakens a proposal until the loader of models accepts it and it holds for every row.
 //!
-//! Each group of rows makes a claim. A claim must load alone and fit all its rows; if it does not, it claims less. Two
-//! claims must be disjoint; if they are not, their values are narrowed to the characters they have, then the tag tells
-//! them apart, and if there is none, the two become one.
+//! Each group of rows has a claim. A claim must load alone and fit all its rows; if it does not, it is
+//! weakened. Two claims must be disjoint; if they are not, their values are narrowed to the characters that
+//! occur, then they are distinguished by the tag, and without a tag the two are merged.
 
 mod build;
 
@@ -19,27 +19,27 @@ use crate::tag::Tag;
 use crate::template::Level;
 use crate::write::{self, Section};
 
-/// More kinds of rows than this are not told apart one by one.
+/// More kinds of rows than this are not distinguished.
 const CLAIMS_MAX: usize = 64;
-/// The name of every table while proofs are made.
+/// The name of every table in proofs.
 const TABLE: &str = "t";
 
-/// A table whose rows are looked at.
+/// A table with its rows.
 pub(crate) struct Subject<'s> {
     pub(crate) facts: &'s TableFacts,
     pub(crate) rows: &'s [Item],
     pub(crate) tag: Option<&'s Tag>,
 }
 
-/// What is left when everything is proved.
+/// The result, in which everything is proved.
 #[derive(Debug, Default)]
 pub(crate) struct Refined {
     pub(crate) drafts: Vec<Draft>,
-    /// Positions of drafts that only the tag tells apart.
+    /// The positions of drafts that are distinguished only by the tag.
     pub(crate) same_shape: Vec<(usize, usize)>,
 }
 
-/// What is said of one group.
+/// The claim about one group.
 struct Claim {
     id: usize,
     group: Group,
@@ -51,7 +51,7 @@ struct Claim {
     notes: Vec<String>,
 }
 
-/// Makes claims that hold together.
+/// Makes consistent claims.
 pub(crate) fn refine(subject: &Subject<'_>, groups: Vec<Group>) -> Refined {
     let mut work = Work {
         subject,
@@ -69,7 +69,7 @@ pub(crate) fn refine(subject: &Subject<'_>, groups: Vec<Group>) -> Refined {
     work.finish()
 }
 
-/// One claim for all rows that promises nothing but the key.
+/// One claim for all rows that contains only the key.
 pub(crate) fn modest(subject: &Subject<'_>, rows: Vec<usize>) -> Refined {
     let group = Group { tag: None, rows };
     let mut draft = subject.build(&group, Level::Whole, false);
@@ -84,7 +84,7 @@ struct Work<'s> {
     subject: &'s Subject<'s>,
     claims: Vec<Claim>,
     ids: usize,
-    /// Pairs of ids that are proved; a claim that changes gets a new id.
+    /// Pairs of ids that are proved; a changed claim gets a new id.
     disjoint: BTreeSet<(usize, usize)>,
     same_shape: Vec<(usize, usize)>,
 }
@@ -95,7 +95,7 @@ impl Work<'_> {
         self.ids
     }
 
-    /// Adds the strongest claim for a group that holds by itself.
+    /// Adds the strongest claim for a group that holds alone.
     fn add(&mut self, group: Group) {
         let id = self.next_id();
         let mut level = Level::Precise;
@@ -127,7 +127,7 @@ impl Work<'_> {
         }
     }
 
-    /// Two claims that could have the same key; everything before them is proved.
+    /// Two claims that could have the same key; all earlier pairs are proved.
     fn collision(&mut self) -> Option<(usize, usize)> {
         for (later, two) in self.claims.iter().enumerate() {
             for (earlier, one) in self.claims.iter().enumerate().take(later) {
@@ -176,7 +176,7 @@ impl Work<'_> {
         }
         claim.narrow = true;
         claim.draft = draft;
-        // What was proved of the wider claim holds for the narrower one, but ids say what was looked at.
+        // Proofs of the wider claim hold for the narrower one, but ids record what was checked.
         let old = claim.id;
         claim.id = id;
         for pair in &mut self.same_shape {
@@ -190,7 +190,7 @@ impl Work<'_> {
         true
     }
 
-    /// Makes one claim of two.
+    /// Merges two claims.
     fn merge(&mut self, one: usize, two: usize) {
         let later = self.claims.remove(two);
         let earlier = self.claims.remove(one);
@@ -234,7 +234,7 @@ impl Work<'_> {
 }
 
 impl Subject<'_> {
-    /// A model of only these entities; otherwise the first thing that is wrong with it.
+    /// A model of only these entities, or its first error.
     fn load(&self, drafts: &[&Draft]) -> Result<Model, String> {
         let section = Section {
             facts: self.facts,
@@ -257,7 +257,7 @@ impl Subject<'_> {
             .ok_or_else(|| error.map_or_else(unexplained, |problem| problem.message))
     }
 
-    /// Why a draft does not hold by itself: it does not load, or does not fit one of its rows.
+    /// Why a draft does not hold alone: it does not load, or does not fit one of its rows.
     fn fault(&self, draft: &Draft) -> Option<String> {
         let model = match self.load(&[draft]) {
             Ok(model) => model,
@@ -269,7 +269,7 @@ impl Subject<'_> {
     }
 }
 
-/// Why a row is not as the model would write it; `None` if it is.
+/// How a row differs from what the model would write; `None` if it does not.
 pub(crate) fn misfit(model: &Model, facts: &TableFacts, row: &Item) -> Option<String> {
     match model.derive(&facts.name, None, row, 0) {
         Err(refusal) => Some(refusal.to_string()),
@@ -282,7 +282,7 @@ pub(crate) fn misfit(model: &Model, facts: &TableFacts, row: &Item) -> Option<St
     }
 }
 
-/// Whether some key of the two begins with different texts: then nothing has to be searched.
+/// Whether a key of the two begins with different texts, so that no search is necessary.
 fn begin_apart(one: &Draft, two: &Draft) -> bool {
     one.keys.iter().zip(&two.keys).any(|(one, two)| {
         let (one, two) = (one.beginning(), two.beginning());

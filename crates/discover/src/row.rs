@@ -1,15 +1,15 @@
-//! Rows, without what tells nothing about a model.
+//! Rows, without values that are useless for a model.
 
 use trestle_item::{AttributeValue, Item};
 
-/// As long as the longest key: a longer text is part of none.
+/// The length of the longest key: a longer text is not part of any.
 const TEXT_BYTES_MAX: usize = 2048;
 
-/// The most members of a list, set or map that are kept, and the longest of them.
+/// The maximum number and length of members of a list, set or map that are kept.
 const MEMBERS_MAX: usize = 16;
 const MEMBER_BYTES_MAX: usize = 64;
 
-/// The row with large values emptied, so that a table of many megabytes can be looked at as a whole. Types stay.
+/// The row with large values emptied, so that a table of many megabytes fits into memory. Types stay.
 pub(crate) fn slim(row: Item) -> Item {
     row.into_iter()
         .map(|(name, value)| {
@@ -30,7 +30,7 @@ pub(crate) fn slim(row: Item) -> Item {
         .collect()
 }
 
-/// Members of which there may be other rows; none if there are many or large ones.
+/// Members for which there may be other rows; empty if there are many or large ones.
 fn few<T>(members: Vec<T>, is_small: impl Fn(&T) -> bool) -> Vec<T> {
     match members.len() <= MEMBERS_MAX && members.iter().all(is_small) {
         true => members,
@@ -38,7 +38,7 @@ fn few<T>(members: Vec<T>, is_small: impl Fn(&T) -> bool) -> Vec<T> {
     }
 }
 
-/// The names of a map, as far as members are kept.
+/// The names in a map, limited like members.
 fn few_names(map: Item) -> Item {
     let names: Vec<String> = few(
         map.into_iter().map(|(name, _)| name).collect(),
@@ -59,7 +59,7 @@ fn shortened(text: &str) -> String {
     kept.to_owned()
 }
 
-/// A value as it would stand in a key, if it could.
+/// The text of a value in a key, if it can be part of one.
 pub(crate) fn text_of(value: &AttributeValue) -> Option<String> {
     match value {
         AttributeValue::S(text) => Some(text.clone()),

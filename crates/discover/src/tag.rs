@@ -1,7 +1,8 @@
 //! The attribute that names the kind of each row, if the table has one.
 //!
-//! It is found by evidence: few values, in every row, and rows of different values have keys of different shapes. A name
-//! that is usual for it lowers the bar, and a few rows may lack it then; but the name does not replace the evidence.
+//! It is found by evidence: few values, in every row, and rows with different values have keys of different
+//! shapes. A usual name lowers the threshold, and a few rows may then lack it; but the name does not replace
+//! the evidence.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +12,10 @@ use crate::contrast::{Profile, pairs_that_differ};
 use crate::facts::TableFacts;
 use crate::token::{is_word, tokens};
 
-/// More kinds than this in one table are values of something else.
+/// With more values than this in one table, the attribute is not a tag.
 const VALUES_MAX: usize = 64;
 
-/// Names that are given to nothing else.
+/// Names that are used only for tags.
 const CERTAIN: &[&str] = &[
     "et",
     "edbe",
@@ -25,7 +26,7 @@ const CERTAIN: &[&str] = &[
     "itemtype",
     "recordtype",
 ];
-/// Names that are given to it, and to other things.
+/// Names that are used for tags, and for other things.
 const USUAL: &[&str] = &[
     "type",
     "kind",
@@ -37,7 +38,7 @@ const USUAL: &[&str] = &[
     "datatype",
 ];
 
-/// A tag attribute and why it is one.
+/// A tag attribute, and the evidence for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tag {
     pub(crate) attribute: String,
@@ -62,7 +63,7 @@ pub(crate) fn find(facts: &TableFacts, rows: &[Item]) -> Option<Tag> {
     })
 }
 
-/// Attributes of the first row that has the most: a tag is in nearly every row.
+/// Attributes of the first row with the most attributes: a tag is in nearly every row.
 fn names(rows: &[Item]) -> BTreeSet<&str> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for name in rows.iter().flat_map(Item::keys) {
@@ -76,7 +77,7 @@ fn names(rows: &[Item]) -> BTreeSet<&str> {
         .collect()
 }
 
-/// How strong the evidence is in percent, how many values there are, and the evidence in words.
+/// The strength of the evidence in percent, the number of values, and the evidence in words.
 fn weigh(facts: &TableFacts, rows: &[Item], name: &str) -> Option<(usize, usize, String)> {
     let mut by_value: BTreeMap<&str, Vec<&Item>> = BTreeMap::new();
     let mut tagged = 0;
@@ -100,9 +101,9 @@ fn weigh(facts: &TableFacts, rows: &[Item], name: &str) -> Option<(usize, usize,
     let attributes = pairs_that_differ(&profiles);
     let shapes_by_value = shapes(facts, name, by_value.values());
     let shapes = shapes_that_differ(&shapes_by_value);
-    // Without a usual name, one row for each value or each shape proves nothing: an id would look like that. Nor does
-    // it name the kind of a row that lacks it. And different attributes alone prove nothing, either: an order that was
-    // sent has a date that an open one lacks.
+    // Without a usual name, one row for each value or each shape proves nothing: an id would look the same.
+    // It does not name the kind of a row without it, either. And different attributes alone prove nothing: an
+    // order that was sent has a date that an open one lacks.
     let told_apart = if usual { 25 } else { 75 };
     let different: BTreeSet<&String> = shapes_by_value.iter().flatten().collect();
     let repeated = rows.len() >= values.max(different.len()) * 2;
@@ -129,7 +130,7 @@ fn is_certain(name: &str) -> bool {
     CERTAIN.contains(&bare(name).as_str())
 }
 
-/// Whether a tag attribute is often called so.
+/// Whether the name is usual for a tag attribute.
 pub(crate) fn is_usual(name: &str) -> bool {
     is_certain(name) || USUAL.contains(&bare(name).as_str())
 }
@@ -138,7 +139,7 @@ fn is_tag(value: &str) -> bool {
     value.len() <= 64 && value.split(['.', ' ', ':', '/']).all(is_word)
 }
 
-/// The shapes that the keys of each value's rows have.
+/// The shapes of the keys of each value's rows.
 fn shapes<'r>(
     facts: &TableFacts,
     tag: &str,
@@ -161,7 +162,7 @@ fn shapes_that_differ(shapes: &[BTreeSet<String>]) -> usize {
     (different * 100usize).checked_div(pairs).unwrap_or_default()
 }
 
-/// The words that the keys begin with, and their separators.
+/// The first words of the keys, and their separators.
 fn coarse_shape(facts: &TableFacts, tag: &str, row: &Item) -> String {
     let mut shape = String::new();
     for key in facts.key.attributes() {

@@ -1,4 +1,4 @@
-//! Key templates, read out of the keys of rows that are taken for one entity.
+//! Infers key templates from the keys of rows of one entity.
 
 mod source;
 
@@ -15,14 +15,14 @@ use crate::row::text_of;
 use crate::token::{STRONG, Tokens, WEAK, is_shouted, is_timestamp, is_word, tokens};
 pub(crate) use source::{Source, Sources};
 
-/// How much is claimed. Each level claims less than the one before.
+/// How much is claimed. Each level claims less than the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
-    /// All that the rows suggest.
+    /// Everything that the rows suggest.
     Precise,
-    /// Only what strong separators show, and only strings where the key alone speaks.
+    /// Only what strong separators show, and only strings where only the key is known.
     Plain,
-    /// What all keys begin with; the rest is one field.
+    /// The common prefix of all keys; the rest is one field.
     Prefix,
     /// The key is an attribute.
     Whole,
@@ -39,14 +39,14 @@ impl Level {
     }
 }
 
-/// Fewer rows say little about the type of what only the key has.
+/// Fewer rows are not enough to infer the type of an attribute that only the key has.
 const ROWS_FOR_TYPE: usize = 3;
-/// Numbers that all have so many digits or more are times or the like, and stay that long.
+/// If all numbers have at least this many digits, they are probably times, and stay that long.
 const DIGITS_OF_TIMES: usize = 10;
-/// So many digits surely fit a number.
+/// A number of this many digits is certainly valid.
 const DIGITS_MAX: usize = 18;
 
-/// Reads the templates of one entity, key by key; fields found in one key can be used in the next.
+/// Infers the templates of one entity, key by key; fields found in one key can be used in the next.
 pub(crate) struct Reader<'r> {
     facts: &'r TableFacts,
     rows: &'r [&'r Item],
@@ -56,16 +56,16 @@ pub(crate) struct Reader<'r> {
     pub(crate) placeholders: BTreeMap<String, DraftAttribute>,
 }
 
-/// A token in all rows, and where it stands.
+/// A token in all rows, with its position.
 struct Column<'c> {
     key: &'c str,
     texts: Vec<String>,
     position: usize,
     /// Whether it is the whole key.
     whole: bool,
-    /// What stands behind it.
+    /// The separator after it.
     before: Option<char>,
-    /// The word in front of it.
+    /// The word before it.
     hint: String,
 }
 
@@ -78,7 +78,7 @@ impl Column<'_> {
             .then_some(first.as_str())
     }
 
-    /// The same place with other texts.
+    /// The same position with other texts.
     fn with(&self, texts: Vec<String>, hint: &str) -> Self {
         Column {
             key: self.key,
@@ -118,7 +118,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// A key that is no text is an attribute of its own.
+    /// A key that is not text is an attribute itself.
     fn itself(&mut self, key: &KeyAttribute) -> Part {
         let attribute = self.own_name(&key.name);
         let values = || self.rows.iter().filter_map(|row| row.get(&key.name));
@@ -138,7 +138,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// The key's own name, if a template can name it.
+    /// The key's own name, if it is valid in a template.
     fn own_name(&self, key: &str) -> String {
         if name::fits_template(key) {
             return key.to_owned();
@@ -227,7 +227,7 @@ impl<'r> Reader<'r> {
         Some(joined(parts))
     }
 
-    /// What one token is; `None` if it is there in some keys and missing in others.
+    /// The parts for one token; `None` if it is missing in some keys.
     fn column(&mut self, column: &Column<'_>) -> Option<Vec<Part>> {
         if column.texts.iter().any(String::is_empty) {
             return column.constant().map(|_| Vec::new());
@@ -283,7 +283,7 @@ impl<'r> Reader<'r> {
         let of_partition = self.facts.key.hash.iter().any(|key| key.name == column.key);
         match (column.whole, column.position) {
             _ if is_shouted(word) => true,
-            // All rows of one partition say nothing about the next.
+            // Rows of a single partition show nothing about other partitions.
             (true, _) if of_partition => rows >= 10,
             (true, _) => rows >= 3,
             (false, 0) => true,
@@ -304,7 +304,7 @@ impl<'r> Reader<'r> {
         })
     }
 
-    /// `v17`: letters, then a number.
+    /// `v17`: letters followed by a number.
     fn lettered_number(&mut self, column: &Column<'_>) -> Option<Vec<Part>> {
         let first = column.texts.first()?;
         let letters: String = first.chars().take_while(char::is_ascii_alphabetic).collect();
@@ -415,7 +415,7 @@ impl<'r> Reader<'r> {
 
     fn kind(&self, column: &Column<'_>, texts: &[&str]) -> (AttributeKind, Option<usize>) {
         let speaks = self.level == Level::Precise && texts.len() >= ROWS_FOR_TYPE;
-        // Timestamps of several precisions do not sort by time: they are mere texts.
+        // Timestamps of several precisions do not sort by time: they are treated as texts.
         let times = speaks && precision(texts.iter().copied()).is_some();
         if times
             && column
@@ -481,7 +481,7 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The longest common beginning that ends with a separator and leaves something of every text.
+/// The longest common prefix that ends with a separator and is shorter than every text.
 fn common_prefix(texts: &[String]) -> Option<&str> {
     let first = texts.first()?;
     let ends = first
@@ -496,7 +496,7 @@ fn common_prefix(texts: &[String]) -> Option<&str> {
     })
 }
 
-/// Literals side by side are one.
+/// Joins adjacent literals.
 fn joined(parts: Vec<Part>) -> Vec<Part> {
     let mut joined: Vec<Part> = Vec::with_capacity(parts.len());
     for part in parts {

@@ -1,17 +1,17 @@
-//! Key texts cut into tokens at their separators.
+//! Splits keys into tokens at their separators.
 
 use trestle_item::{AttributeValue, Item};
 use trestle_model::{Attribute, AttributeKind};
 
 use crate::row::text_of;
 
-/// What people put between the parts of a key.
+/// Usual separators between the parts of a key.
 pub(crate) const STRONG: &[char] = &['#', '!', ':', '/', '|'];
 
-/// What may be a separator, but stands in names, versions and ids as well: taken for one only on evidence.
+/// Possible separators that also occur in names, versions and ids: used only with evidence.
 pub(crate) const WEAK: &[char] = &['.', '_', '-'];
 
-/// A key's text in tokens; `separators` stand between them.
+/// The tokens of a key, with the `separators` between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tokens<'k> {
     pub(crate) texts: Vec<&'k str>,
@@ -23,7 +23,7 @@ impl<'k> Tokens<'k> {
         self.texts.first().copied().unwrap_or_default()
     }
 
-    /// The separators, and where nothing stands between them.
+    /// The separators, and where tokens are empty.
     pub(crate) fn layout(&self) -> String {
         let mut layout = String::new();
         let mut separators = self.separators.chars();
@@ -37,14 +37,15 @@ impl<'k> Tokens<'k> {
     }
 }
 
-/// Cuts a key of a row at strong separators, but neither inside a timestamp nor inside the value of an attribute of the
-/// same row. If there is no strong separator, a word in front of a `_` or `.` counts as a token: `USER_17`.
+/// Splits a key of a row at strong separators, but neither inside a timestamp nor inside the value of an
+/// attribute of the same row. Without a strong separator, a word before a `_` or `.` counts as a token:
+/// `USER_17`.
 pub(crate) fn tokens<'k>(key: &'k str, row: &Item, is_key: impl Fn(&str) -> bool) -> Tokens<'k> {
     let whole: Vec<String> = row
         .iter()
         .filter(|(name, _)| !is_key(name))
         .filter_map(|(_, value)| text_of(value))
-        // What repeats the whole key is no part of it.
+        // A value that repeats the whole key is no part of it.
         .filter(|text| text.len() > 2 && text != key && text.contains(STRONG))
         .collect();
     let strong = cut(key, STRONG, &whole);
@@ -73,7 +74,7 @@ fn cut<'k>(key: &'k str, separators: &[char], whole: &[String]) -> Tokens<'k> {
     }
 }
 
-/// Where a value that must not be cut ends, if the text begins with one.
+/// The end of a value that must not be split, if the text begins with one.
 fn atom(text: &str, whole: &[String]) -> Option<usize> {
     let ends_here = |end: usize| {
         text.get(end..)
@@ -105,7 +106,7 @@ fn cut_head(key: &str) -> Option<Tokens<'_>> {
     })
 }
 
-/// Whether a text reads like a name that a programmer chose: `USER`, `lyrVrsn0`, `NODE_RUN`.
+/// Whether a text looks like a name chosen by a programmer: `USER`, `lyrVrsn0`, `NODE_RUN`.
 pub(crate) fn is_word(text: &str) -> bool {
     let letters = text.chars().filter(|c| c.is_ascii_alphabetic()).count();
     let digits = text.chars().filter(char::is_ascii_digit).count();
@@ -119,7 +120,7 @@ pub(crate) fn is_word(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// A word that hardly anything but a literal is written as.
+/// Whether a word is in capitals, as hardly anything but literals is.
 pub(crate) fn is_shouted(text: &str) -> bool {
     is_word(text) && text.len() >= 2 && !text.chars().any(|c| c.is_ascii_lowercase())
 }

@@ -1,4 +1,4 @@
-//! The proposal as a model file.
+//! Writes the proposal as a model file.
 
 use trestle_item::ScalarType;
 use trestle_model::{AttributeKind, Index, KeyAttribute, KeySchema, Projection, StreamView};
@@ -7,18 +7,18 @@ use crate::draft::{Draft, DraftAttribute};
 use crate::facts::TableFacts;
 use crate::tag::Tag;
 
-/// A table with what was found in it.
+/// A table with the findings.
 pub(crate) struct Section<'s> {
     pub(crate) facts: &'s TableFacts,
     /// Its name in the model.
     pub(crate) name: &'s str,
     pub(crate) tag: Option<&'s Tag>,
     pub(crate) rows: usize,
-    /// Pairs of entities that only the tag tells apart.
+    /// Pairs of entities that are distinguished only by the tag.
     pub(crate) same_shape: &'s [(String, String)],
-    /// Rows that are no entity; they may stay.
+    /// The number of rows without an entity, which may stay.
     pub(crate) strangers: usize,
-    /// Sentences about the table.
+    /// Notes about the table.
     pub(crate) notes: &'s [String],
 }
 
@@ -196,7 +196,7 @@ fn view(stream: StreamView) -> &'static str {
     }
 }
 
-/// A sentence on a line of its own.
+/// A sentence as a separate line.
 pub(crate) fn comment(sentence: &str) -> String {
     format!("# {}\n", one_line(sentence))
 }
@@ -208,14 +208,14 @@ pub(crate) fn capitalised(text: &str) -> String {
     first.into_iter().chain(characters).collect()
 }
 
-/// Without anything that would end a comment.
+/// Without characters that would end a comment.
 fn one_line(text: &str) -> String {
     text.chars()
         .map(|character| if character.is_control() { ' ' } else { character })
         .collect()
 }
 
-/// A name as it must be written before the `=`.
+/// A name in the form required before the `=`.
 pub(crate) fn key(name: &str) -> String {
     let bare = !name.is_empty()
         && name

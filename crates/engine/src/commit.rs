@@ -210,7 +210,7 @@ impl Group {
                 _ => result,
             };
             drop(hold);
-            // A client that hung up is not an error: its write is durable all the same.
+            // A client that has disconnected is not an error: its write is durable nevertheless.
             let _ = reply.send(answer);
         }
     }

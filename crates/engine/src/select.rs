@@ -153,7 +153,7 @@ pub(crate) fn shown(
     }
 }
 
-/// The storage key that an `ExclusiveStartKey` stands for.
+/// The storage key of an `ExclusiveStartKey`.
 pub(crate) fn position(table: &Table, index: Option<&Arc<Index>>, start: &Item) -> Result<Vec<u8>, Error> {
     let invalid = || Error::validation("The provided starting key is invalid");
     let expected = table

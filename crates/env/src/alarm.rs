@@ -1,9 +1,10 @@
-//! Awaiting a time that may come sooner than expected: what [`Sleeper`](crate::Sleeper) is to threads, for tasks.
+//! Waiting in tasks for a time that may come sooner than expected, like [`Sleeper`](crate::Sleeper) for
+//! threads.
 
 use crate::{Clock, Timestamp};
 use std::sync::Arc;
 
-/// One task's way to wait on a clock. Awaited inside a Tokio runtime with timers.
+/// Lets one task wait on a clock. Awaited inside a Tokio runtime with timers.
 ///
 /// Create it before reading the state that decides what to wait for: a ring between that reading and
 /// [`Alarm::until`] then ends the wait at once.
@@ -14,14 +15,14 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// An alarm that has heard every ring up to now.
+    /// An alarm that ignores all rings up to now.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let seen = clock.signal().rings();
         Alarm { clock, seen }
     }
 
-    /// Waits until the clock shows `deadline` or its bell rings, whichever comes first. Returns the time on the
-    /// clock; the caller looks again at what there is to do.
+    /// Waits until the clock shows `deadline` or its bell rings, whichever comes first. Returns the time on
+    /// the clock; the caller then checks again what there is to do.
     pub async fn until(&mut self, deadline: Timestamp) -> Timestamp {
         let clock = &*self.clock;
         let rung = clock.signal().rung(self.seen);
@@ -32,7 +33,7 @@ impl Alarm {
         self.clock.now()
     }
 
-    /// Waits until the clock shows `deadline`, however often its bell rings before.
+    /// Waits until the clock shows `deadline`, regardless of rings before.
     pub async fn at(&mut self, deadline: Timestamp) {
         while self.until(deadline).await < deadline {}
     }

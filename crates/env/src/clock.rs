@@ -1,11 +1,11 @@
-//! The clock of the system, and one that is moved by hand.
+//! The system's clock, and one that is moved by calls.
 
 use crate::{Signal, Timestamp};
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What time it is, and a bell for those that wait for a later time.
+/// The current time, and a bell for waiters.
 pub trait Clock: Send + Sync + Debug {
     /// The time now.
     fn now(&self) -> Timestamp;
@@ -13,8 +13,8 @@ pub trait Clock: Send + Sync + Debug {
     /// The real time that will pass until `deadline`, or `None` when only a call can move this clock.
     fn real_time_until(&self, deadline: Timestamp) -> Option<Duration>;
 
-    /// The bell that wakes every [`Sleeper`](crate::Sleeper) on this clock. Ring it when there is something to do
-    /// or to stop, whatever the time.
+    /// The bell that wakes every [`Sleeper`](crate::Sleeper) on this clock. Ring it when there is something
+    /// to do or to stop, at any time.
     fn signal(&self) -> &Signal;
 }
 
@@ -25,7 +25,7 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
-    /// The system's clock with a bell of its own.
+    /// The system's clock with its own bell.
     pub fn new() -> Self {
         Self::default()
     }
@@ -53,12 +53,12 @@ pub struct VirtualClock {
 }
 
 impl VirtualClock {
-    /// A clock that stands at the time the system shows now.
+    /// A clock that shows the system's present time until it is moved.
     pub fn new() -> Self {
         Self::starting_at(system_now())
     }
 
-    /// A clock that stands at the given time.
+    /// A clock that shows the given time until it is moved.
     pub fn starting_at(start: Timestamp) -> Self {
         VirtualClock {
             now_ms: AtomicU64::new(start.as_millis()),
@@ -72,7 +72,7 @@ impl VirtualClock {
         self.signal.ring();
     }
 
-    /// Moves the clock on and wakes the sleepers; returns the new time.
+    /// Advances the clock and wakes the sleepers; returns the new time.
     pub fn advance(&self, by: Duration) -> Timestamp {
         let step = |now| Some(Timestamp::from_millis(now).plus(by).as_millis());
         let before = self.now_ms.fetch_update(Ordering::SeqCst, Ordering::SeqCst, step);
@@ -101,7 +101,7 @@ impl Clock for VirtualClock {
     }
 }
 
-/// A system clock set before 1970 reads as the epoch, which is wrong but harmless.
+/// A system clock set before 1970 is read as the epoch, which is wrong but harmless.
 fn system_now() -> Timestamp {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::EPOCH.plus(since_epoch)

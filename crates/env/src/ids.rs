@@ -1,15 +1,15 @@
 //! Unique identifiers, not secret: do not use them as keys or tokens.
 
-/// The digits of DynamoDB's request ids: numbers to the base 32.
+/// The digits of DynamoDB's request ids, in base 32.
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
 
-/// How long DynamoDB's request ids are.
+/// The length of DynamoDB's request ids.
 const REQUEST_ID_LEN: usize = 52;
 
-/// How many digits one random number is good for: each takes five bits.
+/// How many digits one random number gives: each takes five bits.
 const PER_NUMBER: usize = 12;
 
-/// A request id as DynamoDB writes them: 52 digits to the base 32.
+/// A request id in DynamoDB's form: 52 digits in base 32.
 pub fn request_id() -> String {
     let mut id = [0; REQUEST_ID_LEN];
     for digits in id.chunks_mut(PER_NUMBER) {

@@ -1,7 +1,7 @@
-//! Time and chance, asked for in one place.
+//! Clock and randomness, requested from the system in one place.
 //!
-//! Everything that follows a clock (expiry, retention, leases, idempotency) takes a [`Clock`], so a test or an
-//! administrator can move time by hand and see the same behaviour as in real life, only sooner.
+//! Everything that depends on time (expiry, retention, leases, idempotency) takes a [`Clock`], so that a test
+//! or an administrator can move time and get the same behaviour as in real time, only sooner.
 //!
 //! ```
 //! use std::time::Duration;

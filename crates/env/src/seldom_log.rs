@@ -1,11 +1,11 @@
-//! Which lines are logged of those that come again and again: one of each kind in a period. A client that is refused a thousand
-//! times a second must not fill the disk with it.
+//! Limits repeated log lines to one of each kind in a period. A client that is refused a thousand times per
+//! second must not fill the disk.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What was logged last, by kind. Kinds are few: they are names in the source.
+/// The last log line of each kind. There are few kinds, which are names in the source.
 #[derive(Debug)]
 pub struct SeldomLog {
     period: Duration,
@@ -18,7 +18,7 @@ struct Period {
     left_out: u64,
 }
 
-/// How many lines of the kind were left out before this one; nothing if there were none.
+/// How many lines of the kind were left out before this one; `None` if there were none.
 pub type LeftOut = Option<u64>;
 
 impl SeldomLog {
@@ -29,7 +29,7 @@ impl SeldomLog {
         SeldomLog { period, kinds }
     }
 
-    /// Whether a line of this kind is to be logged now.
+    /// Whether a line of this kind may be logged now.
     pub fn admit(&self, kind: &'static str) -> Option<LeftOut> {
         self.admit_at(kind, Instant::now())
     }

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 pub struct Signal {
     rings: Mutex<u64>,
     rung: Condvar,
-    /// The tasks among those who wait.
+    /// The waiters that are tasks.
     tasks: Notify,
 }
 
@@ -34,8 +34,9 @@ impl Signal {
         *self.rings.lock()
     }
 
-    /// Awaits that the bell has rung more often than `seen`; returns the rings then. Read [`Signal::rings`] before
-    /// the state that decides whether to wait: a ring between that reading and the wait is then not lost.
+    /// Waits until the bell has rung more often than `seen`; returns the number of rings. Read
+    /// [`Signal::rings`] before the state that decides whether to wait: a ring between that reading and the
+    /// wait is then not lost.
     pub async fn rung(&self, seen: u64) -> u64 {
         loop {
             // Listening before looking, so that a ring in between is not lost.
@@ -68,7 +69,7 @@ impl Signal {
     }
 }
 
-/// One background thread's way to wait on a clock.
+/// Lets one background thread wait on a clock.
 ///
 /// Create it before reading the state that decides what to wait for: a ring between that reading and
 /// [`Sleeper::sleep_until`] then ends the sleep at once.
@@ -79,14 +80,15 @@ pub struct Sleeper {
 }
 
 impl Sleeper {
-    /// A sleeper that has heard every ring up to now.
+    /// A sleeper that ignores all rings up to now.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let seen = clock.signal().rings();
         Sleeper { clock, seen }
     }
 
-    /// Blocks until the clock shows `deadline`, its bell rings, or `max_real` of real time has passed, whichever
-    /// comes first. Returns the time on the clock; the caller looks again at what there is to do.
+    /// Blocks until the clock shows `deadline`, its bell rings, or `max_real` of real time has passed,
+    /// whichever comes first. Returns the time on the clock; the caller then checks again what there is to
+    /// do.
     pub fn sleep_until(&mut self, deadline: Timestamp, max_real: Duration) -> Timestamp {
         let longest = self
             .clock

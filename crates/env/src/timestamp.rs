@@ -51,7 +51,7 @@ impl Timestamp {
         Timestamp(self.0.saturating_sub(millis(duration)))
     }
 
-    /// How much time has passed since `earlier`; zero when it lies in the future.
+    /// How much time has passed since `earlier`; zero if that is in the future.
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
@@ -68,7 +68,7 @@ pub fn iso_8601_millis(at: Timestamp) -> String {
     )
 }
 
-/// Reads what [`iso_8601_millis`] writes, with `Z` behind it, with or without a fraction.
+/// Parses the form of [`iso_8601_millis`] followed by `Z`, with or without a fraction.
 pub fn parse_iso_8601(text: &str) -> Option<Timestamp> {
     let (whole, fraction) = match text.strip_suffix('Z')?.split_once('.') {
         Some((whole, fraction)) => (whole, fraction),
@@ -88,7 +88,7 @@ pub fn parse_iso_8601(text: &str) -> Option<Timestamp> {
     let is_fraction = !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());
     let millis = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
     let at = at.plus(Duration::from_millis(millis));
-    // Whatever is out of bounds or punctuated differently reads back as something else.
+    // An invalid date or punctuation would be written differently.
     (is_fraction && iso_8601_millis(at).get(..19)? == whole).then_some(at)
 }
 

@@ -1,4 +1,4 @@
-//! Conditions: what `ConditionExpression`, `FilterExpression` and their legacy predecessors mean.
+//! Conditions: `ConditionExpression`, `FilterExpression` and their legacy predecessors, parsed.
 
 mod parse;
 mod types;
@@ -13,7 +13,7 @@ use crate::path::Path;
 use crate::resolution::Resolver;
 use crate::{ExprError, Kind, Placeholders, grammar, vocabulary};
 
-/// A condition on an item. It is either true or false of any item, also of none (an empty map).
+/// A condition on an item. It is either true or false for any item, and for a missing one (an empty map).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// At least one holds.
@@ -22,13 +22,13 @@ pub enum Condition {
     And(Vec<Condition>),
     /// It does not hold.
     Not(Box<Condition>),
-    /// Two values compare so.
+    /// A comparison of two values holds.
     Compare {
-        /// On the left.
+        /// The left side.
         left: Operand,
-        /// The sign between.
+        /// The operator.
         comparator: Comparator,
-        /// On the right.
+        /// The right side.
         right: Operand,
     },
     /// A value is within bounds, both included.
@@ -44,7 +44,7 @@ pub enum Condition {
     In {
         /// The value.
         operand: Operand,
-        /// The several.
+        /// The list.
         list: Vec<Operand>,
     },
     /// `attribute_exists`
@@ -62,22 +62,22 @@ pub enum Condition {
     BeginsWith {
         /// The value.
         operand: Operand,
-        /// What it begins with.
+        /// The prefix.
         prefix: Operand,
     },
     /// `contains`: text in a text, bytes in bytes, an element in a set or list.
     Contains {
         /// The value.
         operand: Operand,
-        /// What is in it.
+        /// The contained value.
         element: Operand,
     },
 }
 
-/// Something that has a value once there is an item.
+/// An expression with a value, given an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operand {
-    /// What the item has at a path.
+    /// The item's value at a path.
     Path(Path),
     /// A constant.
     Value(AttributeValue),
@@ -103,14 +103,14 @@ pub enum Comparator {
 }
 
 impl Condition {
-    /// Reads a `ConditionExpression`, `FilterExpression` or `KeyConditionExpression`.
+    /// Parses a `ConditionExpression`, `FilterExpression` or `KeyConditionExpression`.
     pub fn parse(kind: Kind, text: &str, placeholders: &mut Placeholders<'_>) -> Result<Self, ExprError> {
         let raw = grammar::condition(&mut Cursor::new(kind, text)?)?;
         vocabulary::check_condition(kind, &raw)?;
         parse::condition(&mut Resolver::new(kind, placeholders), &raw)
     }
 
-    /// Every path the condition looks at, in the order written.
+    /// Every path that the condition reads, in the order written.
     #[must_use]
     pub fn paths(&self) -> Vec<&Path> {
         let mut paths = Vec::new();
@@ -118,7 +118,7 @@ impl Condition {
         paths
     }
 
-    /// The top-level attributes the condition looks at, in the order written, with repetitions.
+    /// The top-level attributes that the condition reads, in the order written, with repetitions.
     pub fn attributes(&self) -> impl Iterator<Item = &str> {
         self.paths().into_iter().map(|path| path.attribute.as_str())
     }
@@ -151,7 +151,7 @@ impl Condition {
 }
 
 impl Operand {
-    /// The path, if the operand is one itself.
+    /// The path, if the operand itself is one.
     pub(crate) fn path(&self) -> Option<&Path> {
         if let Self::Path(path) = self {
             Some(path)
@@ -160,7 +160,7 @@ impl Operand {
         }
     }
 
-    /// The path, if the operand is one or measures one.
+    /// The path, if the operand is one or the size of one.
     fn any_path(&self) -> Option<&Path> {
         match self {
             Self::Path(path) => Some(path),
@@ -178,7 +178,7 @@ impl Operand {
         }
     }
 
-    /// The type the operand has whatever the item, if there is one.
+    /// The type that the operand has for every item, if it is known.
     pub(crate) fn known_type(&self) -> Option<AttributeType> {
         match self {
             Self::Path(_) => None,
@@ -189,7 +189,7 @@ impl Operand {
 }
 
 impl Comparator {
-    /// As it is written.
+    /// The operator as it is written.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {
@@ -202,12 +202,12 @@ impl Comparator {
         }
     }
 
-    /// Whether it asks for an order, which only text, numbers and bytes have.
+    /// Whether it needs an order, which only text, numbers and bytes have.
     pub(crate) fn is_ordering(self) -> bool {
         !matches!(self, Self::Equal | Self::NotEqual)
     }
 
-    /// The comparator that says the same with its sides exchanged.
+    /// The equivalent comparator for exchanged sides.
     pub(crate) fn mirrored(self) -> Self {
         match self {
             Self::Less => Self::Greater,

@@ -1,4 +1,4 @@
-//! A position in the tokens of one expression, and the syntax errors seen from there.
+//! A position in the tokens of one expression, and the syntax errors at that position.
 
 use crate::lexer::{Token, TokenKind, tokens};
 use crate::{ExprError, Kind};
@@ -12,12 +12,12 @@ pub(crate) struct Cursor<'t> {
     text: &'t str,
     tokens: Vec<Token>,
     at: usize,
-    /// Whether redundant parentheses have been read.
+    /// Whether redundant parentheses have been found.
     redundant: bool,
 }
 
 impl<'t> Cursor<'t> {
-    /// Refuses what is empty or too long; anything else can be read token by token.
+    /// Refuses an empty or too long text; anything else can be read token by token.
     pub(crate) fn new(kind: Kind, text: &'t str) -> Result<Self, ExprError> {
         if text.is_empty() {
             return Err(kind.invalid("The expression can not be empty;"));
@@ -62,7 +62,7 @@ impl<'t> Cursor<'t> {
         self.take(kind).ok_or_else(|| self.syntax_error())
     }
 
-    /// Takes any token; there is none at the end.
+    /// Takes any token; `None` at the end.
     pub(crate) fn next(&mut self) -> Option<&'t str> {
         let token = self
             .tokens
@@ -72,7 +72,7 @@ impl<'t> Cursor<'t> {
         Some(&self.text[token.start..token.end])
     }
 
-    /// Everything must have been read.
+    /// Checks that everything has been read.
     pub(crate) fn finish(&self) -> Result<(), ExprError> {
         if self.peek() == TokenKind::End {
             Ok(())
@@ -81,7 +81,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// The next token stands where it may not.
+    /// The error that the next token is not allowed here.
     ///
     /// `near` shows the text from the token before to the token after, as it was written. At either end of the
     /// expression it also shows the space there.
@@ -109,7 +109,7 @@ impl<'t> Cursor<'t> {
             .invalid(format_args!("Syntax error; token: \"{shown}\", near: \"{near}\""))
     }
 
-    /// Remembers redundant parentheses. DynamoDB reports them only once it knows what they stand around, and a
+    /// Records redundant parentheses. DynamoDB reports them only once it knows what they enclose, and a
     /// syntax error may come first.
     pub(crate) fn note_redundant_parentheses(&mut self) {
         self.redundant = true;
@@ -129,7 +129,7 @@ impl<'t> Cursor<'t> {
     }
 }
 
-/// Only conditions tell the size.
+/// Only the error for conditions contains the size.
 fn too_long(kind: Kind, size: usize) -> ExprError {
     const PROBLEM: &str = "Expression size has exceeded the maximum allowed size;";
     match kind {

@@ -1,8 +1,8 @@
-//! What is wrong with an expression, in DynamoDB's words.
+//! Errors in expressions, in DynamoDB's words.
 
 use std::fmt;
 
-/// A mistake in an expression or a legacy parameter; its text is what DynamoDB's `ValidationException` says.
+/// A mistake in an expression or a legacy parameter, with the text of DynamoDB's `ValidationException`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ExprError(pub String);
@@ -13,7 +13,7 @@ impl ExprError {
     }
 }
 
-/// The request parameter an expression stands in; messages name it.
+/// The request parameter that contains an expression; messages name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// `ConditionExpression`

@@ -1,4 +1,4 @@
-//! Whether a condition holds of an item.
+//! Evaluates conditions on items.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -8,9 +8,9 @@ use trestle_item::{AttributeValue, Map, Number};
 use crate::{AttributeType, Comparator, Condition, Operand};
 
 impl Condition {
-    /// Whether the condition holds of `item`, which is empty if there is none.
+    /// Whether the condition holds for `item`, which is empty if it does not exist.
     ///
-    /// What is missing equals nothing and has no order; so only `<>` and negations hold of it.
+    /// A missing value equals nothing and has no order, so only `<>` and negations hold for it.
     #[must_use]
     pub fn holds(&self, item: &Map) -> bool {
         match self {
@@ -127,7 +127,8 @@ fn contains(value: &AttributeValue, element: &AttributeValue) -> bool {
     }
 }
 
-/// Text counts in UTF-16 units, as the service was written in Java; bytes in bytes; the rest in elements.
+/// Text counts in UTF-16 units, because the service was written in Java; bytes in bytes; the rest in
+/// elements.
 fn size(value: &AttributeValue) -> Option<usize> {
     match value {
         AttributeValue::S(text) => Some(text.encode_utf16().count()),

@@ -1,7 +1,7 @@
-//! The grammars: tokens to trees that still hold placeholders and unchecked names.
+//! The grammars: from tokens to trees with placeholders and unchecked names.
 //!
-//! Trees borrow from the text. Parentheses are checked here and then forgotten, because DynamoDB refuses redundant
-//! ones while it still reads.
+//! Trees borrow from the text. Parentheses are checked here and not kept, because DynamoDB refuses redundant
+//! ones while it parses.
 
 mod condition;
 mod operand;
@@ -22,7 +22,7 @@ pub(crate) fn projection<'t>(cursor: &mut Cursor<'t>) -> Result<Vec<RawPath<'t>>
     Ok(paths)
 }
 
-/// One or more, with commas between.
+/// One or more elements, separated by commas.
 fn separated<'t, T>(
     cursor: &mut Cursor<'t>,
     mut parse: impl FnMut(&mut Cursor<'t>) -> Result<T, ExprError>,

@@ -7,10 +7,10 @@ use trestle_item::{AttributeValue, ScalarType};
 
 use crate::{Condition, ExprError, Kind, Placeholders};
 
-/// What a key cannot answer.
+/// The error for conditions that cannot be evaluated with a key.
 pub(crate) const NOT_SUPPORTED: &str = "Query key condition not supported";
 
-/// Conditions on key attributes, at most one on each, all of which hold.
+/// Conditions on key attributes, at most one on each, all of which must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyCondition {
     /// In the order written.
@@ -22,11 +22,11 @@ pub struct KeyCondition {
 pub struct KeyTerm {
     /// The attribute.
     pub attribute: String,
-    /// What it must be.
+    /// The condition on its value.
     pub op: KeyOp,
 }
 
-/// What a key attribute must be.
+/// A condition on the value of a key attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyOp {
     /// Equal to the value.
@@ -54,26 +54,26 @@ pub struct KeyAttribute {
     pub kind: ScalarType,
 }
 
-/// A key condition as a key schema sees it.
+/// A key condition resolved with a key schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeySelection {
     /// One value for each hash attribute.
     pub hash: Vec<AttributeValue>,
     /// Values for the first range attributes, which must equal them.
     pub range_equal: Vec<AttributeValue>,
-    /// What the range attribute after those must be. Never [`KeyOp::Eq`].
+    /// The condition on the next range attribute. Never [`KeyOp::Eq`].
     pub range_last: Option<KeyOp>,
 }
 
 impl KeyCondition {
-    /// Reads a `KeyConditionExpression`.
+    /// Parses a `KeyConditionExpression`.
     pub fn parse(text: &str, placeholders: &mut Placeholders<'_>) -> Result<Self, ExprError> {
         let condition = Condition::parse(Kind::KeyCondition, text, placeholders)?;
         parse::key_condition(condition).map_err(|ExprError(problem)| Kind::KeyCondition.invalid(problem))
     }
 
-    /// Finds each key attribute's condition. A query needs all hash attributes, and range attributes from the
-    /// first on without a gap, of which only the last may ask for more than equality.
+    /// Finds the condition of each key attribute. A query needs all hash attributes, and range attributes
+    /// from the first on without a gap, of which only the last may have a condition other than equality.
     pub fn resolve(&self, hash: &[KeyAttribute], range: &[KeyAttribute]) -> Result<KeySelection, ExprError> {
         resolve::resolve(&self.terms, hash, range)
     }

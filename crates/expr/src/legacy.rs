@@ -1,9 +1,9 @@
-//! The parameters that came before expressions: `Expected`, `QueryFilter`, `ScanFilter`, `KeyConditions`,
+//! The parameters from before expressions existed: `Expected`, `QueryFilter`, `ScanFilter`, `KeyConditions`,
 //! `AttributeUpdates` and `AttributesToGet`.
 //!
-//! They are read into the same [`Condition`](crate::Condition), [`KeyCondition`](crate::KeyCondition),
-//! [`Update`](crate::Update) and [`Projection`](crate::Projection) as expressions are, so nothing behind this crate
-//! knows which of the two a request used, but for the number of key conditions.
+//! They are parsed into the same [`Condition`](crate::Condition), [`KeyCondition`](crate::KeyCondition),
+//! [`Update`](crate::Update) and [`Projection`](crate::Projection) as expressions, so that no other crate
+//! knows which of the two a request used, except for the number of key conditions.
 
 mod comparison;
 mod conditions;
@@ -23,7 +23,8 @@ pub use parameters::{
 pub use projection::attributes_to_get;
 pub use updates::attribute_updates;
 
-/// Refuses what no attribute is called. Expressions have such names in their placeholders only, which are checked there.
+/// Refuses invalid attribute names. In expressions, such names are possible only in placeholders, which are
+/// checked there.
 fn check_names<'n>(mut names: impl Iterator<Item = &'n String>) -> Result<(), ExprError> {
     match names.find_map(|name| name_problem(name)) {
         Some(problem) => Err(ExprError::new(problem)),

@@ -1,6 +1,6 @@
-//! Text to tokens. Never fails: what no rule knows becomes a [`TokenKind::Unknown`], which no grammar accepts.
+//! Text to tokens. Never fails: unknown text becomes a [`TokenKind::Unknown`], which no grammar accepts.
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     /// A bare attribute or function name.
@@ -112,7 +112,7 @@ fn symbol(symbol: char) -> TokenKind {
     }
 }
 
-/// A `#` or `:` needs at least one letter, digit or underscore behind it.
+/// A `#` or `:` must be followed by at least one letter, digit or underscore.
 fn placeholder(bytes: &[u8]) -> (TokenKind, usize) {
     let len = 1 + word_len(&bytes[1..]);
     match (len, bytes[0]) {
@@ -129,7 +129,8 @@ fn word_len(bytes: &[u8]) -> usize {
         .count()
 }
 
-/// Keywords are the same in all expressions, in any case: `SET` cannot name an attribute in a filter either.
+/// Keywords are the same in all expressions, in any case: `SET` cannot be an attribute name in a filter
+/// either.
 fn keyword(word: &str) -> Option<TokenKind> {
     const KEYWORDS: [(&str, TokenKind); 9] = [
         ("AND", TokenKind::And),

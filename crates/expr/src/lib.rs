@@ -1,15 +1,15 @@
 //! DynamoDB's expression languages and their legacy predecessors: parsed, checked, evaluated and printed.
 //!
-//! Text becomes a tree in three steps, each of which refuses its own kind of mistake, because DynamoDB reports
-//! mistakes in this order:
+//! Text becomes a tree in three steps, each of which refuses its own kind of mistake, because DynamoDB
+//! reports mistakes in this order:
 //!
 //! 1. *Syntax* (`lexer`, `cursor`, `grammar`): tokens, operators, parentheses.
 //! 2. *Words* (`vocabulary`): known functions in allowed places, reserved words, list indexes.
 //! 3. *Meaning* (the `parse` of each expression): placeholders are replaced, operands counted and typed.
 //!
-//! What comes out holds no placeholder and cannot be ill-formed, so evaluation has no errors of its own, except in
-//! an update, which meets the item's types. The crate is pure: no table, no clock, no I/O. Error texts are
-//! DynamoDB's.
+//! The result contains no placeholder and is well-formed, so evaluation has no errors of its own, except in
+//! an update, which depends on the item's types. The crate is pure: no table, no clock, no I/O. Error texts
+//! are DynamoDB's.
 //!
 //! ```
 //! use trestle_expr::{Condition, Kind, Placeholders};

@@ -1,11 +1,12 @@
-//! Paths that cannot stand together in one projection or update.
+//! Paths that cannot be used together in one projection or update.
 
 use crate::path::{Path, Step};
 use crate::{ExprError, Kind};
 
-/// Refuses paths of which one leads into another, or of which one takes for a map what the other takes for a list.
+/// Refuses paths of which one leads into another, or of which one treats as a map what the other treats as a
+/// list.
 ///
-/// DynamoDB looks from the last path to the first, so with several mistakes the last one is reported.
+/// DynamoDB checks from the last path to the first, so with several mistakes the last one is reported.
 pub(crate) fn check<'p>(
     kind: Kind,
     path: &Path,

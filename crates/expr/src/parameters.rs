@@ -1,4 +1,4 @@
-//! Which of a request's expression parameters may stand together.
+//! Which expression parameters of a request may be used together.
 
 use crate::ExprError;
 
@@ -17,7 +17,8 @@ pub struct Parameters<'a> {
 }
 
 impl Parameters<'_> {
-    /// Refuses legacy parameters beside expressions, and placeholders without an expression that could use them.
+    /// Refuses legacy parameters together with expressions, and placeholders without an expression that could
+    /// use them.
     pub fn check(&self) -> Result<(), ExprError> {
         let expressions = present(self.expressions);
         let legacy = present(self.legacy);
@@ -37,7 +38,7 @@ impl Parameters<'_> {
         if self.values { self.check_values() } else { Ok(()) }
     }
 
-    /// A projection has no place for a value.
+    /// A projection cannot use values.
     fn check_values(&self) -> Result<(), ExprError> {
         let users: Vec<_> = self
             .expressions

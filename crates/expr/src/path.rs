@@ -13,14 +13,14 @@ pub enum Step {
     Index(usize),
 }
 
-/// Where a value is: a top-level attribute, and steps into it.
+/// The location of a value: a top-level attribute, and steps into it.
 ///
 /// Paths are ordered step by step, indexes by number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path {
     /// The top-level attribute.
     pub attribute: String,
-    /// The way into it; empty for the attribute itself.
+    /// The steps into it; empty for the attribute itself.
     pub steps: Vec<Step>,
 }
 
@@ -48,7 +48,7 @@ impl Path {
             .try_fold(item.get(&self.attribute)?, Step::into_value)
     }
 
-    /// The value that holds this path's last step, and that step; outer `None` for a top-level attribute.
+    /// The value that contains this path's last step, and that step; outer `None` for a top-level attribute.
     pub(crate) fn holder<'m>(&self, item: &'m Map) -> Option<(Option<&'m AttributeValue>, &Step)> {
         let (last, before) = self.steps.split_last()?;
         let holder = item
@@ -57,7 +57,7 @@ impl Path {
         Some((holder, last))
     }
 
-    /// As [`Path::holder`], to change.
+    /// Like [`Path::holder`], mutable.
     pub(crate) fn holder_mut<'m>(
         &self,
         item: &'m mut Map,
@@ -87,7 +87,7 @@ impl Step {
     }
 }
 
-/// As messages show it: `[a, b, [2], c]`.
+/// The form used in messages: `[a, b, [2], c]`.
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[{}", self.attribute)?;

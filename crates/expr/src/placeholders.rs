@@ -9,10 +9,10 @@ use crate::{ExprError, Kind};
 const NAMES: &str = "ExpressionAttributeNames";
 const VALUES: &str = "ExpressionAttributeValues";
 
-/// A placeholder may be this long, its sign included.
+/// The maximum length of a placeholder, with its sign.
 const KEY_BYTES_MAX: usize = 255;
 
-/// What `#names` and `:values` stand for in one request, and which of them its expressions used.
+/// The meaning of `#names` and `:values` in one request, and which of them its expressions used.
 #[derive(Clone, Debug)]
 pub struct Placeholders<'a> {
     names: Option<Table<'a, String>>,
@@ -38,7 +38,8 @@ impl<'a> Placeholders<'a> {
         }
     }
 
-    /// Refuses empty maps and placeholders no expression could write. To be called before the first `parse`.
+    /// Refuses empty maps, and placeholders that cannot be written in an expression. Call this before the
+    /// first `parse`.
     pub fn check_syntax(&self) -> Result<(), ExprError> {
         if let Some(names) = &self.names {
             names.check_keys(NAMES, '#')?;
@@ -53,7 +54,7 @@ impl<'a> Placeholders<'a> {
         Ok(())
     }
 
-    /// Refuses placeholders that no expression used. To be called after the last `parse`.
+    /// Refuses placeholders that no expression used. Call this after the last `parse`.
     pub fn finish(&self) -> Result<(), ExprError> {
         if let Some(names) = &self.names {
             names.check_used(NAMES)?;
@@ -64,7 +65,7 @@ impl<'a> Placeholders<'a> {
         Ok(())
     }
 
-    /// What `#placeholder` stands for.
+    /// The name of a `#placeholder`.
     pub(crate) fn name(&mut self, kind: Kind, placeholder: &str) -> Result<&'a str, ExprError> {
         self.names.as_mut().and_then(|names| names.look_up(placeholder)).map(String::as_str).ok_or_else(|| {
             kind.invalid(format_args!(
@@ -73,7 +74,7 @@ impl<'a> Placeholders<'a> {
         })
     }
 
-    /// What `:placeholder` stands for.
+    /// The value of a `:placeholder`.
     pub(crate) fn value(&mut self, kind: Kind, placeholder: &str) -> Result<&'a AttributeValue, ExprError> {
         self.values.as_mut().and_then(|values| values.look_up(placeholder)).ok_or_else(|| {
             kind.invalid(format_args!(
@@ -97,7 +98,7 @@ struct Entry<'a, T> {
 }
 
 impl<'a, T> Table<'a, T> {
-    /// `sorted` comes from a sorted map.
+    /// `sorted` must come from a sorted map.
     fn new(sorted: impl Iterator<Item = (&'a String, &'a T)>) -> Self {
         Self {
             entries: sorted

@@ -1,4 +1,4 @@
-//! Expressions as text again. Every name and value becomes a placeholder, so any item can be spoken of.
+//! Expressions as text. Every name and value becomes a placeholder, so that any item can be described.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use trestle_item::{AttributeValue, Map};
 use crate::path::{Path, Step};
 use crate::{Action, Condition, KeyCondition, KeyOp, Operand, Projection, SetOperand, SetValue, Update};
 
-/// An expression and what its placeholders stand for. Parsing it gives what was printed.
+/// An expression and the meaning of its placeholders. Parsing it gives the printed expression.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Printed {
     /// The expression.
@@ -52,7 +52,7 @@ impl Projection {
 }
 
 impl Update {
-    /// The update as an expression, its actions gathered into sections.
+    /// The update as an expression, with its actions grouped into sections.
     #[must_use]
     pub fn print(&self) -> Printed {
         let mut printer = Printer::default();
@@ -90,7 +90,7 @@ impl Action {
 #[derive(Default)]
 struct Printer {
     printed: Printed,
-    /// Placeholders by the names they stand for.
+    /// Placeholders by the names they represent.
     names: BTreeMap<String, String>,
 }
 

@@ -1,4 +1,4 @@
-//! Projections: what `ProjectionExpression` and `AttributesToGet` leave of an item.
+//! Projections: `ProjectionExpression` and `AttributesToGet`, parsed and applied.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub struct Projection {
     attributes: BTreeMap<String, Part>,
 }
 
-/// What is wanted of a value.
+/// The selected part of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     /// All of it.
@@ -28,7 +28,7 @@ enum Part {
 }
 
 impl Projection {
-    /// Reads a `ProjectionExpression`.
+    /// Parses a `ProjectionExpression`.
     pub fn parse(text: &str, placeholders: &mut Placeholders<'_>) -> Result<Self, ExprError> {
         let kind = Kind::Projection;
         let raw = grammar::projection(&mut Cursor::new(kind, text)?)?;
@@ -81,7 +81,7 @@ impl Projection {
         self.attributes.keys().map(String::as_str)
     }
 
-    /// What is left of an item. What it does not have is left out; elements of lists close ranks.
+    /// The projection of an item. Missing values are left out; list elements move together.
     #[must_use]
     pub fn apply(&self, item: &Map) -> Map {
         project_map(&self.attributes, item)
@@ -89,7 +89,7 @@ impl Projection {
 }
 
 impl Part {
-    /// Nothing yet of a value into which these steps lead.
+    /// An empty part of a value into which these steps lead.
     fn empty(steps: &[Step]) -> Self {
         match steps.first() {
             None => Self::Whole,
@@ -98,7 +98,7 @@ impl Part {
         }
     }
 
-    /// Adds a path. Paths do not overlap or conflict, so each step meets its own kind of part.
+    /// Adds a path. Paths do not overlap or conflict, so each step finds its own kind of part.
     fn extend(&mut self, steps: &[Step]) {
         let Some((step, rest)) = steps.split_first() else {
             return;
@@ -115,7 +115,7 @@ impl Part {
         deeper.extend(rest);
     }
 
-    /// What is left of a value; `None` if nothing is.
+    /// The projection of a value; `None` if nothing is selected.
     fn project(&self, value: &AttributeValue) -> Option<AttributeValue> {
         match (self, value) {
             (Self::Whole, value) => Some(value.clone()),

@@ -1,4 +1,4 @@
-//! Expressions into the parameters of a request, where several share their names and values.
+//! Combines expressions into the parameters of a request, where several share their names and values.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,8 @@ pub struct RequestExpressions {
 }
 
 impl RequestExpressions {
-    /// Takes an expression in. Its placeholders get the letter, so that they do not meet those of another.
+    /// Adds an expression. Its placeholders get the letter, so that they differ from those of other
+    /// expressions.
     pub fn take(&mut self, printed: Printed, letter: char) -> String {
         // A printed expression has no literals, so that every `#n` and `:v` is a placeholder.
         let renamed = |text: &str| {
@@ -30,7 +31,7 @@ impl RequestExpressions {
         renamed(&printed.text)
     }
 
-    /// `ExpressionAttributeNames` and `ExpressionAttributeValues`; what is empty must not be sent.
+    /// `ExpressionAttributeNames` and `ExpressionAttributeValues`; empty ones must not be sent.
     #[must_use]
     pub fn split(self) -> (Option<BTreeMap<String, String>>, Option<Map>) {
         let names = Some(self.names).filter(|names| !names.is_empty());

@@ -1,4 +1,4 @@
-//! The words that name an attribute only through a `#placeholder`.
+//! The words that can name an attribute only through a `#placeholder`.
 
 /// Whether `word` is reserved, in any case.
 #[must_use]

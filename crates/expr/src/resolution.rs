@@ -1,4 +1,4 @@
-//! The third look at a tree: placeholders become names and values, and operands are counted and compared.
+//! The third pass over a tree: placeholders become names and values, and operands are counted and compared.
 
 use trestle_item::AttributeValue;
 
@@ -11,7 +11,7 @@ const PATH_LEN_MAX: usize = 32;
 /// An expression may have this many operators and functions.
 pub(crate) const OPERATORS_MAX: usize = 300;
 
-/// What the third look needs along the way.
+/// The state of the third pass.
 pub(crate) struct Resolver<'p, 'a> {
     pub(crate) kind: Kind,
     placeholders: &'p mut Placeholders<'a>,
@@ -46,7 +46,7 @@ impl<'p, 'a> Resolver<'p, 'a> {
     fn step(&mut self, raw: RawStep<'_>) -> Result<Step, ExprError> {
         Ok(match raw {
             RawStep::Name(name) => Step::Name(self.name(name)?),
-            // The vocabulary has refused an index that cannot be read.
+            // The vocabulary pass has refused an index that cannot be parsed.
             RawStep::Index(digits) => Step::Index(vocabulary::index(digits).unwrap_or(usize::MAX)),
         })
     }
@@ -81,7 +81,7 @@ impl<'p, 'a> Resolver<'p, 'a> {
         ))
     }
 
-    /// A path may not be an operand twice: the answer would not depend on the item.
+    /// Refuses a path that is an operand twice: the result would not depend on the item.
     pub(crate) fn check_distinct<'o>(
         &self,
         operator: &str,
@@ -111,7 +111,7 @@ impl<'p, 'a> Resolver<'p, 'a> {
     }
 }
 
-/// DynamoDB stops counting at the first operator too many, so the count it names is always the same.
+/// DynamoDB stops counting at the first operator too many, so the message always contains the same number.
 pub(crate) fn too_many_operators(kind: Kind) -> ExprError {
     kind.invalid(format_args!(
         "The expression contains too many operators; operator count: {}",

@@ -1,4 +1,4 @@
-//! Updates: what `UpdateExpression` and `AttributeUpdates` do to an item.
+//! Updates: `UpdateExpression` and `AttributeUpdates`, parsed and applied.
 
 mod apply;
 mod parse;
@@ -11,14 +11,14 @@ use crate::path::Path;
 use crate::projection::Projection;
 use crate::{ExprError, Kind, Placeholders, grammar, vocabulary};
 
-/// Changes to an item, none of which touches what another touches.
+/// Changes to an item that do not overlap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Update {
     actions: Vec<Action>,
     dialect: Dialect,
 }
 
-/// Where an update comes from: the two ways of saying it differ in a few rules and texts.
+/// The origin of an update: the two forms differ in a few rules and texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Expression,
@@ -28,17 +28,17 @@ pub(crate) enum Dialect {
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Puts a value at a path; behind the end of a list it is appended.
+    /// Puts a value at a path; past the end of a list it is appended.
     Set(Path, SetValue),
-    /// Removes what is at a path. Elements of lists behind it move up.
+    /// Removes the value at a path. Later elements of lists move up.
     Remove(Path),
-    /// Adds to a number, or elements to a set; what is missing counts as zero or empty.
+    /// Adds to a number, or adds elements to a set; a missing value counts as zero or empty.
     Add(Path, AttributeValue),
     /// Removes elements from a set; an empty set disappears.
     Delete(Path, AttributeValue),
 }
 
-/// What a `SET` puts. All operands are read from the item as it was before the update.
+/// The value of a `SET`. All operands are read from the item as it was before the update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetValue {
     /// A value as it is.
@@ -54,16 +54,16 @@ pub enum SetValue {
 /// A value in a `SET`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetOperand {
-    /// What the item has at a path.
+    /// The item's value at a path.
     Path(Path),
     /// A constant.
     Value(AttributeValue),
-    /// `if_not_exists`: what is at the path, or else the other operand.
+    /// `if_not_exists`: the value at the path, or else the other operand.
     IfNotExists(Path, Box<SetOperand>),
 }
 
 impl Update {
-    /// Reads an `UpdateExpression`.
+    /// Parses an `UpdateExpression`.
     pub fn parse(text: &str, placeholders: &mut Placeholders<'_>) -> Result<Self, ExprError> {
         let sections = grammar::update(&mut Cursor::new(Kind::Update, text)?)?;
         vocabulary::check_sections(&sections)?;
@@ -74,14 +74,14 @@ impl Update {
         })
     }
 
-    /// An update from actions that were read elsewhere. None may touch what another touches; the caller checks.
+    /// An update from actions that were parsed elsewhere. They must not overlap; the caller checks this.
     #[must_use]
     pub fn from_actions(actions: Vec<Action>) -> Self {
         Self::of(actions, Dialect::Expression)
     }
 
-    /// An update that does these things. Their paths must not overlap or conflict: `parse` and the legacy
-    /// parameters see to that.
+    /// An update with these actions. Their paths must not overlap or conflict: `parse` and the legacy
+    /// parameters ensure this.
     #[must_use]
     pub fn new(actions: Vec<Action>) -> Self {
         Self::of(actions, Dialect::Expression)
@@ -103,19 +103,19 @@ impl Update {
         self.actions.is_empty()
     }
 
-    /// Whether there are actions and all of them take something away: such an update makes no item where none is.
+    /// Whether there are actions and all of them remove something: such an update does not create an item.
     #[must_use]
     pub fn only_removes(&self) -> bool {
         let removes = |action| matches!(action, &Action::Remove(_) | &Action::Delete(..));
         !self.actions.is_empty() && self.actions.iter().all(removes)
     }
 
-    /// The paths that are touched, in the order written.
+    /// The paths that are changed, in the order written.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.actions.iter().map(Action::path)
     }
 
-    /// The top-level attributes that are touched, in the order written, with repetitions.
+    /// The top-level attributes that are changed, in the order written, with repetitions.
     pub fn attributes(&self) -> impl Iterator<Item = &str> {
         self.paths().map(|path| path.attribute.as_str())
     }
@@ -132,15 +132,16 @@ impl Update {
         paths
     }
 
-    /// Changes `item`. If this fails, the item is as it was.
+    /// Changes `item`. If this fails, the item is unchanged.
     pub fn apply(&self, item: &mut Map) -> Result<(), ExprError> {
         apply::apply(&self.actions, self.dialect, item)
     }
 
-    /// What an image of the item, before or after, has at the touched paths: `UPDATED_OLD` and `UPDATED_NEW`.
+    /// The values of an image of the item, before or after, at the changed paths: `UPDATED_OLD` and
+    /// `UPDATED_NEW`.
     ///
-    /// As in DynamoDB, this looks at paths rather than at changes: an element appended at `l[100]` is not found
-    /// there, and what moved up to a removed `l[0]` is.
+    /// As in DynamoDB, this uses paths rather than changes: an element appended at `l[100]` is not found
+    /// there, and an element that moved up to a removed `l[0]` is.
     #[must_use]
     pub fn updated(&self, image: &Map) -> Map {
         Projection::of(self.paths().cloned().collect()).apply(image)
@@ -148,7 +149,7 @@ impl Update {
 }
 
 impl Action {
-    /// The path the action touches.
+    /// The path that the action changes.
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {

@@ -1,4 +1,5 @@
-//! The second look at a tree: are its functions known and in their places, are its names free to use?
+//! The second pass over a tree: whether its functions are known and allowed there, and its names not
+//! reserved.
 //!
 //! Mistakes are reported in the order in which they were written, a function's before those of its arguments.
 
@@ -25,10 +26,10 @@ const UPDATE_FUNCTIONS: [&str; 2] = ["if_not_exists", "list_append"];
 /// The highest list index DynamoDB can count to.
 const INDEX_MAX: usize = i32::MAX as usize;
 
-/// Where a call stands.
+/// The position of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CallContext {
-    /// A condition by itself.
+    /// A whole condition.
     Condition,
     /// A value inside a condition.
     Operand,
@@ -59,7 +60,7 @@ fn check_comparison(kind: Kind, comparison: &Comparison<'_>) -> Result<(), ExprE
     }
 }
 
-/// Checks the words of an update. Each section may appear once, which is checked behind its actions.
+/// Checks the words of an update. Each section may appear once, which is checked after its actions.
 pub(crate) fn check_sections(sections: &[RawSection<'_>]) -> Result<(), ExprError> {
     for (at, section) in sections.iter().enumerate() {
         section.actions.iter().try_for_each(check_action)?;
@@ -145,7 +146,7 @@ fn check_function(kind: Kind, context: CallContext, function: &str) -> Result<()
     }
 }
 
-/// A known function where it has no meaning.
+/// The error for a known function in a position where it is not allowed.
 pub(crate) fn misused(kind: Kind, function: &str) -> ExprError {
     kind.invalid(format_args!(
         "The function is not allowed to be used this way in an expression; function: {function}"
@@ -173,7 +174,7 @@ fn check_name(kind: Kind, name: RawName<'_>) -> Result<(), ExprError> {
     }
 }
 
-/// The number an index's digits stand for, if lists can be that long.
+/// The number of an index's digits, if lists can be that long.
 pub(crate) fn index(digits: &str) -> Option<usize> {
     digits.parse().ok().filter(|index| *index <= INDEX_MAX)
 }

@@ -23,7 +23,7 @@ pub trait Hook: Send + Sync {
         None
     }
 
-    /// Whether rows of any table may still lie in former places.
+    /// Whether rows of any table may still be in former places.
     fn moves_rows(&self) -> bool {
         false
     }

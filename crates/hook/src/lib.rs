@@ -2,10 +2,10 @@
 //! what rows mean. Both use these types directly, without translation.
 //!
 //! - [`Change`] is a row before and after a write; [`Verdict`] is the hook's answer to the changes of a
-//! request.
+//!   request.
 //! - [`Rows`] is the database at the moment of the commit, and [`RowQuery`] a query on it.
 //! - [`Host`] is a database in which models are in force, an engine or an endpoint, as the code that manages
-//! models sees it.
+//!   models sees it.
 //! - [`Former`] computes where rows are stored while their keys change.
 //!
 //! An internal part of Trestle: programs use the crate `trestle`.

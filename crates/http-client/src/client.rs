@@ -1,4 +1,4 @@
-//! Requests and answers.
+//! Sends requests and receives responses.
 
 use crate::connection::{self, Connection};
 use crate::download::Download;
@@ -20,30 +20,30 @@ use tokio::runtime::{Handle, Id};
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 
-/// More calls than this are rarely on their way to one endpoint at once.
+/// More calls than this are rarely under way to one endpoint.
 const IDLE_MAX: usize = 16;
 
-/// Servers close connections on which nothing happens. One that was idle for long is not worth the risk.
+/// Servers close idle connections. One that was idle for long is not used again.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// A server accepts a connection in this time, however long the answer may take.
+/// The time within which a server must accept a connection, however long the response may take.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// How much a call may take.
+/// The limits of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// From the call to the end of the answer; without it, as long as the server likes once it is connected.
+    /// The time from the call to the end of the response; without it, unlimited once connected.
     pub time: Option<Duration>,
-    /// Bytes of an answer.
+    /// The maximum size of a response.
     pub answer_bytes: usize,
 }
 
-/// Whether a request may be sent a second time if it is not known what became of the first.
+/// Whether a request may be sent a second time if the outcome of the first is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// It changes nothing, or changes it to the same, or is recognised when it comes again.
+    /// The request has no effect, has the same effect when repeated, or is recognised as a repetition.
     Allowed,
-    /// Twice is not the same as once.
+    /// Repeating the request would have another effect.
     Never,
 }
 
@@ -54,7 +54,7 @@ pub struct Client {
     limits: Limits,
     reach: Reach,
     tunnel: Option<Tunnel>,
-    /// Those that were used last are at the back, and used first.
+    /// The most recently used ones are at the back, and used first.
     idle: Mutex<VecDeque<Kept>>,
 }
 
@@ -62,7 +62,7 @@ pub struct Client {
 struct Kept {
     connection: Connection,
     since: Instant,
-    /// Where its task runs. In another runtime it might not run at all while a caller waits.
+    /// The runtime of its task. In another runtime it might not run while a caller waits.
     runtime: Id,
 }
 
@@ -72,26 +72,26 @@ impl Kept {
     }
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub struct HttpResponse {
     /// The status.
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
-    /// All of the body.
+    /// The whole body.
     pub body: Bytes,
 }
 
-/// What came of using a connection that was kept.
+/// The result of trying a kept connection.
 enum Again {
     Answered(HttpResponse),
-    /// Nothing was sent on it, or it may be sent again; or there was no such connection.
+    /// Nothing was sent on it, or the request may be repeated; or there was no such connection.
     New(Prepared),
 }
 
 impl Client {
-    /// A client for an endpoint; an error says why its certificate could not be checked.
+    /// A client for an endpoint; an error says why its certificate cannot be checked.
     pub fn new(endpoint: Endpoint, roots: Roots<'_>, limits: Limits) -> Result<Self, String> {
         let tls = endpoint.is_https.then(|| tls::connector(roots)).transpose()?;
         Ok(Client {
@@ -104,13 +104,13 @@ impl Client {
         })
     }
 
-    /// The same client, for some addresses only.
+    /// The same client, limited to some addresses.
     #[must_use]
     pub fn reaching(self, reach: Reach) -> Self {
         Client { reach, ..self }
     }
 
-    /// The same client, through a proxy if that is the way to its endpoint; an error says why that cannot be.
+    /// The same client, through a proxy if its endpoint requires one; an error says why that is impossible.
     pub fn through(self, proxy: Option<&Proxy>) -> Result<Self, String> {
         let tunnel = proxy.map(|proxy| proxy.tunnel_to(&self.endpoint)).transpose()?;
         Ok(Client {
@@ -119,14 +119,14 @@ impl Client {
         })
     }
 
-    /// Where requests go.
+    /// The endpoint.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Sends a request and waits for the whole answer.
+    /// Sends a request and waits for the whole response.
     pub async fn call(&self, request: Prepared, repeat: Repeat) -> Result<HttpResponse, Failure> {
-        // The time is real time: the server at the other end does not follow our clock.
+        // Real time: the server does not follow our clock.
         let now = Instant::now();
         let deadline = self.limits.time.map(|time| now + time);
         let here = Handle::current().id();
@@ -146,7 +146,7 @@ impl Client {
         .await
     }
 
-    /// Uses connections that were kept. A server may close one at any time, even while it is being used again.
+    /// Tries kept connections. A server may close one at any time, even while it is being used again.
     async fn call_again(
         &self,
         mut request: Prepared,
@@ -161,7 +161,7 @@ impl Client {
             let response = match connection.try_send_request(request).await {
                 Ok(response) => response,
                 Err(mut error) => match (error.take_message(), copy) {
-                    // It never left.
+                    // It was not sent.
                     (Some(unsent), _) => {
                         request = unsent;
                         continue;
@@ -180,8 +180,8 @@ impl Client {
         Ok(Again::New(request))
     }
 
-    /// Sends a request on a connection of its own; its answer, of any length, is read piece by piece. The limit of
-    /// time is that of each piece.
+    /// Sends a request on its own connection; its response, of any length, is read in pieces. The time limit
+    /// applies to each piece.
     pub async fn download(&self, request: Prepared) -> Result<Download, Failure> {
         let deadline = self.limits.time.map(|time| Instant::now() + time);
         let mut connection = self.connect(deadline).await?;
@@ -258,7 +258,7 @@ impl Client {
     fn keep(&self, connection: Connection, here: Id) {
         let now = Instant::now();
         let mut idle = self.idle.lock();
-        // The oldest are in front.
+        // The oldest are at the front.
         while idle.front().is_some_and(|kept| !kept.is_usable(now)) {
             idle.pop_front();
         }

@@ -47,7 +47,7 @@ async fn speak(
     let (sender, connection) = handshake(stream)
         .await
         .map_err(|error| Failure::no_connection(endpoint, error))?;
-    // It ends with its sender, or with the server's side.
+    // It ends when its sender is dropped, or when the server closes it.
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection ended");

@@ -1,4 +1,4 @@
-//! An answer of any length, piece by piece.
+//! A response of any length, read in pieces.
 
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
@@ -8,7 +8,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use std::time::Duration;
 
-/// The beginning of an answer, and the way to the rest.
+/// The head of a response, and the stream of its body.
 #[derive(Debug)]
 pub struct Download {
     /// The status.
@@ -32,7 +32,7 @@ impl Download {
         }
     }
 
-    /// The next piece; none at the end.
+    /// The next piece; `None` at the end.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
         loop {
             let frame = match self.patience {

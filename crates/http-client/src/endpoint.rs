@@ -1,24 +1,24 @@
-//! Where requests go.
+//! The destination of requests.
 
 use http::Uri;
 
 /// A server, and a path on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Whether TLS is spoken.
+    /// Whether it uses TLS.
     pub is_https: bool,
-    /// Without the brackets of an IPv6 address.
+    /// The host, without the brackets of an IPv6 address.
     pub host: String,
-    /// The port, told or usual.
+    /// The port, given or default.
     pub port: u16,
-    /// What the `Host` header says.
+    /// The value of the `Host` header.
     pub authority: String,
-    /// With the query.
+    /// The path with the query.
     pub path: String,
 }
 
 impl Endpoint {
-    /// Reads a URL; an error says what it must be.
+    /// Parses a URL; an error says what it must be.
     pub fn parse(url: &str) -> Result<Endpoint, &'static str> {
         const FORM: &str = "must be a URL that begins with http:// or https://";
         let uri: Uri = url.parse().map_err(|_| FORM)?;

@@ -1,14 +1,14 @@
-//! Why there is no answer.
+//! Why a request got no response.
 
 use crate::endpoint::Endpoint;
 use std::error::Error as _;
 use std::fmt;
 use std::io;
 
-/// Why there is no answer, in words and for code.
+/// Why a request got no response, for people and for code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Failure {
-    /// What to make of it.
+    /// The kind of failure.
     pub kind: FailureKind,
     /// The host that was called, with its port.
     pub authority: String,
@@ -19,25 +19,25 @@ pub struct Failure {
 /// What a failure means for the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// No server is there, or it did not accept in time. Nothing was sent.
+    /// No server was reached, or it did not accept in time. Nothing was sent.
     NoConnection,
-    /// The server could not prove its name. Nothing was sent.
+    /// The server could not prove its identity. Nothing was sent.
     Untrusted,
-    /// The server does not speak this protocol, and will not have understood.
+    /// The server does not use this protocol, and cannot have understood the request.
     NotHttp,
-    /// The request was sent, or may have been, and the answer did not arrive.
+    /// The request was sent, or may have been, and no response arrived.
     Lost,
-    /// The answer is larger than allowed.
+    /// The response is larger than allowed.
     TooLarge,
 }
 
 impl FailureKind {
-    /// Whether the request may have been carried out.
+    /// Whether the request may have been executed.
     pub fn may_have_arrived(self) -> bool {
         matches!(self, FailureKind::Lost | FailureKind::TooLarge)
     }
 
-    /// Whether it may be over the next time.
+    /// Whether trying again may help.
     pub fn is_passing(self) -> bool {
         matches!(self, FailureKind::NoConnection | FailureKind::Lost)
     }

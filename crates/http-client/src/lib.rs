@@ -1,7 +1,8 @@
-//! HTTP out: calls to one endpoint. Connections are kept and used again, TLS is checked, everything has a limit.
+//! HTTP out: calls to one endpoint. Connections are reused, TLS certificates are checked, and everything has
+//! a limit.
 //!
-//! [`request`] makes a request, signed as AWS signs if there is a key; [`Client`] sends it. A [`Failure`] tells whether the
-//! request may have arrived, so that the caller knows whether it may be sent again.
+//! [`request`] makes a request, with AWS's signature if there is a key; [`Client`] sends it. A [`Failure`]
+//! says whether the request may have arrived, so that the caller knows whether it may be sent again.
 //!
 //! An internal part of Trestle: programs use the crate `trestle`.
 

@@ -1,4 +1,4 @@
-//! The way through a proxy, for endpoints with https: a tunnel, in which TLS is spoken with the endpoint itself.
+//! Connections through a proxy, for endpoints with https: a tunnel, with TLS to the endpoint itself.
 
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
@@ -9,13 +9,13 @@ use std::net::IpAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// More than the head of any answer of a proxy.
+/// Larger than the head of any proxy's response.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// The proxy that the environment names, and the hosts that are called without it.
+/// The proxy in the environment, and the hosts that are called without it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
-    /// May hold a password.
+    /// May contain a password.
     url: String,
     exceptions: String,
 }
@@ -25,7 +25,7 @@ pub struct Proxy {
 pub(crate) struct Tunnel {
     host: String,
     port: u16,
-    /// What `Proxy-Authorization` says.
+    /// The value of `Proxy-Authorization`.
     authorization: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl Proxy {
         }
     }
 
-    /// The proxy of `HTTPS_PROXY` with the exceptions of `NO_PROXY`, in capitals or not.
+    /// The proxy of `HTTPS_PROXY` with the exceptions of `NO_PROXY`, in upper or lower case.
     pub fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Option<Self> {
         let either = |name: &str| {
             let small = variable(&name.to_ascii_lowercase()).filter(|value| !value.is_empty());
@@ -49,7 +49,8 @@ impl Proxy {
         Some(Proxy::new(url, either("NO_PROXY").unwrap_or_default()))
     }
 
-    /// The way to an endpoint, if it goes through the proxy. An error says what the URL of the proxy must be.
+    /// The tunnel to an endpoint, if the proxy is used for it. An error says what the URL of the proxy must
+    /// be.
     pub(crate) fn tunnel_to(&self, endpoint: &Endpoint) -> Result<Option<Tunnel>, String> {
         if !endpoint.is_https || self.excepts(&endpoint.host, endpoint.port) {
             return Ok(None);
@@ -60,7 +61,7 @@ impl Proxy {
         })
     }
 
-    /// Whether a host is called without the proxy: this machine always is.
+    /// Whether a host is called without the proxy, as this machine always is.
     fn excepts(&self, host: &str, port: u16) -> bool {
         let address: Option<IpAddr> = host.parse().ok();
         if host == "localhost" || address.is_some_and(|address| address.is_loopback()) {
@@ -74,7 +75,8 @@ impl Proxy {
     }
 }
 
-/// Whether an entry of `NO_PROXY` means a host: `*`, a name with all below it, an address, or a block of addresses.
+/// Whether an entry of `NO_PROXY` matches a host: `*`, a name with its subdomains, an address, or a block of
+/// addresses.
 fn is_excepted(entry: &str, host: &str, address: Option<IpAddr>, port: u16) -> bool {
     if entry == "*" {
         return true;
@@ -102,7 +104,7 @@ fn is_excepted(entry: &str, host: &str, address: Option<IpAddr>, port: u16) -> b
     is_port && !name.is_empty() && (host == name || is_below)
 }
 
-/// Whether the first bits are the same.
+/// Whether the first bits are equal.
 fn is_within(address: IpAddr, network: IpAddr, bits: u32) -> bool {
     match (address, network) {
         (IpAddr::V4(address), IpAddr::V4(network)) if bits <= 32 => {
@@ -143,7 +145,7 @@ impl Tunnel {
         })
     }
 
-    /// A connection to the endpoint, on which nothing was said yet.
+    /// A connection to the endpoint, on which nothing has been sent yet.
     pub(crate) async fn open(&self, endpoint: &Endpoint) -> Result<TcpStream, Failure> {
         let opened = self.ask(endpoint).await;
         opened.map_err(|why| {
@@ -168,7 +170,7 @@ impl Tunnel {
         stream.write_all(head.as_bytes()).await.map_err(lost)?;
         let mut answer = Vec::new();
         while !answer.ends_with(b"\r\n\r\n") {
-            // One by one: what comes behind the head is the endpoint's.
+            // One by one: bytes after the head belong to the endpoint.
             let byte = stream.read_u8().await.map_err(lost)?;
             answer.push(byte);
             if answer.len() > HEAD_BYTES_MAX {
@@ -186,7 +188,7 @@ impl Tunnel {
     }
 }
 
-/// Text of a URL in which `%41` stands for a byte.
+/// Decodes a text of a URL, in which `%41` is a byte.
 fn unescaped(text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = text;

@@ -4,7 +4,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use tokio::net::{TcpStream, lookup_host};
 
-/// Which addresses a client may connect to. What a name stands for is looked at with every connection: it may change.
+/// Which addresses a client may connect to. The addresses of a name are checked for every connection, because
+/// they may change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
     /// All of them.
@@ -68,13 +69,13 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || is_for_benchmarks)
 }
 
-/// The public internet's own block, without the one for documents.
+/// The block of the public internet, without the one for documentation.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [first, second, ..] = address.segments();
     first & 0xe000 == 0x2000 && (first, second) != (0x2001, 0x0db8)
 }
 
-/// The older address that stands in a newer one: mapped, translated (NAT64) or tunnelled (6to4).
+/// The IPv4 address embedded in an IPv6 address: mapped, translated (NAT64) or tunnelled (6to4).
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let parts = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());

@@ -8,14 +8,14 @@ use http_body_util::Full;
 use trestle_env::Timestamp;
 use trestle_sigv4::Signer;
 
-/// A request, but for where it goes.
+/// A request without its destination.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing<'a> {
     /// `GET`, `POST`, and so on.
     pub method: &'a str,
-    /// With the query.
+    /// The path with the query.
     pub path: &'a str,
-    /// Besides those that every request has.
+    /// Headers in addition to those of every request.
     pub headers: &'a [(&'a str, &'a str)],
     /// The body.
     pub body: &'a Bytes,
@@ -24,7 +24,8 @@ pub struct Outgoing<'a> {
 /// A request that is ready to be sent.
 pub type Prepared = Request<Full<Bytes>>;
 
-/// A request that is ready to be sent to an endpoint; signed, if there is a signer. An error says what is no HTTP.
+/// A request that is ready to be sent to an endpoint; signed, if there is a signer. An error says what is
+/// invalid in HTTP.
 pub fn request(
     endpoint: &Endpoint,
     outgoing: Outgoing<'_>,

@@ -1,4 +1,4 @@
-//! Whom to believe that he is who he says.
+//! The certificate authorities that a client trusts.
 
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -6,12 +6,12 @@ use rustls::{ClientConfig, RootCertStore};
 use std::sync::{Arc, OnceLock};
 use tokio_rustls::TlsConnector;
 
-/// The certificate authorities that a client believes.
+/// The certificate authorities that a client trusts.
 #[derive(Clone, Copy, Debug)]
 pub enum Roots<'a> {
     /// Those of the system.
     System,
-    /// Those in a PEM file alone.
+    /// Only those in a PEM file.
     File(&'a str),
 }
 

@@ -1,5 +1,5 @@
-//! docs/administration.openapi.json describes the calls as they are. tests/clients/python/test_administration.py holds real
-//! answers against it.
+//! Checks that docs/administration.openapi.json describes the calls.
+//! tests/clients/python/test_administration.py compares real answers with it.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -34,7 +34,7 @@ fn words(list: &Value) -> BTreeSet<String> {
     list.map(|word| word.as_str().unwrap().to_owned()).collect()
 }
 
-/// The names between backticks; serde lists in its errors what it would have taken.
+/// The names between backticks; serde's errors list the expected ones.
 fn quoted(message: &str) -> Vec<String> {
     message.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
@@ -47,7 +47,7 @@ fn members(name: &str) -> BTreeSet<String> {
     named.into_iter().collect()
 }
 
-/// Every member that a call cannot do without.
+/// Every required member of a call.
 fn needed(name: &str) -> BTreeSet<String> {
     let mut body = Map::new();
     while let Err(refused) = AdminCall::from_json(name, json!(body).to_string().as_bytes()) {
@@ -119,7 +119,7 @@ fn words_are_those_that_are_described() {
     assert_eq!(described("BackfillState"), variants::<BackfillState>());
     assert_eq!(described("ReindexState"), variants::<ReindexState>());
     let mut codes = variants::<AdminErrorCode>();
-    // Only a client says that there was no answer.
+    // Only clients report that there was no answer.
     assert!(codes.remove("no-answer"));
     assert_eq!(described("AdminErrorCode"), codes);
 }

@@ -1,4 +1,4 @@
-//! How fast a backfill brings rows to a handler in the same process: on an idle database, and while others write.
+//! The speed of a backfill to a handler in the same process: on an idle database, and while clients write.
 
 use super::Run;
 use super::routes::{DataDirectory, PATIENCE, Routed, TABLE, item, put};
@@ -14,7 +14,7 @@ use trestle_events::BackfillState;
 const ROWS: u64 = 100_000;
 /// Rows that are written in one request.
 const BATCH: usize = 25;
-/// How many write meanwhile, in the order of the figures.
+/// The numbers of concurrent writers, in the order of the figures.
 const WRITERS: [u64; 2] = [0, 16];
 
 pub(super) fn measure(
@@ -46,7 +46,7 @@ pub(super) fn measure(
     Ok(figures)
 }
 
-/// Writes all rows, and waits until the route has them as changes.
+/// Writes all rows, and waits until the route has received them as changes.
 fn fill(routed: &Routed) -> Result<(), BenchError> {
     let all: Vec<u64> = (0..ROWS).collect();
     let batch = |rows: &[u64]| BatchWriteItem {

@@ -1,5 +1,5 @@
-//! What the size of blocks costs: reads of one row, of twenty that lie together and of all, in the same process, with a cache
-//! that holds all rows and with one that holds few.
+//! The effect of the block size: reads of one row, of twenty neighbouring rows and of all, in the same
+//! process, with a cache that holds all rows and with one that holds few.
 
 use super::Run;
 use super::embedded::{fill_with, kept, key, run_one};
@@ -20,7 +20,7 @@ const QUERIES: u64 = 5_000;
 const MIB: u64 = 1024 * 1024;
 /// The name and the size of each cache.
 const CACHES: [(&str, u64); 2] = [("rows in the cache", 512 * MIB), ("cache of 4 MiB", 4 * MIB)];
-/// A store merges its tables when it is left alone.
+/// How long an idle store needs to merge its tables.
 const REST: Duration = Duration::from_secs(10);
 
 pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<AloneFigure>, BenchError> {
@@ -61,7 +61,7 @@ fn opened(block_size: BlockSize, cache_bytes: u64) -> Options {
     }
 }
 
-/// What lies in a directory, with everything below it.
+/// The size of a directory, with everything in it.
 fn size_of(directory: &Path) -> std::io::Result<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(directory)? {
@@ -75,14 +75,14 @@ fn size_of(directory: &Path) -> std::io::Result<u64> {
     Ok(bytes)
 }
 
-/// What one directory with one cache came to.
+/// The results for one directory with one cache.
 struct Reads {
     gets: Latencies,
     queries: Latencies,
     scan_ms: f64,
 }
 
-/// Latencies of one operation, and the blocks from files for each.
+/// Latencies of one operation, and the blocks read from files for each.
 struct Latencies {
     histogram: Histogram,
     blocks: f64,

@@ -1,4 +1,4 @@
-//! GetItem in the same process: what an application pays that uses Trestle as a library.
+//! GetItem in the same process: the cost for an application that uses Trestle as a library.
 
 use super::Run;
 use crate::Progress;
@@ -55,7 +55,7 @@ fn reads(db: &Embedded, rows: u64) -> Result<Histogram, BenchError> {
     Ok(latencies)
 }
 
-/// How to open a directory with this durability.
+/// The options for opening a directory with this durability.
 pub(super) fn kept(durability: Durability) -> Options {
     Options {
         store: StoreSettings {
@@ -66,8 +66,8 @@ pub(super) fn kept(durability: Durability) -> Options {
     }
 }
 
-/// Fills a directory through the library, which is quicker than through HTTP. Not with fsync: nothing here has to
-/// survive.
+/// Fills a directory through the library, which is faster than through HTTP. Without fsync, because nothing
+/// has to survive here.
 pub(super) fn fill(
     data: &Path,
     rows: u64,
@@ -77,7 +77,7 @@ pub(super) fn fill(
     fill_with(data, kept(Durability::Buffered), rows, extras, progress)
 }
 
-/// The same in a directory that is opened so.
+/// The same with the given options.
 pub(super) fn fill_with(
     data: &Path,
     options: Options,
@@ -99,7 +99,8 @@ pub(super) fn fill_with(
     Ok(db)
 }
 
-/// Carries out writes, some at the same time, so that commits are groups; not all, because each holds its rows in memory.
+/// Executes writes, some concurrently, so that commits are groups; not all, because each holds its rows in
+/// memory.
 pub(super) fn load(
     db: &Embedded,
     writes: impl Iterator<Item = Result<Request, BenchError>>,

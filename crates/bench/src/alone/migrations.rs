@@ -1,6 +1,6 @@
-//! What a migration costs while it runs: the same reads and writes before it, while rows are looked for in both places,
-//! while they are swept, and when all have moved; a scan of everything; and the sweep itself. In one process, on disk
-//! with fsync.
+//! The cost of a migration while it runs: the same reads and writes before it, during double reads, during
+//! the sweep, and after all rows have moved; a scan of everything; and the sweep itself. In one process, on
+//! disk with fsync.
 
 mod clients;
 mod orders;
@@ -46,7 +46,7 @@ pub(super) fn measure(
     Ok((course.figures, course.stages))
 }
 
-/// Rows in the former layout. Not with fsync: that is for what is measured.
+/// Rows in the former layout. Without fsync, which is only for the measurements.
 fn fill(data: &Path, rows: u64) -> Result<(), BenchError> {
     let db = open(data, Durability::Buffered)?;
     db.models()
@@ -55,7 +55,7 @@ fn fill(data: &Path, rows: u64) -> Result<(), BenchError> {
     embedded::load(&db, orders::batches(rows).map(Ok))
 }
 
-/// Rows move when the measurement moves them.
+/// Opens the database such that only the measurement moves rows.
 fn open(data: &Path, durability: Durability) -> Result<Embedded, BenchError> {
     let options = Options {
         background: Background::Tables,
@@ -64,7 +64,7 @@ fn open(data: &Path, durability: Durability) -> Result<Embedded, BenchError> {
     Embedded::open(data, options).doing("cannot open a database")
 }
 
-/// A migration from its beginning to its end, measured on its way.
+/// A migration from beginning to end, with measurements.
 struct Course<'a> {
     db: Embedded,
     rows: u64,
@@ -103,14 +103,15 @@ impl Course<'_> {
         Ok(scanned)
     }
 
-    /// The first reads of a process that was just started would only be measured before the migration.
+    /// Reads before measuring, because the first reads of a new process would only be measured before the
+    /// migration.
     fn warm_up(&self) -> Result<(), BenchError> {
         let began = Instant::now();
         let is_over = || began.elapsed() >= self.measured / 3;
         work(&self.db, Layout::Former, self.rows, is_over).map(drop)
     }
 
-    /// The new layout takes effect, and nothing is swept yet.
+    /// Puts the new layout into effect, without a sweep.
     fn start(&mut self) -> Result<(), BenchError> {
         let options = StartOptions {
             paused: true,
@@ -133,7 +134,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Clients at work while rows are swept at this rate.
+    /// Measures clients while rows are swept at this rate.
     fn swept(&mut self, name: &'static str, rate: Rate) -> Result<(), BenchError> {
         settle(std::process::id(), SETTLE_WITHIN);
         let before = self.resume(rate)?;
@@ -166,7 +167,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Nothing else runs, until half of the table is swept.
+    /// Sweeps half of the table while nothing else runs.
     fn sweep_alone(&mut self) -> Result<(), BenchError> {
         self.progress.doing("migrations: sweeping half of the rows");
         settle(std::process::id(), SETTLE_WITHIN);
@@ -199,7 +200,7 @@ impl Course<'_> {
         }
     }
 
-    /// One place is read again, by everybody.
+    /// Measures after the move, when all reads use one place again.
     fn after(&mut self) -> Result<Scanned, BenchError> {
         let before = self.status()?.double_reads;
         self.stage("all moved", Layout::Present)?;
@@ -232,13 +233,13 @@ impl Course<'_> {
         self.figure(name, moved as f64 / took.as_secs_f64().max(1e-9), "");
     }
 
-    /// Waits until everything is idle, then lets clients work for a while.
+    /// Waits until everything is idle, then runs clients for a while.
     fn stage(&mut self, name: &'static str, layout: Layout) -> Result<(), BenchError> {
         settle(std::process::id(), SETTLE_WITHIN);
         self.clients(name, layout, &|| false)
     }
 
-    /// Lets clients work for a while, or until it is over.
+    /// Runs clients for a while, or until `is_over`.
     fn clients(
         &mut self,
         name: &'static str,

@@ -1,5 +1,5 @@
-//! What a model costs: writes whose keys and companions the database derives, compared with writes that bring them
-//! along, in the same process and on disk with fsync; and loading a large model.
+//! The cost of a model: writes whose keys and companions the database derives, compared with writes that
+//! contain them, in the same process and on disk with fsync; and loading a large model.
 
 use super::Run;
 use crate::error::{BenchError, Doing};
@@ -45,11 +45,11 @@ demote = { set = { state = "old" }, expire_after = "365d" }
 "#;
 const LAYERS: &str = "kl.db-ver2";
 
-/// Threads that write at the same time, so that commits are groups.
+/// Concurrent writer threads, so that commits are groups.
 const WRITERS: u64 = 16;
 /// Rows of each writer.
 const ROWS: u64 = 64;
-/// Turns that each side gets; the better one counts, for both alike.
+/// Turns of each side; the better one counts, for both.
 const TURNS: u32 = 3;
 /// Models that are loaded for one figure.
 const LOADS: usize = 21;
@@ -70,7 +70,7 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
 struct Duel {
     claim: &'static str,
     model: &'static str,
-    /// The rows to begin with.
+    /// The rows before the measurement.
     before: fn(u64) -> Option<Request>,
     with_model: fn(u64, u64) -> Request,
     without: fn(u64, u64) -> Request,
@@ -120,7 +120,7 @@ static HEAD_BY_HAND: Duel = Duel {
 };
 
 impl Duel {
-    /// Writes per second with the model, of those without.
+    /// The ratio of writes per second with the model to those without.
     fn fight(&self, run: &Run<'_>, progress: &mut dyn Progress) -> Result<f64, BenchError> {
         progress.doing(self.claim);
         let directory = tempfile::tempdir_in(run.directory).doing("cannot make a directory")?;
@@ -128,7 +128,7 @@ impl Duel {
         let given = self.open(&directory.path().join("given"), false)?;
         let mut best = (0.0_f64, 0.0_f64);
         for turn in 0..u64::from(TURNS) {
-            // Versions go on where the turn before cannot have come to.
+            // Versions continue where the previous turn cannot have come to.
             let first = 1 + turn * 10_000_000;
             best.0 = best
                 .0
@@ -165,8 +165,8 @@ impl Duel {
     }
 }
 
-/// Writes of all writers together: how many, and how many in a second. Rows are told from each other by number, and each is
-/// written with the next version in turn.
+/// Runs all writers: returns the number of writes, and writes per second. Rows are distinguished by number,
+/// and each is written with the next version.
 pub(super) fn writes(
     db: &Embedded,
     request: fn(u64, u64) -> Request,
@@ -265,7 +265,8 @@ fn layer(row: u64, version: u64) -> Item {
     ])
 }
 
-/// What a client writes that keeps the newest row by itself: the version and the head, with all their keys.
+/// The writes of a client that maintains the newest row itself: the version and the head, with all their
+/// keys.
 fn version_and_head(row: u64, version: u64) -> Vec<TransactWriteItem> {
     let keyed = |sk: String| {
         let package = format!("package{row:05}");
@@ -285,7 +286,7 @@ fn version_and_head(row: u64, version: u64) -> Vec<TransactWriteItem> {
     ]
 }
 
-/// And the version before, which is the latest no more.
+/// And the previous version, which is no longer the latest.
 fn demoted(row: u64, version: u64) -> TransactWriteItem {
     let key = [
         ("pk", format!("lyr#eu-north-1:package{row:05}:p3.12")),
@@ -348,7 +349,7 @@ fn transaction(transact_items: Vec<TransactWriteItem>) -> Request {
     })
 }
 
-/// Milliseconds, the median of some.
+/// The median of some load times, in milliseconds.
 fn load_large() -> Result<f64, BenchError> {
     let model = large();
     let mut took = Vec::new();

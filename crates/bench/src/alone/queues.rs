@@ -1,5 +1,5 @@
-//! A message's life, sent, received and deleted, over HTTP: this server with a standard and with a FIFO queue, and moto's SQS server if
-//! it is found.
+//! Messages sent, received and deleted over HTTP: on this server with a standard and with a FIFO queue, and
+//! on moto's SQS server if it is found.
 
 use super::Run;
 use crate::client::receive;
@@ -20,7 +20,7 @@ const CLIENTS: usize = 16;
 const BODY_BYTES: usize = 1024;
 /// Groups of the FIFO queue.
 const GROUPS: usize = 64;
-/// Python takes its time to start, and a slow answer is still an answer.
+/// Python starts slowly, and slow responses are accepted.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<AloneFigure>, BenchError> {
@@ -77,7 +77,7 @@ enum Kind {
     Fifo,
 }
 
-/// Messages per second that were deleted after they had been sent and received, by all clients together.
+/// Messages per second that were sent, received and deleted, by all clients together.
 fn lives(address: SocketAddr, kind: Kind, measured: Duration) -> Result<f64, BenchError> {
     let mut first = Client::new(address);
     let queue = first.make_queue(kind)?;
@@ -113,7 +113,7 @@ fn lives(address: SocketAddr, kind: Kind, measured: Duration) -> Result<f64, Ben
     })
 }
 
-/// One connection, opened again when the server has closed it.
+/// One connection, reopened when the server has closed it.
 struct Client {
     address: SocketAddr,
     stream: Option<TcpStream>,
@@ -145,7 +145,7 @@ impl Client {
         }
     }
 
-    /// Sends a message, receives one, deletes that; whether there was one.
+    /// Sends a message, receives one, and deletes that; returns whether there was one.
     fn life(&mut self, queue: &str, extra: &str) -> Result<bool, BenchError> {
         let send = format!(r#"{{"QueueUrl":"{queue}","MessageBody":"{}"{extra}}}"#, self.body);
         self.call("SendMessage", &send)?;
@@ -198,7 +198,7 @@ impl Client {
     }
 }
 
-/// Members that a message of a FIFO queue has besides: each is new, and the groups take turns.
+/// Additional members of a message of a FIFO queue: a new id, and alternating groups.
 fn group_of(number: usize) -> String {
     format!(
         r#","MessageGroupId":"{}","MessageDeduplicationId":"{number}""#,

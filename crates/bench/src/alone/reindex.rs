@@ -1,5 +1,6 @@
-//! What a reindex costs live traffic, and how fast it is: puts of clients without a reindex and beside one that yields, in turn;
-//! rows touched in a second alone and beside them, and by a serial client; memory of the command. On disk with fsync.
+//! The cost of a reindex for live traffic, and its speed: puts of clients without a reindex and during one
+//! that yields, in turn; rows touched per second without and with clients, and by a serial client; memory of
+//! the command. On disk with fsync.
 
 mod beside;
 mod command;
@@ -38,7 +39,7 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
     Ok(figures.all)
 }
 
-/// Figures, each shown as it is known.
+/// The figures, each shown as soon as it is known.
 struct Figures<'a> {
     all: Vec<AloneFigure>,
     progress: &'a mut dyn Progress,
@@ -51,7 +52,7 @@ impl Figures<'_> {
 
     fn add(&mut self, name: impl Into<String>, value: f64, unit: &'static str) {
         let name = name.into();
-        // Ratios are small numbers, of which the digits behind the point matter.
+        // Ratios are small numbers whose decimal places matter.
         let shown = match unit {
             "×" => format!("{value:.2}"),
             _ => thousands(value),
@@ -61,7 +62,7 @@ impl Figures<'_> {
     }
 }
 
-/// Rows of a table with a stream. Not with fsync: that is for what is measured.
+/// Rows of a table with a stream. Without fsync, which is only for the measurements.
 fn fill(data: &Path, rows: u64) -> Result<(), BenchError> {
     let db = Embedded::open(data, embedded::kept(Durability::Buffered)).doing("cannot open a database")?;
     db.run(table()).doing("cannot create a table")?;
@@ -97,7 +98,7 @@ impl Reindexing {
         })
     }
 
-    /// Touches all rows with a version, unless it is cut short; how many were touched on pages that were done.
+    /// Touches all rows with a version, unless stopped; returns how many were touched on finished pages.
     async fn touch_all(
         &self,
         version: u64,
@@ -112,7 +113,7 @@ impl Reindexing {
                 attribute: None,
                 version: Some(version),
             },
-            // Nothing listens to the stream: only the reindex is measured.
+            // Nothing reads the stream: only the reindex is measured.
             force: true,
             page_rows,
             ..StartReindex::touch(TABLE)
@@ -127,7 +128,7 @@ impl Reindexing {
     }
 }
 
-/// Rows touched in a second while nothing else happens.
+/// Rows touched per second while nothing else happens.
 fn alone(reindexing: &Reindexing, figures: &mut Figures<'_>) -> Result<f64, BenchError> {
     figures.doing("alone");
     let began = Instant::now();

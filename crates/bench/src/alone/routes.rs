@@ -1,5 +1,5 @@
-//! What routes cost: from a write to its delivery on an idle system, and writes with one route and with ten, compared with
-//! the same writes without; in the same process, on disk with fsync and in memory.
+//! The cost of routes: the time from a write to its delivery on an idle system, and writes with one route and
+//! with ten, compared with the same writes without; in the same process, on disk with fsync and in memory.
 
 use super::{Run, backfill, model};
 use crate::error::{BenchError, Doing};
@@ -23,13 +23,13 @@ use trestle_item::{AttributeValue, Item, ScalarType};
 pub(super) const TABLE: &str = "changes";
 /// How many routes there are, in the order of the figures.
 const ROUTES: [usize; 3] = [0, 1, 10];
-/// Turns that each number of routes gets; the best one counts, for all alike.
+/// Turns for each number of routes; the best one counts, for all.
 const TURNS: usize = 3;
 /// Writes, one at a time, whose deliveries are timed.
 const TIMED: u64 = 500;
-/// Between two of them, so that nothing is at work.
+/// The pause between two of them, so that nothing is running.
 const IDLE: Duration = Duration::from_millis(2);
-/// How long a delivery may take before something is broken.
+/// The maximum time of a delivery.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<AloneFigure>, BenchError> {
@@ -58,7 +58,7 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
     Ok(figures)
 }
 
-/// Writes per second by the number of routes, and how long the routes were behind when the writes were over.
+/// Writes per second by the number of routes, and how long the routes lagged at the end.
 fn throughput(
     run: &Run<'_>,
     on_disk: bool,
@@ -100,7 +100,7 @@ fn throughput(
     ])
 }
 
-/// Where a database is, for as long as it is measured.
+/// The location of a database during a measurement.
 pub(super) struct DataDirectory(Option<tempfile::TempDir>);
 
 impl DataDirectory {
@@ -115,7 +115,7 @@ impl DataDirectory {
     }
 }
 
-/// A database with routes at work.
+/// A database with running routes.
 pub(super) struct Routed {
     pub(super) db: Embedded,
     pub(super) router: Router,
@@ -124,7 +124,7 @@ pub(super) struct Routed {
     pub(super) runtime: Runtime,
 }
 
-/// Takes everything, and says when.
+/// A target that takes everything, and records when.
 struct Taken {
     count: AtomicU64,
     arrivals: Sender<Instant>,
@@ -134,7 +134,7 @@ impl Target for Taken {
     fn deliver<'a>(&'a self, batch: &'a Batch) -> Deliver<'a> {
         self.count
             .fetch_add(batch.deliveries.len() as u64, Ordering::Relaxed);
-        // A measurement of throughput does not listen.
+        // In a measurement of throughput, nothing receives this.
         let _ = self.arrivals.send(Instant::now());
         Box::pin(std::future::ready(Outcome::Done))
     }
@@ -176,7 +176,7 @@ impl Routed {
         })
     }
 
-    /// Waits until so many changes have been delivered.
+    /// Waits until this many changes have been delivered.
     pub(super) fn catch_up(&self, changes: u64) -> Result<Duration, BenchError> {
         let began = Instant::now();
         while self.target.count.load(Ordering::Relaxed) < changes {
@@ -203,7 +203,7 @@ fn deliveries(place: &DataDirectory) -> Result<Histogram, BenchError> {
     Ok(latencies)
 }
 
-/// Writes per second, and how long it took from the last of them until all were delivered.
+/// Writes per second, and the time from the last write until all were delivered.
 fn writes(run: &Run<'_>, place: &DataDirectory, routes: usize) -> Result<(f64, Duration), BenchError> {
     let routed = Routed::start(place, routes)?;
     let (count, rate) = model::writes(&routed.db, put, 1, run.settings.measured)?;

@@ -1,7 +1,8 @@
-//! Reads from many rows, compared with reads from few: a point read must not cost more because rows exist.
+//! Reads from many rows, compared with reads from few: a point read must not become slower with the number of
+//! rows.
 //!
-//! Both read the same number of rows, spread over the whole table, so that both are warm: the question is what the
-//! other rows cost, not how large the cache is.
+//! Both read the same number of rows, spread over the whole table, so that both are in the cache: this
+//! measures the cost of the other rows, not the size of the cache.
 
 use super::{Run, embedded};
 use crate::compare::{line, metered, settle};
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 const FEW: u64 = 10_000;
 const CONNECTIONS: usize = 16;
-/// Time to put the rows that were loaded into their final place.
+/// Time for moving the loaded rows to their final files.
 const SETTLE_WITHIN: Duration = Duration::from_secs(600);
 /// Time for the cache to fill.
 const WARM_UP: Duration = Duration::from_secs(3);

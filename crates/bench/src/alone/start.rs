@@ -1,4 +1,4 @@
-//! Memory when idle and after loading, and how long a start with many rows takes.
+//! Memory when idle and after loading, and the time of a start with many rows.
 
 use super::Run;
 use crate::dataset::{self, TABLE};
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Time to become idle.
 const SETTLE: Duration = Duration::from_secs(2);
-/// Starts that are measured; the fastest says what it takes, the others what else was going on.
+/// Starts that are measured; the fastest counts, the others show other activity on the machine.
 const STARTS: usize = 3;
 /// A million rows take minutes on a small machine.
 const LOAD_WITHIN: Duration = Duration::from_secs(3_600);
@@ -100,7 +100,7 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
     Ok(figures)
 }
 
-/// So that there is something to recover.
+/// Writes a few rows, so that there is something to recover.
 fn write_a_little(server: &Server, rows: u64) -> Result<(), BenchError> {
     let load = Load {
         address: server.address,

@@ -1,4 +1,5 @@
-//! Writes to many tables, compared with writes to one: a commit must not cost more because tables exist.
+//! Writes to many tables, compared with writes to one: a commit must not become slower with the number of
+//! tables.
 
 use super::Run;
 use crate::compare::{line, metered};
@@ -10,7 +11,7 @@ use crate::workload::{Script, Step, Workload};
 use crate::{Progress, client, thousands};
 use std::time::Duration;
 
-/// Rows that are written, whether they are in one table or in many.
+/// Rows that are written, to one table or to many.
 const ROWS: u64 = 64_000;
 const CONNECTIONS: usize = 16;
 
@@ -29,8 +30,8 @@ pub(super) fn measure(run: &Run<'_>, progress: &mut dyn Progress) -> Result<Vec<
     ])
 }
 
-/// Puts per second, spread over this many tables. There are as many prepared requests as for `most` tables, so that
-/// preparing them costs the load generator the same.
+/// Puts per second, spread over this many tables. The number of prepared requests is that for `most` tables,
+/// so that preparing them costs the load generator the same.
 fn puts(run: &Run<'_>, tables: usize, most: usize, progress: &mut dyn Progress) -> Result<f64, BenchError> {
     let data = run.directory.join(format!("data-{tables}"));
     let server = run.trestle.start(&data, &run.directory.join("log"))?;

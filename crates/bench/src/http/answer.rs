@@ -1,9 +1,9 @@
-//! Where an answer begins and ends; what is in it is looked at only now and then.
+//! Finds the beginning and end of a response; its content is checked only at times.
 
 use memchr::memmem;
 use std::borrow::Cow;
 
-/// Bytes that are no answer of an HTTP/1.1 server.
+/// The error for bytes that are not a response of an HTTP/1.1 server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the answer is not HTTP/1.1")]
 pub(crate) struct NotHttp;
@@ -22,12 +22,12 @@ pub(crate) struct BenchResponse {
 }
 
 impl BenchResponse {
-    /// How many bytes the body took on the wire.
+    /// The bytes of the body as transferred.
     pub(crate) fn body_bytes(&self) -> usize {
         self.end - self.head
     }
 
-    /// The body, put together if it came in chunks.
+    /// The body, joined if it came in chunks.
     pub(crate) fn body<'a>(&self, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, NotHttp> {
         let raw = bytes.get(self.head..self.end).ok_or(NotHttp)?;
         if !self.chunked {
@@ -45,7 +45,7 @@ impl BenchResponse {
     }
 }
 
-/// The answer that `bytes` begin with, or `None` while part of it is missing.
+/// The response at the beginning of `bytes`, or `None` while a part of it is missing.
 pub(crate) fn read_answer(bytes: &[u8]) -> Result<Option<BenchResponse>, NotHttp> {
     let Some(end_of_head) = memmem::find(bytes, b"\r\n\r\n") else {
         return Ok(None);

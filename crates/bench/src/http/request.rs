@@ -1,8 +1,8 @@
-//! Requests that are built once and then only aimed at another row: sending one costs a few digits.
+//! Requests that are built once and then changed for another row, by overwriting a few digits.
 
 use crate::dataset::{DIGITS, Field};
 
-/// A complete request. [`Template::aim`] overwrites the numbers in its keys, which always take the same room.
+/// A complete request. [`Template::aim`] overwrites the numbers in its keys, whose length is fixed.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     bytes: Vec<u8>,
@@ -14,12 +14,12 @@ pub(crate) struct Template {
 struct Slot {
     at: usize,
     field: Field,
-    /// Which of the request's rows they belong to.
+    /// The row of the request to which they belong.
     nth: u64,
 }
 
 impl Template {
-    /// Lets the request speak of the rows `first`, `first + stride`, …
+    /// Sets the rows of the request to `first`, `first + stride`, …
     pub(crate) fn aim(&mut self, first: u64, stride: u64) {
         for slot in &self.slots {
             let number = slot.field.of(first + slot.nth * stride);
@@ -41,7 +41,7 @@ fn write_digits(mut number: u64, digits: &mut [u8]) {
     }
 }
 
-/// Writes a request's body, remembering where the numbers are.
+/// Writes a request's body, and records the positions of the numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
     body: Vec<u8>,
@@ -103,11 +103,11 @@ fn whole(service: (&str, &str), operation: &str, body: &str) -> Vec<u8> {
     bytes
 }
 
-/// What a service's operations are prefixed with, and its name in signatures.
+/// The prefix of a service's operations, and its name in signatures.
 const DYNAMODB: (&str, &str) = ("DynamoDB_20120810", "dynamodb");
 const SQS: (&str, &str) = ("AmazonSQS", "sqs");
 
-/// What an SDK sends, without a signature that can be checked: all targets accept any.
+/// The head of an SDK's request, with an invalid signature: all targets accept any.
 fn head((prefix, service): (&str, &str), operation: &str, length: usize) -> String {
     format!(
         "POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: {prefix}.{operation}\r\n\

@@ -1,5 +1,5 @@
-//! The storage engine without a database: threads hand the rows of a PutItem to one committer, which commits whatever
-//! waits as one batch, with fsync. And gets, straight from the store.
+//! The storage engine without a database: threads pass the rows of a PutItem to one committer, which commits
+//! all waiting rows as one batch, with fsync. Also gets, directly from the store.
 
 use crate::dataset::{self, Field};
 use crate::error::{BenchError, Doing};
@@ -19,7 +19,7 @@ use trestle_store::{Batch, Bytes, FjallStore, Space, Store, StoreError};
 const GROUP_MAX: usize = 256;
 const VARIANTS: u64 = 8;
 
-/// A request: its row, and where to say that it is durable.
+/// A request: its row, and the channel for its result.
 struct Job {
     row: u64,
     sequence: u64,
@@ -82,13 +82,13 @@ impl BareEngine {
         thread::scope(|scope| {
             scope.spawn(move || commit_groups(&self.store, &waiting));
             let figures = timed(threads, settings, |thread| self.client(thread, jobs.clone()));
-            // The committer ends when the last sender is gone.
+            // The committer ends when the last sender is dropped.
             drop(jobs);
             figures
         })
     }
 
-    /// What one thread does over and over: hands in a put, and waits until it is durable.
+    /// The loop of one thread: submits a put, and waits until it is durable.
     fn client(
         &self,
         thread: usize,
@@ -143,13 +143,13 @@ fn commit_groups(store: &FjallStore, waiting: &Receiver<Job>) {
         }
         let outcome = store.commit(batch).map_err(|error| error.to_string());
         for reply in replies {
-            // A thread that has stopped waiting has stopped for good.
+            // A thread that does not wait any more has ended.
             let _ = reply.send(outcome.clone());
         }
     }
 }
 
-/// Runs an operation on many threads, for the time of warming up and of measuring.
+/// Runs an operation on many threads, for the warm-up and the measurement.
 fn timed<O>(
     threads: usize,
     settings: &Settings,
@@ -220,7 +220,7 @@ fn repeat(
     Ok(histogram)
 }
 
-/// Keys as long as the database's own, and as spread.
+/// Keys of the same length and distribution as the database's own.
 fn item_key(row: u64) -> Vec<u8> {
     spread_key(1, Field::Partition, Field::Sort, row)
 }

@@ -1,7 +1,7 @@
-//! An HTTP server that always answers the same: what is left of a request when there is no database.
+//! An HTTP server with a constant response: the cost of a request without a database.
 //!
-//! The same HTTP library as the real server, on Tokio's usual runtime; it reads the request's body, as every server
-//! must, and sends the same headers.
+//! It uses the same HTTP library as the real server, on Tokio's usual runtime; it reads the request's body,
+//! as every server must, and sends the same headers.
 
 use crate::dataset;
 use crate::error::{BenchError, Doing};
@@ -50,14 +50,14 @@ async fn accept(port: u16, body: Bytes) -> Result<(), BenchError> {
 }
 
 async fn converse(stream: TcpStream, protocol: Arc<Builder<TokioExecutor>>, body: Bytes) {
-    // Neither matters: the load generator notices when its connection is gone.
+    // Errors are ignored: the load generator notices a closed connection.
     let _ = stream.set_nodelay(true);
     let handler = service_fn(|request| answer(request, body.clone()));
     let _ = protocol.serve_connection(TokioIo::new(stream), handler).await;
 }
 
 async fn answer(request: Request<Incoming>, body: Bytes) -> Result<Response<Full<Bytes>>, Infallible> {
-    // A request that breaks off gets an answer that is not read.
+    // The response to an interrupted request is not read.
     let _ = request.into_body().collect().await;
     let mut response = Response::new(Full::new(body));
     for (name, value) in [

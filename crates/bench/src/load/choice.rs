@@ -1,4 +1,4 @@
-//! Which rows the next operation is about.
+//! The choice of the next operation's rows.
 
 use crate::dataset::COLLECTION;
 
@@ -12,8 +12,8 @@ pub(crate) struct RowChoice {
 /// How rows are chosen.
 #[derive(Clone, Debug)]
 pub(crate) enum Choice {
-    /// At random, spread over the whole table. No two connections ever choose the same row, so that no transaction
-    /// meets another.
+    /// At random, spread over the whole table. No two connections ever choose the same row, so that
+    /// transactions do not conflict.
     Anywhere {
         rows: u64,
         per_operation: u64,
@@ -22,11 +22,11 @@ pub(crate) enum Choice {
     /// At random among a few collections that are spread over the whole table.
     Sparse {
         collections: u64,
-        /// Rows from one to the next.
+        /// The distance from one row to the next.
         distance: u64,
         random: fastrand::Rng,
     },
-    /// One group of neighbours after the other, each once.
+    /// One group of neighbouring rows after the other, each once.
     EachOnce { next: u64, end: u64, group: u64 },
 }
 
@@ -39,7 +39,7 @@ impl Choice {
         }
     }
 
-    /// Collections with `few` rows together, evenly spread. For reading only: connections share them.
+    /// Collections with `few` rows in total, evenly distributed. For reading only: connections share them.
     pub(crate) fn sparse(rows: u64, few: u64) -> Self {
         let collections = (few / COLLECTION).max(1);
         Choice::Sparse {
@@ -58,7 +58,7 @@ impl Choice {
                 random,
             } => {
                 let stride = *rows / *per_operation;
-                // With more connections than rows some would have none; they share the last one's.
+                // With more connections than rows, some would have none; they share the last one's.
                 let own = stride.saturating_sub(connection).div_ceil(connections).max(1);
                 let first = (random.u64(..own) * connections + connection).min(stride.saturating_sub(1));
                 Some(RowChoice { first, stride })

@@ -10,9 +10,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::time::Instant;
 
-/// Room for an answer; grows when one is larger.
+/// The buffer for a response; grows for larger ones.
 const ROOM: usize = 64 * 1024;
-/// The first answers of a connection are all looked into, later ones now and then.
+/// The first responses of a connection are all checked, later ones only at times.
 const SAMPLE_ALL: u64 = 8;
 const SAMPLE_EVERY: u64 = 64;
 /// How much of a wrong answer is shown.
@@ -38,7 +38,7 @@ pub(super) struct Connection {
     received: Vec<u8>,
     filled: usize,
     answers: u64,
-    /// Whether the request in flight was sent again, because the server had closed the connection meanwhile.
+    /// Whether the request in flight was repeated, because the server had closed the connection.
     resent: bool,
 }
 
@@ -79,7 +79,7 @@ impl Connection {
         self.send(0)
     }
 
-    /// Sends the next request of the operation; false when the operation is over.
+    /// Sends the next request of the operation; `false` if the operation is finished.
     pub(super) fn next_step(&mut self) -> Result<bool, BenchError> {
         match self.step {
             Some(step) if step + 1 < self.script.steps.len() => self.send(step + 1).map(|()| true),
@@ -103,7 +103,7 @@ impl Connection {
         self.flush()
     }
 
-    /// Sends what the socket takes; the rest goes when it is writable again.
+    /// Sends as much as the socket accepts; the rest follows when it is writable again.
     pub(super) fn flush(&mut self) -> Result<(), BenchError> {
         let step = self.step.and_then(|step| self.script.steps.get(step));
         let Some(request) = step.and_then(|step| step.variants.get(self.variant)) else {
@@ -113,7 +113,7 @@ impl Connection {
             match self.stream.write(rest) {
                 Ok(bytes) => self.sent += bytes,
                 Err(error) if is_not_now(error.kind()) => break,
-                // The reading side will see the end of the stream and open a new one.
+                // The reading side will find the end of the stream and open a new one.
                 Err(error) if is_closed(error.kind()) => break,
                 Err(error) => return Err(error).doing("cannot send a request"),
             }
@@ -121,7 +121,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes what has arrived; true when the server closed the connection instead of answering.
+    /// Reads available bytes; `true` if the server closed the connection without a response.
     pub(super) fn receive(&mut self) -> Result<bool, BenchError> {
         loop {
             if self.filled == self.received.len() {
@@ -134,7 +134,7 @@ impl Connection {
                 Ok(0) => return self.closed(),
                 Ok(bytes) => {
                     self.filled += bytes;
-                    // A short read has emptied the socket: asking again would only cost.
+                    // A short read has emptied the socket: another read would only cost time.
                     if bytes < wanted {
                         return Ok(false);
                     }
@@ -155,7 +155,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// A new connection; a request that was in flight is sent again.
+    /// Opens a new connection, and repeats a request that was in flight.
     pub(super) fn reopen(&mut self, address: SocketAddr) -> Result<(), BenchError> {
         self.stream = connect(address)?;
         self.filled = 0;
@@ -164,7 +164,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes the answer to the request in flight, if it is complete.
+    /// Takes the response to the request in flight, if it is complete.
     pub(super) fn answered(&mut self) -> Result<Option<Answered>, BenchError> {
         let Some(step) = self.step else {
             return Ok(None);

@@ -1,12 +1,12 @@
-//! Warm-up, measuring, and letting the last answers come in.
+//! Warm-up, measurement, and waiting for the last responses.
 
 use super::Moment;
 use std::time::{Duration, Instant};
 
-/// A slow server gets more time, up to this many times the given one, to end one operation per connection.
+/// A slow server gets more time, up to this many times the given one, to finish one operation per connection.
 const PATIENCE: u32 = 4;
 
-/// Where a run is.
+/// The state of a run.
 #[derive(Debug)]
 pub(super) struct Phase {
     warm_up: Duration,
@@ -40,7 +40,7 @@ impl Phase {
         self.start.map_or(Duration::ZERO, |start| now - start)
     }
 
-    /// Notes that an operation ended; whether it counts.
+    /// Records that an operation ended; returns whether it counts.
     pub(super) fn ended_one(&mut self, now: Instant, moment: &mut dyn FnMut(Moment)) -> bool {
         if self.end.is_some() {
             return false;
@@ -66,7 +66,7 @@ impl Phase {
         self.end.is_some()
     }
 
-    /// Ends a run that had nothing left to do.
+    /// Ends a run without remaining operations.
     pub(super) fn finish(&mut self, now: Instant, moment: &mut dyn FnMut(Moment)) {
         if self.begin.is_some() && self.end.is_none() {
             self.end = Some(now);

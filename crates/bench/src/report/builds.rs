@@ -1,4 +1,5 @@
-//! This build and an earlier one: the ratios of each round, because a ratio of two medians would compare different minutes.
+//! This build and an earlier one: the ratios of each round, because a ratio of two medians would compare
+//! different minutes.
 
 use super::Figures;
 use crate::round::Round;
@@ -9,11 +10,11 @@ use serde::Serialize;
 /// One workload on this build and on an earlier one.
 #[derive(Clone, Debug, Serialize)]
 pub struct BuildComparison {
-    /// Which.
+    /// The workload.
     pub workload: Workload,
-    /// From how many connections.
+    /// The number of connections.
     pub connections: usize,
-    /// Every round in which both could do it.
+    /// Every round with results of both builds.
     pub rounds: Vec<BuildRound>,
 }
 
@@ -26,7 +27,7 @@ pub struct BuildRound {
     pub before: Figures,
 }
 
-/// What several rounds found out.
+/// The distribution over several rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// The lowest.
@@ -38,7 +39,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of some figures; `None` if there are none.
+    /// The distribution of some figures; `None` if there are none.
     pub fn of(figures: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = figures.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
@@ -100,7 +101,7 @@ impl BuildComparison {
         Spread::of(shares)
     }
 
-    /// Whether something else was at work in most of the rounds.
+    /// Whether other programs disturbed most of the rounds.
     pub fn is_disturbed(&self) -> bool {
         let disturbed = |round: &&BuildRound| round.now.is_disturbed() || round.before.is_disturbed();
         self.rounds.iter().filter(disturbed).count() * 2 > self.rounds.len()

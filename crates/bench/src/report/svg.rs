@@ -13,7 +13,7 @@ const GAP: f64 = 5.0;
 const TITLE: f64 = 26.0;
 const MARGIN: f64 = 20.0;
 const HEAD: f64 = 56.0;
-/// Room for the figure behind the longest bar.
+/// Space for the figure after the longest bar.
 const FIGURE: f64 = 150.0;
 
 pub(super) fn draw(report: &Report) -> String {
@@ -37,7 +37,7 @@ pub(super) fn draw(report: &Report) -> String {
     )
 }
 
-/// Draws one workload; where the next one goes.
+/// Draws one workload; returns the position of the next one.
 fn panel(out: &mut String, report: &Report, connections: usize, workload: Workload, top: f64) -> f64 {
     let title = format!("{workload}, {connections} connections");
     let mut y = top + TITLE;
@@ -84,7 +84,7 @@ fn bar(out: &mut String, target: &TargetReport, per_second: Option<f64>, most: f
     );
 }
 
-/// Ours stands out; the others are told apart by their labels.
+/// Trestle has a distinct colour; the others are distinguished by their labels.
 fn colour(target: Target) -> &'static str {
     match target {
         Target::Trestle => "#0f7b6c",

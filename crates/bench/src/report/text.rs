@@ -1,4 +1,4 @@
-//! The report as Markdown tables that are also readable as they are.
+//! The report as Markdown tables that are also readable as plain text.
 
 use super::{BuildComparison, Figures, Report, Spread, Stage, TargetReport};
 use crate::target::Target;
@@ -105,7 +105,7 @@ fn per_second(report: &Report) -> Vec<Vec<String>> {
     })
 }
 
-/// A star on what the tables' last line warns of.
+/// A star for disturbed figures, explained below the tables.
 fn mark(figures: &Figures) -> &'static str {
     if figures.is_disturbed() { " *" } else { "" }
 }
@@ -216,7 +216,7 @@ fn compared_cell(
     }
 }
 
-/// The servers of others.
+/// The servers other than Trestle.
 fn peers(report: &Report) -> impl Iterator<Item = &TargetReport> {
     report.targets.iter().filter(|target| !target.target.is_trestle())
 }
@@ -286,7 +286,7 @@ fn alone(report: &Report) -> Vec<Vec<String>> {
     rows
 }
 
-/// With decimals, if it is small.
+/// With decimal places, if it is small.
 fn number(value: f64) -> String {
     if value < 100.0 {
         format!("{value:.2}")
@@ -325,7 +325,7 @@ fn stages(report: &Report) -> Vec<Vec<String>> {
     rows
 }
 
-/// A figure, and how many times another it is.
+/// A figure, and its ratio to another.
 fn times(value: f64, other: f64) -> String {
     let shown = number(value);
     match value / other {

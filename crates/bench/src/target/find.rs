@@ -1,10 +1,10 @@
-//! Where the programs are.
+//! The paths of the programs.
 
 use super::{Found, Target};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where the user says the programs are; what is not said is looked for in `PATH`.
+/// The paths given by the user; others are searched in `PATH`.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
     /// The `trestle` binary.
@@ -101,7 +101,7 @@ fn npm_version(program: &Path) -> String {
     manifest["version"].as_str().unwrap_or_default().to_owned()
 }
 
-/// What a program says first; nothing if it says nothing.
+/// The first line of a program's output; empty if there is none.
 fn first_line(command: &mut Command) -> String {
     let said = command.output().map(|output| output.stdout).unwrap_or_default();
     let text = String::from_utf8_lossy(&said);

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 impl Found {
-    /// Applies the model with the command of the server's own binary, so that an earlier build is asked as it wants to be; the
-    /// error says why the server has no model.
+    /// Applies the model with the command of the server's own binary, so that an earlier build is called in
+    /// its own way; the error says why the server has no model.
     pub(crate) fn apply_model(&self, server: &Server, directory: &Path) -> Result<(), String> {
         if !self.target.is_trestle() {
             return Err("it has no models".to_owned());

@@ -1,4 +1,4 @@
-//! A migration as it is kept beside the data: one document for each model, the last migration of it.
+//! A migration as stored beside the data: one document for each model, with its last migration.
 
 use std::collections::BTreeMap;
 
@@ -10,47 +10,48 @@ use super::{MigrationState, Rate, StuckRows, TableProgress};
 use crate::stored;
 
 const PREFIX: &str = "migration/";
-/// Behind all rows of a table: rows lie in the order of a hash of eight bytes.
+/// The position after all rows of a table: rows are ordered by a hash of eight bytes.
 const END_OF_TABLE: [u8; 8] = [u8::MAX; 8];
 
-/// Everything that has to be known after a restart. The texts of versions that took effect are documents of their own.
+/// Everything that must be known after a restart. The texts of versions that took effect are separate
+/// documents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Document {
     /// The model.
     pub model: String,
-    /// Where it stands.
+    /// Its state.
     pub state: MigrationState,
     /// The version that rows come from.
     pub from: u64,
     /// The version that rows go to.
     pub to: u64,
-    /// The version that is as the one which rows come from, once it is rolled back.
+    /// After a rollback, the new version that equals `from`.
     pub back: Option<u64>,
-    /// The text of the version that rows go to, as long as it is not stored as one.
+    /// The text of the version that rows go to, until it is stored as one.
     pub text: Option<String>,
-    /// How fast rows move.
+    /// The maximum rate of moves.
     pub rate: Rate,
     /// Whether the sweep was paused by a command.
     pub paused: bool,
-    /// Whether it is done as soon as it is verified.
+    /// Whether to finish as soon as it is verified.
     pub finishes: bool,
-    /// Whether this pass moves nothing and only looks.
+    /// Whether this pass moves nothing and only checks.
     pub looks_only: bool,
-    /// How far this pass is.
+    /// The progress of this pass.
     pub tables: Vec<TableProgress>,
     /// Rows that this pass could not move.
     pub stuck: StuckRows,
-    /// Former rows that a pass which only looks has found.
+    /// Rows in former places that a checking pass has found.
     pub found: u64,
-    /// Reads that looked into former places, as of the last time this was stored.
+    /// Reads of former places, when this was last stored.
     pub double_reads: u64,
-    /// What went wrong last, if it has not gone well since.
+    /// The last error, if no later attempt succeeded.
     pub error: Option<String>,
     /// When it was planned.
     pub planned: Timestamp,
     /// When the new version took effect.
     pub started: Option<Timestamp>,
-    /// When its state changed last.
+    /// When its state last changed.
     pub changed: Timestamp,
 }
 
@@ -84,17 +85,17 @@ impl Document {
         self.state.may_hold_rows() && !self.paused
     }
 
-    /// Whether a pass is through, and rows are left that could not move.
+    /// Whether a pass is finished, and some rows could not move.
     pub fn is_held_up(&self) -> bool {
         self.has_work() && self.stuck.rows > 0 && self.is_through()
     }
 
-    /// Whether this pass is through with all tables.
+    /// Whether this pass has finished all tables.
     pub fn is_through(&self) -> bool {
         self.tables.iter().all(|table| table.finished)
     }
 
-    /// The position in a table up to which all rows have moved; `None` if that is not known of any.
+    /// The position in a table up to which all rows have moved; `None` if it is unknown.
     pub fn swept(&self, table: &str) -> Option<Vec<u8>> {
         if self.stuck.rows > 0 || self.found > 0 {
             return None;
@@ -106,7 +107,7 @@ impl Document {
         progress.position.clone()
     }
 
-    /// Whether this is the same state of the same migration, perhaps further on.
+    /// Whether this is the same state of the same migration, possibly with more progress.
     #[must_use]
     pub fn is_progress_of(&self, known: &Self) -> bool {
         let said = |document: &Self| {
@@ -126,7 +127,7 @@ impl Document {
         (self.state, self.changed) = (state, now);
     }
 
-    /// Begins a pass over all tables: one that moves rows, or one that only looks whether any is left.
+    /// Begins a pass over all tables: one that moves rows, or one that only checks whether any is left.
     pub fn begin_pass(&mut self, looks_only: bool, now: Timestamp) {
         self.looks_only = looks_only;
         self.found = 0;
@@ -148,7 +149,7 @@ impl Document {
         format!("{PREFIX}{model}")
     }
 
-    /// To be stored.
+    /// The document to be stored.
     pub fn to_document(&self) -> Result<(String, Option<Vec<u8>>), Error> {
         let bytes = serde_json::to_vec(self).map_err(|error| Error::internal(error.to_string()))?;
         Ok((Self::name(&self.model), Some(bytes)))

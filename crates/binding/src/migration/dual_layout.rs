@@ -1,4 +1,4 @@
-//! The two layouts of a model while its rows move, as the hook and the engine need them.
+//! The two layouts of a model during a migration, for the hook and the engine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,17 +12,17 @@ use trestle_model::{LayoutChange, Model};
 
 use crate::model_hook::refused;
 
-/// What moves between two versions of a model, and how often former places were looked into.
+/// The layout change between two versions of a model, and the number of reads of former places.
 #[derive(Debug)]
 pub struct DualLayout {
     layout_change: LayoutChange,
-    /// The version that rows come from.
+    /// The version from which rows move.
     former: Arc<Model>,
     double_reads: AtomicU64,
 }
 
 impl DualLayout {
-    /// What moves from the version `former`; `double_reads` were counted before.
+    /// The layout change from the version `former`; `double_reads` were counted before.
     #[must_use]
     pub fn new(layout_change: LayoutChange, former: Arc<Model>, double_reads: u64) -> Self {
         DualLayout {
@@ -32,25 +32,25 @@ impl DualLayout {
         }
     }
 
-    /// What moves.
+    /// The layout change.
     #[must_use]
     pub fn layout_change(&self) -> &LayoutChange {
         &self.layout_change
     }
 
-    /// How often former places were looked into.
+    /// The number of reads of former places.
     #[must_use]
     pub fn double_reads(&self) -> u64 {
         self.double_reads.load(Ordering::Relaxed)
     }
 
-    /// At least so many were counted before.
+    /// Sets the number counted before, if it is larger.
     pub fn count_at_least(&self, double_reads: u64) {
         self.double_reads.fetch_max(double_reads, Ordering::Relaxed);
     }
 
-    /// The own key of the row that `given` identifies. Clients that were not told of the present version may give a key
-    /// of the former one, or what identified the row there.
+    /// The own key of the row that `given` identifies. Clients that do not know the present version may give
+    /// a key of the former one, or its identifying attributes.
     pub fn key(&self, present: &Model, table: &str, given: &Item) -> Result<Item, Error> {
         let renewed = |key: &Item| self.layout_change.renew_key(table, key);
         if self.layout_change.is_former(table, given) {

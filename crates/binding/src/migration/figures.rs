@@ -1,4 +1,4 @@
-//! How fast a sweep is, measured, and how long it will take.
+//! The measured speed of a sweep, and its remaining time.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use trestle_env::Timestamp;
 
 use super::{Document, TableProgress};
 
-/// Where a pass was when measuring began.
+/// The state of a pass when measuring began.
 #[derive(Clone, Copy, Debug)]
 pub struct Meter {
     since: Timestamp,
@@ -14,17 +14,17 @@ pub struct Meter {
     walked: f64,
 }
 
-/// What was measured.
+/// The result of measuring.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Speed {
-    /// Rows looked at in a second.
+    /// Rows checked per second.
     pub rows_per_second: Option<f64>,
-    /// Until this pass is through.
+    /// The remaining time of this pass.
     pub left: Option<Duration>,
 }
 
 impl Meter {
-    /// Begins to measure.
+    /// Starts measuring.
     pub fn start(document: &Document, now: Timestamp) -> Self {
         Meter {
             since: now,
@@ -33,7 +33,7 @@ impl Meter {
         }
     }
 
-    /// What has been measured up to now.
+    /// The speed so far.
     pub fn speed(&self, document: &Document, now: Timestamp) -> Speed {
         let elapsed = now.since(self.since).as_secs_f64();
         let (rows, part) = (
@@ -55,7 +55,7 @@ fn looked_at(document: &Document) -> u64 {
     document.tables.iter().map(|table| table.looked_at).sum()
 }
 
-/// How much of all tables this pass has walked, from 0 to 1, each by the rows it has.
+/// The finished fraction of all tables in this pass, from 0 to 1, weighted by their rows.
 pub(super) fn walked(document: &Document) -> f64 {
     let weight = |table: &TableProgress| table.rows.max(1) as f64;
     let all: f64 = document.tables.iter().map(weight).sum();

@@ -1,4 +1,5 @@
-//! The hook while every row is looked at before a migration begins: nothing is written meanwhile that could not move.
+//! The hook during the check of all rows before a migration begins: it refuses writes of rows that could not
+//! move.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use trestle_model::LayoutChange;
 
 use crate::model_hook::ModelHook;
 
-/// The models in effect, and what is about to move.
+/// The models in effect, with the coming layout change.
 #[derive(Debug)]
 pub struct Guard {
     hook: ModelHook,
@@ -18,7 +19,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Guards the models in effect while rows are about to move.
+    /// Guards the models in effect during the check.
     #[must_use]
     pub fn new(hook: ModelHook, layout_change: LayoutChange) -> Self {
         Guard { hook, layout_change }

@@ -1,4 +1,5 @@
-//! What a guard is told by, where several processes share the rows: all of them guard while one looks at every row.
+//! The document of a guard for several processes that share the rows: all of them guard while one checks
+//! every row.
 
 use std::sync::Arc;
 
@@ -14,12 +15,12 @@ use crate::stored;
 
 const PREFIX: &str = "guard/";
 
-/// A migration that is about to begin, or to be turned around.
+/// A migration or rollback that is about to begin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuardDocument {
     /// The model.
     pub model: String,
-    /// The text of the version that rows are to go to; `None` during a rollback.
+    /// The text of the version that rows will go to; `None` during a rollback.
     pub to: Option<String>,
 }
 
@@ -30,20 +31,20 @@ impl GuardDocument {
         name.starts_with(PREFIX)
     }
 
-    /// To be stored.
+    /// The document to be stored.
     pub fn to_document(&self) -> Result<(String, Option<Vec<u8>>), Error> {
         let bytes = serde_json::to_vec(self).map_err(|error| Error::internal(error.to_string()))?;
         Ok((format!("{PREFIX}{}", self.model), Some(bytes)))
     }
 
-    /// The one among stored documents: models change in turns, so there is one at most.
+    /// The guard among stored documents: models change one after another, so there is at most one.
     pub fn read(documents: &[(String, Vec<u8>)]) -> Result<Option<Self>, Error> {
         let mut found = documents.iter().filter(|(name, _)| Self::is_name(name));
         let found = found.next();
         found.map(|(name, bytes)| stored::parse(name, bytes)).transpose()
     }
 
-    /// The hook of the models in effect, guarded. As it is if this is not about to begin any more.
+    /// The guarded hook of the models in effect. Unguarded, if the migration is no longer about to begin.
     pub fn guard(&self, hook: ModelHook, held: &[Held]) -> Result<Result<Guard, ModelHook>, BindError> {
         let found = held.iter().find(|held| held.stored.name == self.model);
         let Some(found) = found else { return Ok(Err(hook)) };

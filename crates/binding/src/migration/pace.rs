@@ -1,4 +1,4 @@
-//! No faster than the rate, and out of the way of others: how much to do at once, and when to go on.
+//! Keeps the rate and yields to clients: how much to do at once, and when to continue.
 
 use std::time::Duration;
 
@@ -6,20 +6,20 @@ use trestle_env::Timestamp;
 
 use super::Rate;
 
-/// Rows in one commit at most.
+/// The maximum number of rows in one commit.
 const ROWS_AT_ONCE: u32 = 128;
-/// Rows in one commit while clients write: they wait for it.
+/// The maximum number of rows in one commit while clients write, because they wait for it.
 const ROWS_BESIDE_OTHERS: u32 = 16;
-/// Rows that are looked at cost this part of what rows cost that move.
+/// A row that is only checked costs this fraction of one that moves.
 const LOOKS_PER_MOVE: f64 = 10.0;
-/// A rate is kept in each such part of a second.
+/// A rate is enforced in each of this many parts of a second.
 const PARTS_PER_SECOND: u32 = 40;
-/// While clients write, the sweep rests so many times as long as a page took.
+/// While clients write, the sweep rests this many times as long as a page took.
 const RESTS_PER_PAGE: u32 = 2;
 const SHORTEST_REST: Duration = Duration::from_millis(2);
 const LONGEST_REST: Duration = Duration::from_millis(100);
 
-/// How much to do at once, and when to go on.
+/// How much to do at once, and when to continue.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     due: Timestamp,
@@ -36,7 +36,7 @@ pub struct SweptPage {
     pub moved: u64,
     /// How long it took.
     pub took: Duration,
-    /// What others wrote since the page before.
+    /// Writes by others since the previous page.
     pub other_writes: u64,
 }
 
@@ -56,7 +56,7 @@ impl Pace {
         self.due
     }
 
-    /// How long to leave the database to others before the next page, in real time.
+    /// How long to rest before the next page, in real time.
     pub fn rest(self) -> Duration {
         self.rest
     }
@@ -68,8 +68,8 @@ impl Pace {
         rows.clamp(1, at_once) as usize
     }
 
-    /// A page was done: the next one is due when this one's share of the rate has passed. While others write, pages are
-    /// small, and far between; when they no longer do, pages grow again.
+    /// Records a page: the next one is due when this one's share of the rate has passed. While others write,
+    /// pages are small and infrequent; when they stop, pages grow again.
     pub fn page(&mut self, rate: Rate, page: SweptPage, now: Timestamp) {
         if page.other_writes > 0 {
             self.rows = ROWS_BESIDE_OTHERS;
@@ -84,17 +84,17 @@ impl Pace {
         };
         let looked_at = page.looked_at.saturating_sub(page.moved);
         let cost = page.moved as f64 + looked_at as f64 / LOOKS_PER_MOVE;
-        // In fractions of a millisecond it would be lost: what a page took less than its share is not saved up either.
+        // Fractions of a millisecond would be lost; unused time of a page is not saved for later either.
         let share = Duration::from_secs_f64(cost / f64::from(limit.get()));
         self.due = self.due.max(now).plus(share.max(Duration::from_millis(1)));
     }
 
-    /// Waits before anything else is tried.
+    /// Waits before the next attempt.
     pub fn wait(&mut self, pause: Duration, now: Timestamp) {
         self.due = now.plus(pause);
     }
 
-    /// A command asked it to continue now.
+    /// Continues now, on command.
     pub fn hurry(&mut self) {
         self.due = Timestamp::EPOCH;
     }

@@ -1,4 +1,4 @@
-//! What a migration would do, does or could not do.
+//! What a migration would do, does or cannot do.
 
 use std::fmt;
 
@@ -8,19 +8,19 @@ use trestle_model::{EntityMove, Hindrance};
 use crate::counted;
 use crate::report::{Outcome, Report, Step};
 
-/// How planning a migration, starting it or rolling it back came out.
+/// The result of planning, starting or rolling back a migration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MigrationPlan {
     /// Steps, obstacles, rows and notes, as for applying a model.
     #[serde(flatten)]
     pub report: Report,
-    /// Whether it leads back to the version before.
+    /// Whether it is a rollback to the previous version.
     pub back: bool,
     /// What moves.
     pub moves: Vec<PlannedMove>,
-    /// Why rows could not be found or kept apart while they move.
+    /// Why rows could not be found or distinguished during the move.
     pub hindrances: Vec<Hindrance>,
-    /// Access patterns that look at the whole table while rows move.
+    /// Access patterns that read the whole table during the migration.
     pub slow_reads: Vec<String>,
     /// Whether it can be rolled back until it is finished.
     pub can_be_rolled_back: bool,
@@ -31,7 +31,7 @@ pub struct MigrationPlan {
 pub struct PlannedMove {
     /// The entity.
     pub entity: String,
-    /// Its name in the version that rows come from.
+    /// Its name in the version from which rows move.
     pub former_entity: String,
     /// Its table in the database.
     pub table: String,
@@ -46,9 +46,9 @@ pub struct PlannedMove {
 pub struct PlannedKey {
     /// The attribute.
     pub attribute: String,
-    /// Its template in the version that rows come from.
+    /// Its template in the version from which rows move.
     pub before: String,
-    /// Its template in the version that they go to.
+    /// Its template in the version to which they move.
     pub now: String,
 }
 
@@ -72,7 +72,7 @@ impl PlannedMove {
 }
 
 impl MigrationPlan {
-    /// Whether something is in the way; then nothing was changed.
+    /// Whether there are obstacles; then nothing was changed.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.report.is_refused()

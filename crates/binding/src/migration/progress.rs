@@ -1,4 +1,4 @@
-//! How far a pass over the rows is, and which rows cannot move.
+//! The progress of a pass over the rows, and rows that cannot move.
 
 use serde::{Deserialize, Serialize};
 use trestle_api::Error;
@@ -9,30 +9,30 @@ use crate::rows::key_json;
 /// How many rows that cannot move are shown.
 const STUCK_SHOWN: usize = 20;
 
-/// How far a pass over one table is.
+/// The progress of a pass over one table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TableProgress {
     /// The table.
     pub table: String,
     /// Rows in the table when the migration began.
     pub rows: u64,
-    /// Rows to be moved then; those that were written since have moved by themselves.
+    /// Rows to be moved at that time; rows that were written since have moved by that.
     pub to_move: u64,
-    /// Rows looked at in this pass.
+    /// Rows read in this pass.
     pub looked_at: u64,
     /// Rows moved by all passes.
     pub moved: u64,
-    /// Where this pass goes on.
+    /// Where this pass continues.
     pub position: Option<Vec<u8>>,
-    /// How much of the table lies before that position, from 0 to 1.
+    /// The fraction of the table before that position, from 0 to 1.
     #[serde(default)]
     pub before_position: f64,
-    /// Whether this pass is through with the table.
+    /// Whether this pass has finished the table.
     pub finished: bool,
 }
 
 impl TableProgress {
-    /// Nothing was looked at yet.
+    /// The progress before any row was read.
     pub fn new(table: &str, rows: u64, to_move: u64) -> Self {
         TableProgress {
             table: table.to_owned(),
@@ -42,7 +42,7 @@ impl TableProgress {
         }
     }
 
-    /// How much of the table this pass has walked, from 0 to 1.
+    /// The finished fraction of the table in this pass, from 0 to 1.
     #[must_use]
     pub fn walked(&self) -> f64 {
         match self.position {
@@ -52,13 +52,13 @@ impl TableProgress {
         }
     }
 
-    /// Another pass begins.
+    /// Begins another pass.
     pub fn restart(&mut self) {
         (self.position, self.before_position) = (None, 0.0);
         (self.finished, self.looked_at) = (false, 0);
     }
 
-    /// A page more was looked at. `next` is where the next one begins, and how much of the table lies before it.
+    /// Records a page. `next` is where the next one begins, with the fraction of the table before it.
     pub fn page(&mut self, looked_at: u64, moved: u64, next: Option<(Vec<u8>, f64)>) {
         self.looked_at += looked_at;
         self.moved += moved;
@@ -70,7 +70,7 @@ impl TableProgress {
     }
 }
 
-/// Rows that cannot move: how many, and the first of them.
+/// Rows that cannot move: their number, and the first of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StuckRows {
     /// How many.
@@ -86,12 +86,12 @@ pub struct StuckRow {
     pub table: String,
     /// Its key in its former place, as DynamoDB's JSON.
     pub key: serde_json::Value,
-    /// Why it cannot move.
+    /// The reason.
     pub reason: String,
 }
 
 impl StuckRows {
-    /// Takes in the rows of a page: their keys, and why each cannot move.
+    /// Adds rows of a page: their keys, each with its reason.
     pub fn add<'r>(
         &mut self,
         table: &str,

@@ -1,4 +1,4 @@
-//! How fast rows may move.
+//! The maximum rate of moves.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -6,24 +6,24 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How many rows may move in a second; `null` in JSON if there is no limit.
+/// The maximum number of rows to move per second; `null` in JSON if there is no limit.
 ///
-/// A row that is only looked at counts as a tenth of one that moves.
+/// A row that is only checked counts as a tenth of one that moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Rate(Option<NonZeroU32>);
 
 impl Rate {
-    /// As fast as it goes.
+    /// Without a limit.
     pub const UNLIMITED: Rate = Rate(None);
 
-    /// So many rows a second.
+    /// This many rows per second.
     #[must_use]
     pub const fn rows_per_second(rows: NonZeroU32) -> Self {
         Rate(Some(rows))
     }
 
-    /// The rows that may move in a second, if there is a limit.
+    /// The maximum number of rows per second, if there is a limit.
     #[must_use]
     pub fn limit(self) -> Option<NonZeroU32> {
         self.0
@@ -31,7 +31,7 @@ impl Rate {
 }
 
 impl Default for Rate {
-    /// 2000 rows a second: little enough for clients that read and write in the meantime.
+    /// 2000 rows per second: little enough for clients that read and write meanwhile.
     fn default() -> Self {
         const ROWS: NonZeroU32 = match NonZeroU32::new(2000) {
             Some(rows) => rows,

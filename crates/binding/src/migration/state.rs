@@ -1,26 +1,28 @@
-//! Where a migration stands.
+//! The state of a migration.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Where a migration stands. Each is stored in one commit with what it means for reads and writes.
+/// The state of a migration. Each is stored in one commit with its effect on reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MigrationState {
-    /// It was looked at and can begin; nothing has changed.
+    /// It was checked and can begin; nothing has changed.
     Planned,
-    /// The new version is in effect; both places are read, and a row that is written moves. Nothing else moves rows yet.
+    /// The new version is in effect; both places are read, and a row that is written moves. No other rows
+    /// move yet.
     Dual,
     /// Rows that no client writes are moved, too.
     Sweeping,
-    /// No row was left; every row is looked at once more.
+    /// No row was left; every row is checked once more.
     Verifying,
-    /// No row is in a former place: reads look at one place again. Keys of the version before are still understood.
+    /// No row is in a former place: reads use one place again. Keys of the previous version are still
+    /// understood.
     Verified,
-    /// The version before is history.
+    /// The previous version is no longer understood.
     Done,
-    /// The version before is in effect again; rows move back.
+    /// The previous version is in effect again; rows move back.
     RollingBack,
     /// Every row is back in its place.
     RolledBack,

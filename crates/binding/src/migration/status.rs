@@ -1,4 +1,4 @@
-//! How a migration is doing, for people and for programs.
+//! The status of a migration, for people and for programs.
 
 use std::fmt;
 
@@ -10,43 +10,44 @@ use crate::counted;
 use super::figures::{self, Meter};
 use super::{Document, MigrationState, Rate, StuckRows, TableProgress};
 
-/// How a migration is doing.
+/// The status of a migration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MigrationStatus {
     /// The model.
     pub model: String,
-    /// Where it stands.
+    /// Its state.
     pub state: MigrationState,
     /// Whether the sweep is paused.
     pub paused: bool,
-    /// Whether rows are left that cannot move. The migration continues when they can.
+    /// Whether there are rows that cannot move. The migration continues when they can.
     pub held_up: bool,
-    /// The version that rows come from.
+    /// The version from which rows move.
     pub from_version: u64,
-    /// The version that rows go to.
+    /// The version to which rows move.
     pub to_version: u64,
-    /// The version that is as the one which rows came from, once it is rolled back.
+    /// After a rollback, the new version that equals `from_version`.
     pub rolled_back_as: Option<u64>,
-    /// How many rows may move in a second; `null` if there is no limit.
+    /// The maximum number of rows to move per second; `null` if there is no limit.
     pub rate: Rate,
-    /// Whether it is done as soon as it is verified.
+    /// Whether it finishes as soon as it is verified.
     pub finishes_by_itself: bool,
-    /// How much of the tables this pass has walked, from 0 to 1.
+    /// The finished fraction of the tables in this pass, from 0 to 1.
     pub done: f64,
-    /// Rows that the sweep has moved, without those that writes moved. After a crash, as of the last time that it was stored.
+    /// Rows that the sweep has moved, without those moved by writes. After a crash, the number that was last
+    /// stored.
     pub rows_moved: u64,
-    /// Rows that are still to be moved, about: those that writes moved or deleted meanwhile count until the sweep is through
-    /// with their table.
+    /// The approximate number of rows still to be moved: those that writes moved or deleted meanwhile count
+    /// until the sweep has finished their table.
     pub rows_remaining: u64,
-    /// How many rows are looked at in a second, measured.
+    /// The measured number of rows checked per second.
     pub rows_per_second: Option<f64>,
-    /// How long this pass will take, at that speed.
+    /// The remaining time of this pass at that speed.
     pub seconds_left: Option<f64>,
-    /// Reads that looked into former places.
+    /// Reads of former places.
     pub double_reads: u64,
     /// Rows that cannot move.
     pub stuck: StuckRows,
-    /// What went wrong last, if it has not gone well since.
+    /// The last error, if no later attempt succeeded.
     pub error: Option<String>,
     /// The tables in which rows move.
     pub tables: Vec<TableStatus>,
@@ -54,31 +55,31 @@ pub struct MigrationStatus {
     pub planned: String,
     /// When the new version took effect, in UTC.
     pub started: Option<String>,
-    /// When its state changed last, in UTC.
+    /// When its state last changed, in UTC.
     pub changed: String,
-    /// What can be done now.
+    /// The next step for the user.
     pub next: String,
 }
 
-/// How far a pass over one table is.
+/// The progress of a pass over one table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TableStatus {
     /// The table.
     pub table: String,
     /// Rows in the table when the migration began.
     pub rows: u64,
-    /// Rows to be moved then.
+    /// Rows to be moved at that time.
     pub to_move: u64,
-    /// Rows looked at in this pass.
+    /// Rows read in this pass.
     pub looked_at: u64,
     /// Rows moved by the sweep.
     pub moved: u64,
-    /// How much of the table this pass has walked, from 0 to 1.
+    /// The finished fraction of the table in this pass, from 0 to 1.
     pub done: f64,
 }
 
 impl MigrationStatus {
-    /// How a migration is doing, from what is stored and what was measured.
+    /// The status, from the stored document and the measured speed.
     #[must_use]
     pub fn of(document: &Document, meter: Option<Meter>, double_reads: u64, now: Timestamp) -> Self {
         let is_at_work = document.has_work() && !document.is_held_up();
@@ -113,7 +114,7 @@ impl MigrationStatus {
         }
     }
 
-    /// Whether nothing more is going to happen by itself.
+    /// Whether nothing more happens without a command.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         self.paused || self.held_up || !self.state.may_hold_rows()

@@ -17,7 +17,7 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// What was found: obstacles, rows, and what is as well to know.
+    /// The findings: obstacles, rows and notes.
     pub fn findings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for obstacle in &self.obstacles {
             writeln!(f, "{obstacle}")?;

@@ -1,4 +1,5 @@
-//! CSV as `cqlsh` and `dsbulk` write it: both escape quotes with a backslash, and each has its own rules for backslashes.
+//! CSV as written by `cqlsh` and `dsbulk`: both escape quotes with a backslash, and each has its own rules
+//! for backslashes.
 
 use std::io::{self, BufRead};
 
@@ -7,30 +8,30 @@ use super::lines::read_line;
 /// Which tool wrote a CSV file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// `COPY … TO` of `cqlsh`. Backslashes of text are written twice, and then escaped once more by the CSV writer of Python 3.10
-    /// and later.
+    /// `COPY … TO` of `cqlsh`. Backslashes of text are doubled, and then escaped again by the CSV writer of
+    /// Python 3.10 and later.
     CopyEscapedTwice,
-    /// The same with an older Python, whose CSV writer escapes quotes alone.
+    /// The same with an older Python, whose CSV writer escapes only quotes.
     CopyEscapedOnce,
-    /// `dsbulk unload`: escapes stand in quotes only.
+    /// `dsbulk unload`: escapes occur only in quotes.
     Dsbulk,
 }
 
-/// The signs of a CSV file.
+/// The special characters of a CSV file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CsvSettings {
-    /// Between two fields.
+    /// The character between two fields.
     pub delimiter: u8,
-    /// Around fields that have signs inside.
+    /// The character around fields with special characters.
     pub quote: u8,
-    /// Before a quote that is meant as itself. If it is the quote, that is written twice.
+    /// The character before a literal quote. If it is the quote itself, literal quotes are doubled.
     pub escape: u8,
     /// Which tool wrote it.
     pub encoding: Encoding,
 }
 
 impl CsvSettings {
-    /// What a tool writes unless told otherwise.
+    /// The defaults of a tool.
     #[must_use]
     pub fn of(encoding: Encoding) -> Self {
         CsvSettings {
@@ -47,9 +48,9 @@ impl CsvSettings {
 pub struct CsvFields {
     text: Vec<u8>,
     ends: Vec<(usize, bool)>,
-    /// An escape before a character that is never escaped: the file is of another tool, or of another version of it.
+    /// Set if an escape precedes a character that is never escaped: the file is from another tool or version.
     pub(super) stray_escape: bool,
-    /// Something stands between a closing quote and the next delimiter.
+    /// Set if text follows a closing quote before the next delimiter.
     pub(super) behind_quote: bool,
 }
 
@@ -66,7 +67,7 @@ impl CsvFields {
         self.ends.is_empty()
     }
 
-    /// A field, and whether it stood in quotes. Text that is no UTF-8 is `None`.
+    /// A field, and whether it was quoted. `None` for text that is not UTF-8.
     #[must_use]
     pub fn get(&self, at: usize) -> Option<(&str, bool)> {
         let (end, quoted) = *self.ends.get(at)?;
@@ -104,13 +105,13 @@ pub struct CsvReader<R> {
     pub(super) record_line: u64,
 }
 
-/// Where in a record the reader is.
+/// The reader's state within a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Start,
     Plain,
     Quoted,
-    /// Behind the closing quote.
+    /// After the closing quote.
     Closed,
 }
 
@@ -131,7 +132,7 @@ impl<R: BufRead> CsvReader<R> {
         &mut self.input
     }
 
-    /// Reads the next record; `false` at the end of the file. Empty lines are no records.
+    /// Reads the next record; `false` at the end of the file. Empty lines are skipped.
     pub fn read(&mut self, fields: &mut CsvFields) -> io::Result<bool> {
         loop {
             fields.clear();
@@ -162,7 +163,7 @@ impl<R: BufRead> CsvReader<R> {
         let mut at = 0;
         loop {
             let Some(byte) = self.line.get(at).copied() else {
-                // A quoted field goes on in the next line.
+                // A quoted field continues in the next line.
                 if state == State::Quoted && self.read_line()? {
                     continue;
                 }
@@ -202,7 +203,7 @@ impl<R: BufRead> CsvReader<R> {
         }
     }
 
-    /// Whether the escape before `at` is one.
+    /// Whether the escape before `at` is valid.
     fn escapes(&self, state: State, at: usize) -> bool {
         let settings = &self.settings;
         if settings.escape == settings.quote {
@@ -211,7 +212,7 @@ impl<R: BufRead> CsvReader<R> {
         state == State::Quoted || settings.encoding != Encoding::Dsbulk
     }
 
-    /// Takes the character behind an escape; how many bytes that were.
+    /// Takes the character after an escape; returns the number of its bytes.
     fn escaped(&self, fields: &mut CsvFields, at: usize) -> usize {
         let settings = &self.settings;
         let next = self.line.get(at).copied();
@@ -225,7 +226,7 @@ impl<R: BufRead> CsvReader<R> {
         match settings.encoding {
             _ if is_quote => fields.text.push(next),
             Encoding::CopyEscapedTwice | Encoding::Dsbulk if is_escape => fields.text.push(next),
-            // The text itself has both of them.
+            // Both characters belong to the text.
             _ => {
                 fields.stray_escape |= settings.encoding == Encoding::CopyEscapedTwice;
                 fields.text.extend([settings.escape, next]);
@@ -287,7 +288,7 @@ mod tests {
 
     #[test]
     fn backslashes_mean_what_the_tool_means() {
-        // The text of the column, as cqlsh shows it, is `a\\b"c`.
+        // The text of the column, in the form of cqlsh, is `a\\b"c`.
         assert_eq!(
             texts("a\\\\\\\\b\\\"c\n", Encoding::CopyEscapedTwice),
             [["a\\\\b\"c"]]
@@ -313,7 +314,7 @@ mod tests {
         assert!(fields.stray_escape);
     }
 
-    /// As Python's writer does: a field with signs is quoted, quotes and escapes are escaped.
+    /// Like Python's writer: a field with special characters is quoted, quotes and escapes are escaped.
     fn written(record: &[String]) -> String {
         let field = |text: &String| {
             let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");

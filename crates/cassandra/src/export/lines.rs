@@ -1,8 +1,8 @@
-//! A file line by line, with a bound on what a line may take.
+//! Reads a file line by line, with a limit on the length of a line.
 
 use std::io::{self, BufRead, Read};
 
-/// The most bytes that a record may have. An item has 400 KB; its text in an export can be a few times that.
+/// The maximum size of a record. An item has 400 KB; its text in an export can be a few times as long.
 pub(super) const RECORD_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Reads a line with its end into `line`; `false` at the end of the file.

@@ -1,4 +1,4 @@
-//! Records of a file with their columns, whatever its format.
+//! The records of a file with their columns, in any format.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -11,7 +11,7 @@ use crate::mapping::FileFormat;
 use crate::schema::{CqlType, Native};
 use crate::value::{BlobText, Literal, parse_cqlsh, parse_json, unescape};
 
-/// How far a file was read.
+/// The position in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct FilePosition {
     /// The bytes before the next record.
@@ -23,16 +23,16 @@ pub(crate) struct FilePosition {
 /// The names of the columns of a file, in order.
 pub(crate) type ColumnNames = Vec<String>;
 
-/// Where the names of the columns are.
+/// The source of the column names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Header {
     /// In the first record.
     FirstRecord,
-    /// The mapping has them.
+    /// In the mapping.
     Given(ColumnNames),
 }
 
-/// What is wrong with a record as a whole.
+/// An error of a record as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RecordFault {
     pub(crate) reason: String,
@@ -65,7 +65,7 @@ enum Kind {
 const BUFFER_BYTES: usize = 256 * 1024;
 
 impl Records {
-    /// Opens a file at a position. The names of its columns are at its beginning in any case.
+    /// Opens a file at a position. The names of its columns are read from its beginning in any case.
     pub(crate) fn open(path: &Path, format: &FileFormat, from: Option<FilePosition>) -> io::Result<Self> {
         let mut input = BufReader::with_capacity(BUFFER_BYTES, File::open(path)?);
         let mut start = 0;
@@ -116,7 +116,7 @@ impl Records {
         Ok(Records { kind })
     }
 
-    /// The names of the columns; a JSON file names them in each record.
+    /// The names of the columns; `None` for a JSON file, where each record has them.
     pub(crate) fn names(&self) -> Option<&ColumnNames> {
         match &self.kind {
             Kind::Csv { names, .. } => Some(names),
@@ -124,7 +124,7 @@ impl Records {
         }
     }
 
-    /// Where the next record begins.
+    /// The position of the next record.
     pub(crate) fn position(&self) -> FilePosition {
         match &self.kind {
             Kind::Csv { reader, .. } => FilePosition {
@@ -135,7 +135,7 @@ impl Records {
         }
     }
 
-    /// The next record; `None` at the end of the file. A record that cannot be read does not end the file.
+    /// The next record; `None` at the end of the file. A record that cannot be parsed does not end the file.
     pub(crate) fn next(&mut self) -> io::Result<Option<PlacedRecord<'_>>> {
         match &mut self.kind {
             Kind::Csv {
@@ -160,7 +160,7 @@ impl Records {
                     }
                     position.offset += text.len() as u64;
                     position.lines += 1;
-                    // A document that is an array has a record in each line, too.
+                    // A document that is an array also has one record per line.
                     if !matches!(text.trim_ascii(), b"" | b"[" | b"]" | b",") {
                         break;
                     }
@@ -247,7 +247,7 @@ pub(crate) enum Cells<'r> {
     #[cfg(feature = "live")]
     Selected {
         values: Vec<Literal<'r>>,
-        /// When they were asked for, in seconds since 1970.
+        /// The time of the request, in seconds since 1970.
         asked_seconds: i64,
     },
 }
@@ -263,7 +263,7 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// From when times to live count, if the record knows it.
+    /// The time from which times to live count, if the record has it.
     pub(crate) fn asked_seconds(&self) -> Option<i64> {
         match self {
             #[cfg(feature = "live")]
@@ -284,7 +284,7 @@ impl<'r> Cells<'r> {
         })
     }
 
-    /// The cell of a column as it stands in the file, for messages.
+    /// The cell of a column as in the file, for messages.
     pub(crate) fn shown(&self, at: usize, name: &str) -> String {
         match self {
             Cells::Csv { fields, .. } => fields
@@ -305,7 +305,7 @@ impl<'r> Cells<'r> {
         found.map(|(_, value)| value)
     }
 
-    /// The value of a column of a type.
+    /// The value of a column with this type.
     pub(crate) fn literal(
         &self,
         at: usize,
@@ -336,7 +336,7 @@ impl<'r> Cells<'r> {
         Ok(Cow::Owned(match cql {
             CqlType::Native(Native::Text) if from_dsbulk => Literal::Text(Cow::Borrowed(text)),
             CqlType::Native(Native::Text) => Literal::Text(unescape(text)?),
-            // Cassandra has empty values of every type, which no other type here has.
+            // Cassandra has empty values of every type, which have no equivalent in the other types here.
             CqlType::Native(_) if text.is_empty() => Literal::Null,
             CqlType::Native(_) => Literal::Word(Cow::Borrowed(text)),
             _ if from_dsbulk => parse_json(text)?,

@@ -1,4 +1,4 @@
-//! Values as the driver receives them, as the literals that `cqlsh` would write.
+//! Converts values received by the driver to the literals that `cqlsh` would write.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::text;
 use crate::value::Literal;
 
-/// A row of a select that begins with the token.
+/// A row of a select whose first column is the token.
 pub(crate) struct SelectedRow<'f> {
     pub(crate) token: i64,
     pub(crate) values: Vec<Literal<'f>>,
@@ -67,7 +67,7 @@ impl<'f, 'm> DeserializeValue<'f, 'm> for Cell<'f> {
                 Literal::Text(Cow::Borrowed(<&str>::deserialize(of, value)?))
             }
             ColumnType::Native(NativeType::Blob) => Literal::Word(text::blob(slice.as_slice()).into()),
-            // Cassandra has empty values of every type, which no other type here has.
+            // Cassandra has empty values of every type, which have no equivalent in the other types here.
             _ if slice.is_empty() => Literal::Null,
             ColumnType::Native(native) => Literal::Word(word(native, of, value)?.into()),
             ColumnType::Collection {
@@ -95,7 +95,7 @@ impl<'f, 'm> DeserializeValue<'f, 'm> for Cell<'f> {
                 Literal::Pairs(fields)
             }
             ColumnType::Tuple(members) => Literal::Items(tuple(members, slice)?),
-            // Lists and sets; of any other type, this says that it is none.
+            // Lists and sets; for any other type, this returns an error.
             _ => {
                 ListlikeIterator::<Cell<'f>>::type_check(of).map_err(DeserializationError::new)?;
                 let items = ListlikeIterator::<Cell<'f>>::deserialize(of, value)?;
@@ -110,7 +110,7 @@ impl<'f, 'm> DeserializeValue<'f, 'm> for Cell<'f> {
     }
 }
 
-/// A tuple to whose type members were added has fewer.
+/// A tuple has fewer members if some were added to its type later.
 fn tuple<'f>(
     members: &[ColumnType<'_>],
     mut slice: FrameSlice<'f>,
@@ -162,7 +162,7 @@ fn word<'f, 'm>(
         }
         NativeType::Timeuuid => CqlTimeuuid::deserialize(of, value)?.to_string(),
         NativeType::Inet => IpAddr::deserialize(of, value)?.to_string(),
-        // Of a type that is not known here, this says that it is no uuid.
+        // For an unknown type, this returns the error that it is no uuid.
         _ => {
             <Uuid as DeserializeValue>::type_check(of).map_err(DeserializationError::new)?;
             Uuid::deserialize(of, value)?.to_string()

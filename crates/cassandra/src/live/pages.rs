@@ -1,4 +1,5 @@
-//! The rows of a table, page by page in the order of their tokens. The next page is asked for before the last one is used up.
+//! Reads the rows of a table page by page, in the order of their tokens. The next page is requested before
+//! the last one is used up.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,7 +16,7 @@ use super::schema::has_many_cells;
 use crate::mapping::{BoundImport, FileLayout};
 use crate::schema::{ColumnKind, CqlTable};
 
-/// A page begins small and grows until it has about so many bytes: rows may be large.
+/// The first page is small, and pages grow to about a given number of bytes, because rows may be large.
 const PAGE_ROWS_FIRST: i32 = 50;
 const PAGE_ROWS_MAX: i32 = 5_000;
 const PAGE_BYTES: usize = 1024 * 1024;
@@ -25,15 +26,15 @@ pub(crate) struct Pages<'c> {
     cluster: &'c LiveCluster,
     layout: FileLayout,
     statement: PreparedStatement,
-    /// The token that reading began at.
+    /// The token at which reading began.
     from: i64,
     next: Option<JoinHandle<Result<Answered, String>>>,
 }
 
-/// Rows that were read together.
+/// Rows of one request.
 pub(crate) struct Page {
     rows: QueryRowsResult,
-    /// When they were asked for, in seconds since 1970.
+    /// The time of the request, in seconds since 1970.
     pub(crate) asked_seconds: i64,
 }
 
@@ -51,7 +52,7 @@ impl Page {
 }
 
 impl<'c> Pages<'c> {
-    /// Begins at a token, or at the first.
+    /// Begins at a token, or at the first one.
     pub(crate) fn begin(
         cluster: &'c LiveCluster,
         import: &BoundImport,
@@ -62,7 +63,7 @@ impl<'c> Pages<'c> {
         let whole = Select::of(import, |_| true);
         let (select, statement) = match prepare(&whole) {
             Ok(statement) => (whole, statement),
-            // Before version 5, collections that are not frozen have no write time to select.
+            // Before version 5, write times of collections that are not frozen cannot be selected.
             Err(error) => {
                 let less = Select::of(import, |column| !many_cells(cluster, &import.table, column));
                 match less.text == whole.text {
@@ -86,7 +87,7 @@ impl<'c> Pages<'c> {
         Ok(pages)
     }
 
-    /// Where the values of the columns are in a row.
+    /// The positions of the columns' values in a row.
     pub(crate) fn layout(&self) -> &FileLayout {
         &self.layout
     }
@@ -97,7 +98,7 @@ impl<'c> Pages<'c> {
         self.next = Some(self.cluster.runtime.spawn(asked));
     }
 
-    /// The next page; `None` behind the last.
+    /// The next page; `None` after the last.
     pub(crate) fn next(&mut self) -> Result<Option<Page>, String> {
         let Some(next) = self.next.take() else {
             return Ok(None);
@@ -145,7 +146,7 @@ async fn ask(
     })
 }
 
-/// As many rows as make a page of the wanted bytes, but at most four times as many as before.
+/// The number of rows that gives the wanted size of a page, but at most four times the previous number.
 fn page_size(before: i32, rows: usize, bytes: usize) -> i32 {
     let wanted = PAGE_BYTES.saturating_mul(rows.max(1)) / bytes.max(1);
     let wanted = i32::try_from(wanted).unwrap_or(i32::MAX);
@@ -159,7 +160,7 @@ struct Select {
 }
 
 impl Select {
-    /// Write times and times to live are selected of columns that `has_times`.
+    /// Write times and times to live are selected for columns for which `has_times` is true.
     fn of(import: &BoundImport, has_times: impl Fn(&str) -> bool) -> Self {
         let table = &import.table;
         let mut layout = FileLayout::default();
@@ -187,7 +188,7 @@ impl Select {
         let key: Vec<String> = key.iter().map(|column| quoted(&column.name)).collect();
         let token = format!("token({})", key.join(", "));
         selected.insert(0, token.clone());
-        // Static columns come once for each partition, instead of once for each row.
+        // Static columns are selected once for each partition, instead of once for each row.
         let of_partition = |kind| matches!(kind, ColumnKind::Partition(_) | ColumnKind::Static);
         let distinct =
             match import.columns.iter().all(|column| of_partition(column.kind)) && table.has_static() {

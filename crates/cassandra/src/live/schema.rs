@@ -1,4 +1,4 @@
-//! The schema as the cluster's own tables describe it.
+//! Reads the schema from the cluster's own tables.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use scylla::cluster::metadata::{
 use super::LiveError;
 use crate::schema::{Column, ColumnKind, CqlTable, CqlType, Native, Schema};
 
-/// The tables of a keyspace, or of all that are not the system's; by name.
+/// The tables of a keyspace, or of all except the system's; by name.
 pub(super) fn of_cluster(state: &ClusterState, keyspace: Option<&str>) -> Result<Schema, LiveError> {
     let mut schema = Schema::default();
     let mut others = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn of_cluster(state: &ClusterState, keyspace: Option<&str>) -> Result
     Ok(schema)
 }
 
-/// The columns come in the order of `DESCRIBE`: the key first, then the others by name.
+/// The columns in the order of `DESCRIBE`: first the key, then the others by name.
 fn table_of(keyspace: &str, name: &str, table: &Table) -> Result<CqlTable, String> {
     let mut columns = Vec::new();
     for (name, column) in &table.columns {

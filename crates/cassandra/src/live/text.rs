@@ -1,10 +1,10 @@
-//! Values as `cqlsh` writes them.
+//! Writes values in the form of `cqlsh`.
 
 use num_bigint::BigInt;
 
 use crate::value::{date_of_days, timestamp_of_millis};
 
-/// A day of CQL is counted from 2^31 days before 1970.
+/// CQL counts days from 2^31 days before 1970.
 const FIRST_DAY: i64 = 1 << 31;
 
 /// `0x00ff`.
@@ -21,12 +21,12 @@ pub(super) fn blob(bytes: &[u8]) -> String {
     text
 }
 
-/// Of the two's complement.
+/// A number in two's complement.
 pub(super) fn varint(bytes: &[u8]) -> String {
     BigInt::from_signed_bytes_be(bytes).to_string()
 }
 
-/// A number of digits divided by a power of ten: written plainly if it has few zeroes, as Java and Python do.
+/// Digits divided by a power of ten: in plain form if it has few zeroes, as in Java and Python.
 pub(super) fn decimal(unscaled: &str, scale: i32) -> String {
     let (sign, digits) = match unscaled.strip_prefix('-') {
         Some(digits) => ("-", digits),
@@ -40,7 +40,7 @@ pub(super) fn decimal(unscaled: &str, scale: i32) -> String {
         let point = if rest.is_empty() { "" } else { "." };
         return format!("{sign}{first}{point}{rest}E{exponent:+}");
     }
-    // Here it has at most six zeroes before its digits.
+    // At most six zeroes precede its digits here.
     let padded = format!(
         "{digits:0>width$}",
         width = usize::try_from(scale + 1).unwrap_or(0).max(digits.len())
@@ -50,7 +50,7 @@ pub(super) fn decimal(unscaled: &str, scale: i32) -> String {
     format!("{sign}{whole}{point}{fraction}")
 }
 
-/// Without a fraction that is zero.
+/// Without a fraction of zero.
 pub(super) fn floating(mut text: String) -> String {
     if text.ends_with(".0") {
         text.truncate(text.len() - 2);
@@ -58,12 +58,12 @@ pub(super) fn floating(mut text: String) -> String {
     text
 }
 
-/// `2019-12-30 19:32:14.500+0000`; milliseconds beyond the years 1 to 9999.
+/// `2019-12-30 19:32:14.500+0000`; milliseconds outside of the years 1 to 9999.
 pub(super) fn timestamp(millis: i64) -> String {
     timestamp_of_millis(millis).unwrap_or_else(|| millis.to_string())
 }
 
-/// `2019-12-30`; the days since 1970 beyond the years 1 to 9999.
+/// `2019-12-30`; the days since 1970 outside of the years 1 to 9999.
 pub(super) fn date(day: u32) -> String {
     let days = i64::from(day) - FIRST_DAY;
     date_of_days(days).unwrap_or_else(|| days.to_string())

@@ -1,4 +1,4 @@
-//! A mapping together with the schema and the model: for each file, how its records become rows.
+//! Binds a mapping to the schema and the model: for each file, how its records become rows.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::live::LiveCluster;
 use crate::schema::{ColumnKind, CqlTable, CqlType, Schema};
 use crate::value::{Form, Moment, Taken};
 
-/// Where records come from.
+/// The source of records.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// Files, which the imports name.
+    /// Files, listed by the imports.
     Files,
     /// A live cluster.
     #[cfg(feature = "live")]
@@ -29,14 +29,14 @@ impl Source {
     }
 }
 
-/// What is to be imported, checked as far as that is possible without the records.
+/// The imports, checked as far as possible without the records.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The model.
     pub model: Arc<Model>,
     /// In the order of the mapping file.
     pub imports: Vec<BoundImport>,
-    /// What else is worth knowing, such as tables without a mapping.
+    /// Notes for the user, such as tables without a mapping.
     pub notes: Vec<String>,
     pub(crate) source: Source,
 }
@@ -50,22 +50,22 @@ pub struct BoundImport {
     pub entity: String,
     /// The name of its table in the database.
     pub table_name: String,
-    /// The files, in the order in which they are read; none if the source is a live cluster.
+    /// The files, in the order in which they are read; empty if the source is a live cluster.
     pub files: Vec<PathBuf>,
     pub(crate) format: FileFormat,
     pub(crate) columns: Vec<BoundColumn>,
-    /// The attribute that holds the write time; `None` within if the export's is not wanted.
+    /// The attribute for the write time; the inner `None` means that write times are not imported.
     pub(crate) write_time: Option<Option<String>>,
     pub(crate) expires: Option<Option<Expires>>,
-    /// The attribute that holds the entity's tag, and the tag.
+    /// The attribute with the entity's tag, and the tag.
     pub(crate) tag: Option<(String, String)>,
 }
 
-/// The attribute that says when a row expires.
+/// The attribute with the expiry time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Expires {
     pub(crate) attribute: String,
-    /// When the export was made; a live cluster's rows know when they were asked for.
+    /// When the export was made; rows of a live cluster have their own time.
     pub(crate) exported_seconds: Option<i64>,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct BoundColumn {
     pub(crate) form: Form,
 }
 
-/// How the files are written.
+/// The format of the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FileFormat {
     Csv {
@@ -110,8 +110,8 @@ impl BoundImport {
 }
 
 impl Plan {
-    /// Looks up tables, columns, entities and attributes, and reports everything that is wrong at once. Files are found beside
-    /// `folder`.
+    /// Looks up tables, columns, entities and attributes, and reports all errors at once. Paths of files are
+    /// relative to `folder`.
     pub fn bind(
         mapping: &Mapping,
         schema: &Schema,
@@ -121,7 +121,7 @@ impl Plan {
         Self::bind_to(mapping, schema, model, folder, Source::Files)
     }
 
-    /// The same for the tables of a live cluster. What the mapping says of files is passed over.
+    /// The same for the tables of a live cluster. Settings of files in the mapping are ignored.
     #[cfg(feature = "live")]
     pub fn bind_live(
         mapping: &Mapping,
@@ -188,7 +188,7 @@ impl Plan {
     }
 }
 
-/// Tables that are neither imported nor left out on purpose, of keyspaces that something is imported from.
+/// Tables that are neither imported nor deliberately left out, in keyspaces with imported tables.
 fn forgotten(mapping: &Mapping, schema: &Schema, imports: &[BoundImport]) -> Vec<String> {
     let is_known = |table: &&CqlTable| {
         let imported = imports
@@ -278,7 +278,7 @@ impl Binder<'_> {
         Some(entity)
     }
 
-    /// The files. A folder stands for all files in it, by name.
+    /// The files. A folder means all files in it, by name.
     fn files(&mut self, folder: &Path) -> Vec<PathBuf> {
         let mut files = Vec::new();
         if self.is_live {
@@ -352,7 +352,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Every column is imported or left out on purpose: none is forgotten.
+    /// Checks that every column is imported or deliberately left out.
     fn columns(&mut self, table: &CqlTable, entity: &Entity, stored: &Table) -> Vec<BoundColumn> {
         let mut bound = Vec::new();
         for name in self.section.columns.keys() {
@@ -389,7 +389,7 @@ impl Binder<'_> {
         bound
     }
 
-    /// Keys, tags and what else the database writes cannot be imported.
+    /// Refuses keys, tags and other attributes that the database writes, which cannot be imported.
     fn check_attribute(&mut self, attribute: &str, entity: &Entity, stored: &Table) {
         let is_key = stored.key_attributes().iter().any(|key| key.name == attribute);
         let declared = entity.attribute(attribute);

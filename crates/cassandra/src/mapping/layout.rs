@@ -1,9 +1,9 @@
-//! Which column of a file is which.
+//! Finds the columns of an import in a file.
 
 use super::BoundImport;
 use crate::schema::CqlTable;
 
-/// Where the columns of an import are in a file.
+/// The positions of an import's columns in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileLayout {
     /// The position of each column of the import, in its order.
@@ -14,7 +14,7 @@ pub(crate) struct FileLayout {
     pub(crate) ttls: Vec<(usize, String, String)>,
 }
 
-/// What a column of a file is.
+/// The role of a column of a file.
 enum ColumnRole<'n> {
     Value(&'n str),
     WriteTime,
@@ -50,7 +50,7 @@ impl FileLayout {
         Ok(layout)
     }
 
-    /// The same for a JSON record: columns without a value may be missing, and are found by name.
+    /// The same for a JSON record, where columns are found by name, and those without a value may be missing.
     pub(crate) fn of_record<'n>(
         import: &BoundImport,
         names: impl Iterator<Item = &'n str>,
@@ -70,7 +70,7 @@ impl FileLayout {
         Ok(layout)
     }
 
-    /// Write times and times to live are taken or left out on purpose, too.
+    /// Checks that write times and times to live are imported or deliberately left out.
     fn check_extras(&self, import: &BoundImport) -> Result<(), String> {
         match (&import.write_time, self.write_times.is_empty()) {
             (None, false) => {

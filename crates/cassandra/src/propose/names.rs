@@ -1,13 +1,13 @@
-//! Names that a model file can have.
+//! Names that are valid in a model file.
 
 use std::collections::BTreeSet;
 
-/// Names that are taken.
+/// Names in use.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names(BTreeSet<String>);
 
 impl Names {
-    /// A name that was free: the wanted one, or one with `_` behind it.
+    /// A free name: the wanted one, or one with `_` appended.
     pub(super) fn take(&mut self, wanted: &str) -> String {
         let mut name = wanted.to_owned();
         while !self.0.insert(name.clone()) {
@@ -23,7 +23,7 @@ impl FromIterator<String> for Names {
     }
 }
 
-/// A name with letters, digits and `_`, whatever stood in quotes.
+/// A name with only letters, digits and `_`, made from any quoted name.
 pub(super) fn sanitised(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = name.chars().map(plain).collect();

@@ -1,4 +1,4 @@
-//! A look at every record, without a database.
+//! Checks every record, without a database.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::totals::EntityCounts;
 use super::{Observer, RunError};
 use crate::mapping::Plan;
 
-/// What a look at all records found.
+/// The results of checking all records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Checked {
     /// In the order of the mapping file: `rows`, `unfit` and `without_row` are counted.
@@ -23,7 +23,7 @@ impl Checked {
 }
 
 impl Plan {
-    /// Counts of nothing yet, for each import.
+    /// Initial counts for each import.
     pub(super) fn no_counts(&self) -> Vec<EntityCounts> {
         let counts = |import: &crate::BoundImport| EntityCounts {
             table: import.table.full_name(),
@@ -33,7 +33,7 @@ impl Plan {
         self.imports.iter().map(counts).collect()
     }
 
-    /// Makes a row of every record and writes none. The observer is told of each that does not fit.
+    /// Makes a row of every record and writes none. Reports each record that does not fit to the observer.
     pub fn check(self: &Arc<Self>, now_ms: u64, observer: &mut dyn Observer) -> Result<Checked, RunError> {
         let mut checked = Checked {
             imports: self.no_counts(),

@@ -1,24 +1,24 @@
-//! Which of two rows wins: the one in the database, or the one in the export.
+//! Decides between the row in the database and the row in the export.
 
 use trestle_item::{AttributeValue, Item};
 
 use super::row::{ImportedRow, RowMaker, fingerprint, read_write_mark};
 use crate::mapping::BoundImport;
 
-/// What to do about a row that is there already.
+/// What to do with an existing row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
-    /// It is what the export says.
+    /// It equals the export's row.
     Same,
-    /// It was written after the export's.
+    /// It was written later than the export's row.
     KeepNewer,
-    /// It becomes this item.
+    /// It is replaced by this item.
     Overwrite(Item),
-    /// It differs, and nothing says which of the two is right.
+    /// It differs, and it is unknown which of the two is right.
     Collision(&'static str),
 }
 
-/// How far two readings of an expiry may be apart: a page takes its time, and clocks differ.
+/// How far two values of an expiry time may differ, because reading a page takes time and clocks differ.
 const SAME_EXPIRY_SECONDS: u64 = 60;
 
 const DIFFERS: &str =
@@ -56,14 +56,15 @@ pub(super) fn decide(
     }
 }
 
-/// Whether nothing has changed a row here since it was imported from a live cluster. The cluster, which is read again, then knows better,
-/// whatever its write times say: it has none for deletions, nor, in older versions, for collections.
+/// Whether a row has not changed here since it was imported from a live cluster. Then the cluster, which is
+/// read again, is right regardless of write times: it has none for deletions, nor, in older versions, for
+/// collections.
 pub(super) fn is_behind_cluster(import: &BoundImport, existing: &Item) -> bool {
     let mark = read_write_mark(import, existing);
     import.is_live() && mark.is_some_and(|(_, imported)| fingerprint(import, existing) == imported)
 }
 
-/// Whether all that is imported is the same. Attributes that the import does not know make no difference.
+/// Whether all imported attributes are equal. Attributes that are not imported are ignored.
 pub(super) fn is_same_row(import: &BoundImport, existing: &Item, given: &ImportedRow) -> bool {
     let given = &given.item;
     let mut names = existing
@@ -76,7 +77,7 @@ pub(super) fn is_same_row(import: &BoundImport, existing: &Item, given: &Importe
     })
 }
 
-/// A live row says how many seconds it has left, and not when it expires: two readings give two times that are close to each other.
+/// A live row has its remaining seconds, not its expiry time: two reads give slightly different times.
 fn is_same_expiry(
     import: &BoundImport,
     name: &str,
@@ -94,7 +95,7 @@ fn is_same_expiry(
     }
 }
 
-/// The export's row, with attributes that the import does not know as they are.
+/// The export's row, with the existing attributes that are not imported.
 fn merged(maker: &RowMaker<'_>, existing: &Item, given: &Item) -> Item {
     let mut item = existing.clone();
     item.retain(|name, _| !maker.import.gives(name));

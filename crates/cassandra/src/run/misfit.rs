@@ -1,12 +1,12 @@
-//! Rows that do not fit, and rows that are in the way.
+//! Rows that do not fit, and rows that collide.
 
 use serde::Serialize;
 use trestle_item::Item;
 
-/// The most characters of a value in a message.
+/// The maximum length of a value in a message.
 const SHOWN_MAX: usize = 120;
 
-/// Where a record is.
+/// The location of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum RecordPlace {
@@ -21,7 +21,7 @@ pub enum RecordPlace {
     Table {
         /// The table.
         table: String,
-        /// The columns of its key, if they are not told otherwise.
+        /// The columns of its key, unless they are shown elsewhere.
         #[serde(skip_serializing_if = "Option::is_none")]
         row: Option<String>,
     },
@@ -40,21 +40,21 @@ impl std::fmt::Display for RecordPlace {
     }
 }
 
-/// A record that cannot become a row.
+/// A record that cannot be converted to a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Misfit {
     /// The entity it should become.
     pub entity: String,
-    /// Where it is.
+    /// Its location.
     #[serde(flatten)]
     pub place: RecordPlace,
-    /// The column; `None` if it is the record as a whole.
+    /// The column; `None` if the whole record is concerned.
     pub column: Option<String>,
     /// The value, shortened.
     pub value: Option<String>,
-    /// What is wrong, as the rest of a sentence about the value or the record.
+    /// The reason, as the rest of a sentence about the value or the record.
     pub reason: String,
-    /// What to do.
+    /// The next step.
     pub help: String,
 }
 
@@ -78,12 +78,12 @@ impl std::fmt::Display for Misfit {
 pub struct Collision {
     /// The entity.
     pub entity: String,
-    /// Where its record is.
+    /// The location of its record.
     #[serde(flatten)]
     pub place: RecordPlace,
     /// The key of the row.
     pub key: String,
-    /// Why it was not written, and what to do.
+    /// Why it was not written, and the next step.
     pub reason: String,
 }
 
@@ -93,7 +93,7 @@ impl std::fmt::Display for Collision {
     }
 }
 
-/// A value as messages show it.
+/// A value in the form used in messages.
 pub(super) fn shortened(text: &str) -> String {
     if text.chars().count() <= SHOWN_MAX {
         return text.to_owned();
@@ -103,7 +103,7 @@ pub(super) fn shortened(text: &str) -> String {
     short
 }
 
-/// A key as messages show it.
+/// A key in the form used in messages.
 pub(super) fn shown_key(key: &Item) -> String {
     serde_json::to_string(key).map_or_else(|_| format!("{key:?}"), |json| shortened(&json))
 }

@@ -1,4 +1,4 @@
-//! A thread that reads records and makes rows of them, ahead of what is done with them.
+//! A thread that reads records and converts them to rows, ahead of their processing.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,14 +12,15 @@ use super::row::{ImportedRow, Made, RowMaker};
 use crate::export::{FilePosition, Records};
 use crate::mapping::{BoundImport, FileLayout, Plan, Source};
 
-/// The most rows and the most bytes of a file in a batch; with few batches on their way, memory is bounded.
+/// The maximum number of rows of a file in a batch, also limited in bytes; with few batches under way, memory
+/// is bounded.
 pub(super) const BATCH_ROWS: usize = 1_000;
 const BATCH_BYTES: u64 = 2 * 1024 * 1024;
 const BATCHES_AHEAD: usize = 3;
-/// What a table of a live cluster counts for.
+/// The weight of a table of a live cluster in the progress.
 pub(super) const LIVE_TABLE_BYTES: u64 = 1 << 32;
 
-/// Where reading begins.
+/// The position where reading begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct ReadFrom {
     /// The import, counted from 0.
@@ -28,7 +29,7 @@ pub(super) struct ReadFrom {
     pub(super) file: usize,
     /// The position in the file; `None` for its beginning.
     pub(super) position: Option<FilePosition>,
-    /// In a live cluster, the token at which the table is read on; `None` for the first.
+    /// For a live cluster, the token at which reading the table continues; `None` for the first.
     #[serde(default)]
     pub(super) token: Option<i64>,
 }
@@ -42,13 +43,13 @@ pub(super) struct Batch {
     pub(super) without_row: u64,
     pub(super) rows: Vec<ImportedRow>,
     pub(super) misfits: Vec<Misfit>,
-    /// How far it brings the import, of [`all_bytes`].
+    /// Its share of the progress, relative to [`all_bytes`].
     pub(super) bytes: u64,
-    /// Where the next batch begins.
+    /// The position of the next batch.
     pub(super) next: ReadFrom,
 }
 
-/// How rows are made.
+/// Converts records to rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Making {
     pub(super) now_ms: u64,
@@ -62,7 +63,7 @@ impl Making {
     }
 }
 
-/// Starts to read. The thread ends with the files, or when nothing receives any more.
+/// Starts to read. The thread ends with the files, or when the receiver is dropped.
 pub(super) fn start(
     plan: &Arc<Plan>,
     from: ReadFrom,
@@ -77,7 +78,7 @@ pub(super) fn start(
             Source::Cluster(cluster) => super::scan::read_all(&plan, cluster, from, making, &sender),
         };
         if let Err(error) = read {
-            // Without a receiver there is nothing left to tell.
+            // Without a receiver, the error is not needed.
             let _ = sender.send(Err(error));
         }
     };
@@ -88,7 +89,8 @@ pub(super) fn start(
     Ok(receiver)
 }
 
-/// The bytes of all files. Of a live cluster they are not known: each table counts the same, by its share of the tokens.
+/// The bytes of all files. For a live cluster they are unknown: each table has the same weight, divided by
+/// its tokens.
 pub(super) fn all_bytes(plan: &Plan) -> u64 {
     if plan.source.is_live() {
         return plan.imports.len() as u64 * LIVE_TABLE_BYTES;
@@ -122,7 +124,7 @@ fn read_all(plan: &Plan, from: ReadFrom, making: Making, sender: &Sender) -> Res
     Ok(())
 }
 
-/// Reads one file; `false` if nothing receives any more.
+/// Reads one file; `false` if the receiver was dropped.
 fn read_file(
     import: &BoundImport,
     maker: &RowMaker<'_>,
@@ -171,7 +173,7 @@ fn read_file(
     Ok(sender.send(Ok(batch)).is_ok())
 }
 
-/// A JSON file names its columns in each record.
+/// In a JSON file, each record has the names of its columns.
 fn layout_of(import: &BoundImport, records: &Records, path: &Path) -> Result<Option<FileLayout>, String> {
     let Some(names) = records.names() else {
         return Ok(None);
@@ -186,7 +188,7 @@ fn layout_of(import: &BoundImport, records: &Records, path: &Path) -> Result<Opt
 }
 
 impl Batch {
-    /// Where the record of a row is.
+    /// The location of a row's record.
     pub(super) fn place(&self, plan: &Plan, row: &ImportedRow) -> RecordPlace {
         let import = plan.imports.get(self.import);
         match import.and_then(|import| import.files.get(self.file)) {

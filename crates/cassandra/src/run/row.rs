@@ -1,4 +1,4 @@
-//! A record as a row: columns become attributes, and the model makes the keys.
+//! Converts a record to a row: columns become attributes, and the model derives the keys.
 
 use trestle_item::{AttributeValue, Item, codec, size};
 use trestle_model::{Entity, Model, Refusal, Table};
@@ -10,17 +10,17 @@ use crate::mapping::{BoundImport, FileLayout};
 use crate::schema::{ColumnKind, CqlType, Native};
 use crate::value::{Literal, Moment, convert};
 
-/// DynamoDB's bounds for keys.
+/// DynamoDB's limits for keys.
 const HASH_BYTES_MAX: usize = 2048;
 const RANGE_BYTES_MAX: usize = 1024;
 
-/// The write time of a live row that is nothing but its key: any other is later.
+/// The write time of a live row with only a key: any other time is later.
 const UNKNOWN_TIME: i64 = 0;
 
 /// A row to write.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ImportedRow {
-    /// With its keys.
+    /// The item with its keys.
     pub(super) item: Item,
     /// The line at which its record begins, if it comes from a file.
     pub(super) line: u64,
@@ -28,10 +28,10 @@ pub(super) struct ImportedRow {
     pub(super) write_time: Option<i64>,
 }
 
-/// What a record becomes.
+/// The result of converting a record.
 pub(super) enum Made {
     Row(Box<ImportedRow>),
-    /// The record is of a partition that has nothing but static columns.
+    /// The record is a partition with only static columns.
     WithoutRow,
     Misfit(Box<Misfit>),
 }
@@ -43,11 +43,11 @@ pub(super) struct RowMaker<'p> {
     entity: &'p Entity,
     table: &'p Table,
     now_ms: u64,
-    /// Whether rows get `created` and `updated` here, because the database does not know the model.
+    /// Whether `created` and `updated` are set here, because the database does not have the model.
     keeps_times: bool,
 }
 
-/// What is wrong with a record, before it is known where it stands.
+/// An error in a record, without its location.
 struct Fault {
     column: Option<(usize, String)>,
     reason: String,
@@ -55,7 +55,7 @@ struct Fault {
 }
 
 impl<'p> RowMaker<'p> {
-    /// `None` if the model is another one than that of the plan.
+    /// `None` if the model is not the one of the plan.
     pub(super) fn new(
         model: &'p Model,
         import: &'p BoundImport,
@@ -73,7 +73,7 @@ impl<'p> RowMaker<'p> {
         })
     }
 
-    /// What a record of a file becomes.
+    /// Converts a record of a file.
     pub(super) fn make(
         &self,
         cells: Result<Cells<'_>, RecordFault>,
@@ -103,7 +103,7 @@ impl<'p> RowMaker<'p> {
         }
     }
 
-    /// What a row of a live cluster becomes.
+    /// Converts a row of a live cluster.
     #[cfg(feature = "live")]
     pub(super) fn make_selected(&self, cells: &Cells<'_>, layout: &FileLayout) -> Made {
         match self.row(cells, layout, 0) {
@@ -186,7 +186,7 @@ impl<'p> RowMaker<'p> {
         Ok(Some(item))
     }
 
-    /// The keys, as the model makes them of the attributes, and its defaults.
+    /// The keys that the model derives from the attributes, and its defaults.
     fn keys(&self, layout: &FileLayout, item: &mut Item) -> Result<(), Fault> {
         for template in self.entity.table_key() {
             if !item.contains_key(template.attribute())
@@ -213,7 +213,7 @@ impl<'p> RowMaker<'p> {
         Ok(())
     }
 
-    /// Why the model refuses the row, with the column that is to blame.
+    /// Why the model refuses the row, with the responsible column.
     fn refused(&self, refusal: &Refusal, layout: &FileLayout) -> Fault {
         let (attribute, help) = match refusal {
             Refusal::Missing { attribute, .. } => (
@@ -251,7 +251,7 @@ impl<'p> RowMaker<'p> {
                 .map_err(fault)?;
             latest = latest.max(micros(&literal).map_err(fault)?);
         }
-        // All write times of a live row were asked for: without one, it is nothing but its key.
+        // All write times of a live row were selected: without one, the row has only a key.
         if latest.is_none() && !self.import.is_live() {
             return Err(whole(
                 "has no write time in any `writetime(…)` column".to_owned(),
@@ -261,7 +261,8 @@ impl<'p> RowMaker<'p> {
         Ok(latest)
     }
 
-    /// Cells expire one by one in Cassandra, and rows here: a row expires with its last cell, and never if one does not.
+    /// In Cassandra each cell expires separately, here the whole row: it expires with its last cell, and
+    /// never if one does not expire.
     fn expiry(&self, cells: &Cells<'_>, layout: &FileLayout, item: &mut Item) -> Result<(), Fault> {
         let Some(Some(expires)) = &self.import.expires else {
             return Ok(());
@@ -274,7 +275,7 @@ impl<'p> RowMaker<'p> {
                 help: String::new(),
             };
             let mut columns = self.import.columns.iter().zip(&layout.columns);
-            // A column that is left out has no part in the row.
+            // A column that is left out is not part of the row.
             let Some((column, value_at)) = columns.find(|(column, _)| column.name == *of) else {
                 continue;
             };
@@ -334,7 +335,7 @@ impl<'p> RowMaker<'p> {
         values.collect()
     }
 
-    /// The attributes of index keys that the model makes.
+    /// The attributes of index keys that the model derives.
     pub(super) fn index_keys(&self) -> impl Iterator<Item = &str> {
         let templates = self
             .entity
@@ -353,7 +354,7 @@ fn whole(reason: String, help: &str) -> Fault {
     }
 }
 
-/// A write time: microseconds, a timestamp as `dsbulk` writes it, or one for each member of a collection.
+/// A write time: microseconds, a timestamp in the form of `dsbulk`, or one for each member of a collection.
 fn micros(literal: &Literal<'_>) -> Result<Option<i64>, String> {
     match literal {
         Literal::Null => Ok(None),
@@ -370,16 +371,16 @@ fn micros(literal: &Literal<'_>) -> Result<Option<i64>, String> {
     }
 }
 
-/// How long a value lives. In order of length.
+/// How long a value lives, ordered by length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Lifetime {
-    /// There is none.
+    /// There is no value.
     NoValue,
     Seconds(i64),
     Unbounded,
 }
 
-/// How long a value lives, by its time to live. A collection lives as long as the member that lives longest.
+/// How long a value lives, by its time to live. A collection lives as long as its longest-lived member.
 fn lifetime(value: &Literal<'_>, ttl: &Literal<'_>) -> Result<Lifetime, String> {
     match ttl {
         Literal::Null if *value == Literal::Null => Ok(Lifetime::NoValue),
@@ -388,7 +389,7 @@ fn lifetime(value: &Literal<'_>, ttl: &Literal<'_>) -> Result<Lifetime, String> 
             Ok(seconds) if seconds >= 0 => Ok(Lifetime::Seconds(seconds)),
             _ => Err("is no number of seconds".to_owned()),
         },
-        // One for each member, and for each field of a user-defined type, also for those without a value.
+        // One for each member, and for each field of a user-defined type, including those without a value.
         Literal::Items(ttls) => {
             let member = |at: usize| match value {
                 Literal::Pairs(pairs) => pairs.get(at).map(|(_, value)| value),
@@ -404,7 +405,7 @@ fn lifetime(value: &Literal<'_>, ttl: &Literal<'_>) -> Result<Lifetime, String> 
     }
 }
 
-/// A number for what was imported of a row. It changes with each imported attribute, and with no other.
+/// A hash of a row's imported attributes. Other attributes do not affect it.
 pub(super) fn fingerprint(import: &BoundImport, item: &Item) -> u64 {
     let imported: Vec<_> = item.iter().filter(|(name, _)| import.gives(name)).collect();
     let mut bytes = Vec::with_capacity(256);
@@ -412,8 +413,8 @@ pub(super) fn fingerprint(import: &BoundImport, item: &Item) -> u64 {
     xxh3_64(&bytes)
 }
 
-/// What the write-time attribute holds: the time, and the fingerprint of what was imported, by which a row that was changed here
-/// since is told.
+/// The content of the write-time attribute: the time, and the fingerprint of the imported attributes, by
+/// which later changes in the database are detected.
 fn write_mark(micros: i64, fingerprint: u64) -> AttributeValue {
     AttributeValue::S(format!("{micros}:{fingerprint:016x}"))
 }

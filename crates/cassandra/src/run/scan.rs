@@ -1,4 +1,4 @@
-//! Rows of a live cluster, table by table in the order of their tokens.
+//! Reads the rows of a live cluster, table by table in the order of their tokens.
 
 use super::RunError;
 use super::reader::{BATCH_ROWS, Batch, LIVE_TABLE_BYTES, Making, ReadFrom, Sender};
@@ -33,8 +33,8 @@ pub(super) fn read_all(
     Ok(())
 }
 
-/// Reads one table; `false` if nothing receives any more. An import that is resumed begins with the partition that it was at, because a
-/// partition has one token for all of its rows.
+/// Reads one table; `false` if the receiver was dropped. A resumed import begins with the partition at which
+/// it stopped, because all rows of a partition have the same token.
 fn read_table(
     cluster: &LiveCluster,
     import: &BoundImport,
@@ -75,7 +75,7 @@ fn read_table(
     Ok(sender.send(Ok(batch)).is_ok())
 }
 
-/// What the tokens between two count for.
+/// The share of the progress between two tokens.
 fn bytes_of(from: i64, to: i64) -> u64 {
     to.abs_diff(from) / (u64::MAX / LIVE_TABLE_BYTES)
 }

@@ -1,4 +1,4 @@
-//! How far an import is, as a row of an ordinary table of the database it writes to.
+//! The progress of an import, as a row of an ordinary table of the target database.
 
 use serde::{Deserialize, Serialize};
 use trestle_api::{
@@ -14,20 +14,20 @@ use crate::mapping::Plan;
 #[cfg(feature = "live")]
 use crate::mapping::Source;
 
-/// Looks at a table that is being created; together about a minute.
+/// How often a table in creation is checked; about a minute in total.
 const MAKING_LOOKS_MAX: usize = 1_000;
 
-/// Where the state of an import is.
+/// The location of an import's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportState {
     table: String,
     id: String,
 }
 
-/// How far it is.
+/// The progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Reached {
-    /// The files and their sizes, or the live cluster: others are another import.
+    /// The files and their sizes, or the live cluster: with others it is a different import.
     pub(super) files: Vec<(String, u64)>,
     pub(super) next: ReadFrom,
     pub(super) done_bytes: u64,
@@ -35,7 +35,7 @@ pub(super) struct Reached {
 }
 
 impl ImportState {
-    /// The table in which states are kept.
+    /// The table of all states.
     pub const TABLE: &'static str = "trestle-imports";
 
     /// The state of an import with these texts of mapping and schema.
@@ -55,7 +55,7 @@ impl ImportState {
         Item::from([("id", self.id.as_str())])
     }
 
-    /// Where a former run ended, if it was with the same files.
+    /// Where a previous run stopped, if it used the same files.
     pub(super) async fn read(&self, db: &dyn Database, plan: &Plan) -> Result<Option<Reached>, Error> {
         let get = GetItem {
             table_name: self.table.clone(),
@@ -69,14 +69,14 @@ impl ImportState {
             Err(error) => return Err(error),
         };
         let text = row.as_ref().and_then(|row| row.get("reached")?.as_s());
-        // A row of another version is of no use: the import begins anew, and writes nothing twice.
+        // A row of another version is ignored: the import begins again, and writes nothing twice.
         let reached: Option<Reached> = text.and_then(|text| serde_json::from_str(text).ok());
         Ok(reached.filter(|reached| {
             reached.files == sources_of(plan) && reached.imports.len() == plan.imports.len()
         }))
     }
 
-    /// Stores how far it is. Everything up to there is durable.
+    /// Stores the progress. Everything up to it is durable.
     pub(super) async fn store(&self, db: &dyn Database, reached: &Reached) -> Result<(), Error> {
         let text = serde_json::to_string(reached)
             .map_err(|error| Error::defect(format!("the state of an import is no JSON: {error}")))?;
@@ -90,7 +90,7 @@ impl ImportState {
         db.put_item(put).await.map(drop)
     }
 
-    /// Forgets it.
+    /// Deletes the progress.
     pub(super) async fn clear(&self, db: &dyn Database) -> Result<(), Error> {
         let delete = DeleteItem {
             table_name: self.table.clone(),
@@ -103,7 +103,7 @@ impl ImportState {
         }
     }
 
-    /// Makes the table if it is not there.
+    /// Creates the table if it does not exist.
     pub(super) async fn make(&self, db: &dyn Database) -> Result<(), Error> {
         let create = CreateTable {
             table_name: self.table.clone(),

@@ -1,8 +1,8 @@
-//! What was counted.
+//! The counts of an import.
 
 use serde::{Deserialize, Serialize};
 
-/// What became of the rows of one import.
+/// The results for the rows of one import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntityCounts {
     /// The Cassandra table.
@@ -11,15 +11,15 @@ pub struct EntityCounts {
     pub entity: String,
     /// Records in the files.
     pub rows: u64,
-    /// Rows that were not there before.
+    /// Rows that did not exist before.
     pub inserted: u64,
-    /// Rows that were there as they are in the files.
+    /// Existing rows that equal those in the files.
     pub unchanged: u64,
     /// Rows that were replaced, because the export's are newer or `--overwrite` was given.
     pub overwritten: u64,
     /// Rows that were kept, because they are newer than the export's.
     pub kept_newer: u64,
-    /// Rows that were not written, because others are in their way or the database refused them.
+    /// Rows that were not written, because of existing rows or because the database refused them.
     pub collisions: u64,
     /// Records that do not fit.
     pub unfit: u64,
@@ -27,12 +27,12 @@ pub struct EntityCounts {
     pub without_row: u64,
 }
 
-/// What an import came to.
+/// The results of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportTotals {
     /// In the order of the mapping file.
     pub imports: Vec<EntityCounts>,
-    /// Whether a former run had begun.
+    /// Whether it continued a previous run.
     pub resumed: bool,
 }
 

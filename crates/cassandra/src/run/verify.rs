@@ -1,4 +1,4 @@
-//! The database is compared with the files, row by row.
+//! Compares the database with the files, row by row.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,27 +14,27 @@ use super::row::{ImportedRow, RowMaker, fingerprint, read_write_mark};
 use super::{Observer, RunError};
 use crate::mapping::Plan;
 
-/// DynamoDB's bound for a batch.
+/// DynamoDB's limit for a batch.
 const KEYS_MAX: usize = 100;
-/// How often keys are asked for that the database did not get to.
+/// How often keys that the database did not process are requested again.
 const ATTEMPTS_MAX: usize = 32;
 
-/// What a comparison of one import found.
+/// The results of comparing one import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Verified {
     /// The Cassandra table.
     pub table: String,
     /// The entity.
     pub entity: String,
-    /// Rows that the files make.
+    /// Rows in the files.
     pub rows: u64,
-    /// Of them, those that are in the database as they are in the files.
+    /// Of them, those that are equal in the database.
     pub same: u64,
-    /// Those that the database has in a newer version.
+    /// Those that are newer in the database.
     pub newer: u64,
-    /// Those that the database has otherwise.
+    /// Those that differ in the database.
     pub different: u64,
-    /// Those that the database has not.
+    /// Those that are missing in the database.
     pub missing: u64,
     /// Records that do not fit.
     pub unfit: u64,
@@ -45,7 +45,7 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// Whether every row is there, as it is in the files or newer.
+    /// Whether every row exists, equal to the one in the files or newer.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.different == 0 && self.missing == 0 && self.same + self.newer == self.rows
@@ -53,7 +53,8 @@ impl Verified {
 }
 
 impl Plan {
-    /// Compares each row of the files with the database. The observer is told of each that differs or is missing.
+    /// Compares each row of the files with the database. Reports each that differs or is missing to the
+    /// observer.
     pub async fn verify(
         self: &Arc<Self>,
         db: &dyn Database,
@@ -122,7 +123,7 @@ impl Plan {
     }
 }
 
-/// Counts what a row is; why it is not as it should be, if it is not.
+/// Counts the result for a row; returns the difference, if there is one.
 fn compare(
     maker: &RowMaker<'_>,
     row: &ImportedRow,
@@ -153,7 +154,7 @@ async fn read(
     maker: &RowMaker<'_>,
     rows: &[ImportedRow],
 ) -> Result<BTreeMap<Vec<u8>, Item>, Error> {
-    // Static columns make the same row many times.
+    // Static columns give the same row many times.
     let keys: BTreeMap<Vec<u8>, Item> = rows
         .iter()
         .map(|row| maker.key_of(&row.item))

@@ -1,4 +1,4 @@
-//! Rows are written: each only if there is none, so that a row that is there is looked at first.
+//! Writes rows, each only if there is none, so that an existing row is read before it is replaced.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,25 +19,26 @@ use super::totals::{EntityCounts, ImportTotals};
 use super::{Observer, RunError};
 use crate::mapping::Plan;
 
-/// Puts on their way to an endpoint at a time. A database in this process takes a whole batch at once.
+/// The maximum number of concurrent puts to an endpoint. A database in this process takes a whole batch at
+/// once.
 const AT_ONCE: usize = 64;
 /// Batches between two stored states.
 const BATCHES_PER_STATE: u32 = 20;
-/// How often a row is tried that the database has no room for.
+/// How often the write of a row is tried for which the database has no room.
 const ATTEMPTS_MAX: usize = 32;
-/// The most attributes of a row that is replaced: a condition compares each.
+/// The maximum number of attributes of a row that is replaced, because a condition compares each.
 const COMPARED_MAX: usize = 100;
 
-/// How an import is carried out.
+/// The options of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImportSettings {
     /// Replace rows that differ, unless they are newer.
     pub overwrite: bool,
     /// Leave out records that do not fit, instead of refusing to begin.
     pub skip_unfit: bool,
-    /// Give rows the times that the database would, because it does not know the model.
+    /// Set the times of rows that the database would set, because it does not have the model.
     pub keeps_times: bool,
-    /// The present, in milliseconds since 1970.
+    /// The current time, in milliseconds since 1970.
     pub now_ms: u64,
 }
 
@@ -46,14 +47,15 @@ pub struct ImportSettings {
 pub struct Import {
     /// What is imported.
     pub plan: Arc<Plan>,
-    /// How.
+    /// The options.
     pub settings: ImportSettings,
-    /// Where it is kept how far it is.
+    /// The location of its progress.
     pub state: ImportState,
 }
 
 impl Import {
-    /// Writes all rows, from where a former run ended. Unless records that do not fit are skipped, all of them are looked at first.
+    /// Writes all rows, beginning where a previous run stopped. Unless records that do not fit are skipped,
+    /// all are checked first.
     pub async fn run(
         &self,
         db: &dyn Database,
@@ -74,7 +76,7 @@ impl Import {
             done_bytes: 0,
             imports: self.plan.no_counts(),
         });
-        // Now it has begun: what was checked is not checked again.
+        // From now on it counts as begun, and the check is not repeated.
         self.state.store(db, &reached).await?;
         let reached = self.write(db, reached, observer).await?;
         self.state.clear(db).await?;
@@ -102,7 +104,7 @@ impl Import {
         let mut unstored = 0;
         for batch in start(&self.plan, reached.next, self.making())? {
             let batch = batch?;
-            // The next batch is under way before the answers to this one are waited for.
+            // The next batch is started before waiting for the responses to this one.
             let started = self.start_puts(db, &batch);
             let Some((batch, answers)) = before.replace((batch, started)) else {
                 continue;
@@ -132,7 +134,7 @@ impl Import {
         batch.rows.iter().map(start).collect()
     }
 
-    /// Waits for the answers of a batch, and looks at the rows that were there already.
+    /// Waits for the responses of a batch, and handles the rows that already existed.
     async fn finish(
         &self,
         db: &dyn Database,
@@ -173,7 +175,7 @@ impl Import {
         Ok(())
     }
 
-    /// What becomes of a row that was not inserted at once.
+    /// Handles a row that was not inserted at once.
     async fn settle(
         &self,
         db: &dyn Database,
@@ -208,7 +210,7 @@ impl Import {
             };
             match db.put_item(put).await {
                 Ok(_) => return Ok(RowEnd::Overwritten),
-                // It was changed in between: it is looked at again.
+                // It was changed in between: it is read again.
                 Err(error)
                     if error.kind() == ErrorKind::ConditionalCheckFailed && error.taken_value().is_none() =>
                 {
@@ -223,7 +225,7 @@ impl Import {
     }
 }
 
-/// What became of a row.
+/// The result for a row.
 enum RowEnd {
     Inserted,
     Unchanged,
@@ -232,7 +234,7 @@ enum RowEnd {
     Collision(String),
 }
 
-/// Counts it; why it was not written, if it was not.
+/// Counts it; returns why it was not written, if it was not.
 fn count(counts: &mut EntityCounts, end: RowEnd) -> Option<String> {
     let counted = match end {
         RowEnd::Inserted => &mut counts.inserted,
@@ -252,13 +254,13 @@ fn rows_of(reached: &Reached) -> u64 {
     reached.imports.iter().map(|counts| counts.rows).sum()
 }
 
-/// The row that is in the way. A unique value that is taken fails a condition, too, and shows no row.
+/// The existing row. A unique value that belongs to another row also fails a condition, but returns no row.
 fn existing(error: &Error) -> Option<&Item> {
     let is_there = error.kind() == ErrorKind::ConditionalCheckFailed && error.taken_value().is_none();
     error.item().filter(|_| is_there)
 }
 
-/// A row that the database refuses holds up no other; anything else ends the import.
+/// A row that the database refuses does not stop the others; any other error ends the import.
 fn refusal(error: Error) -> Result<RowEnd, RunError> {
     match error.kind() {
         ErrorKind::Validation | ErrorKind::ConditionalCheckFailed => Ok(RowEnd::Collision(format!(
@@ -279,7 +281,7 @@ fn is_transient(error: &Error) -> bool {
     )
 }
 
-/// A row that must not be there yet.
+/// A row that must not exist yet.
 fn insert(table: &str, hash: &str, item: Item) -> PutItem {
     PutItem {
         table_name: table.to_owned(),
@@ -291,7 +293,7 @@ fn insert(table: &str, hash: &str, item: Item) -> PutItem {
     }
 }
 
-/// A row in the place of another one, if that is still as it was seen. `None` if it has too many attributes to compare.
+/// Replaces a row, if it is unchanged since it was read. `None` if it has too many attributes to compare.
 fn replace(table: &str, seen: &Item, item: Item) -> Option<PutItem> {
     if seen.len() > COMPARED_MAX {
         return None;

@@ -1,8 +1,8 @@
-//! CQL text as words, signs and strings, each with its place.
+//! Splits CQL text into words, symbols and strings, each with its position.
 
 use super::SchemaError;
 
-/// A piece of CQL.
+/// A token of CQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// A word: in lower case, unless it was quoted.
@@ -11,13 +11,13 @@ pub(super) enum Token {
         /// A quoted word is a name, never a keyword.
         quoted: bool,
     },
-    /// A string in quotes.
+    /// A quoted string.
     Text(String),
-    /// A sign, such as `(`.
+    /// A symbol, such as `(`.
     Sign(char),
 }
 
-/// A piece and the byte at which it stands.
+/// A token and the position of its first byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PlacedToken {
     pub(super) token: Token,
@@ -35,7 +35,7 @@ pub(super) fn error_at(text: &str, at: usize, message: impl Into<String>) -> Sch
     }
 }
 
-/// All pieces of a text, without comments.
+/// All tokens of a text, without comments.
 pub(super) fn tokens(text: &str) -> Result<Vec<PlacedToken>, SchemaError> {
     let mut lexer = Lexer { text, at: 0 };
     let mut found = Vec::new();
@@ -108,7 +108,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// A quote is written twice inside quotes.
+    /// A quote is doubled inside quotes.
     fn quoted(&mut self, quote: char) -> Result<String, SchemaError> {
         let mut text = String::new();
         let mut characters = self.rest().char_indices().skip(1).peekable();

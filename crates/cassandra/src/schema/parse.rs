@@ -1,11 +1,11 @@
-//! `CREATE TABLE` and `CREATE TYPE` statements, from their words.
+//! Parses `CREATE TABLE` and `CREATE TYPE` statements.
 
 use std::sync::Arc;
 
 use super::lexer::{PlacedToken, Token, error_at, tokens};
 use super::{Column, ColumnKind, CqlTable, CqlType, Native, Schema, SchemaError};
 
-/// How deep types may stand inside each other.
+/// The maximum nesting of types.
 const DEPTH_MAX: usize = 32;
 
 pub(super) fn schema(text: &str) -> Result<Schema, SchemaError> {
@@ -30,7 +30,7 @@ struct Parser<'t> {
     text: &'t str,
     tokens: Vec<PlacedToken>,
     next: usize,
-    /// As `USE` says.
+    /// Set by `USE`.
     keyspace: Option<String>,
     /// The types so far: keyspace, name, fields.
     types: Vec<(Option<String>, String, Fields)>,
@@ -68,7 +68,7 @@ impl Parser<'_> {
         self.pass_over()
     }
 
-    /// A statement that is not read, in a few words.
+    /// A short description of a statement that is ignored.
     fn told(&self, line: usize) -> String {
         let words = self.tokens.iter().skip(self.next.saturating_sub(1)).take(4);
         let words: Vec<&str> = words
@@ -163,7 +163,7 @@ impl Parser<'_> {
         self.end_of_statement()
     }
 
-    /// Whether the key comes next; a column may be called `primary`, too.
+    /// Whether the key follows; a column may also be called `primary`.
     fn starts_primary_key(&mut self) -> bool {
         let start = self.next;
         let starts = self.keyword("primary") && self.keyword("key") && self.is_sign('(');
@@ -173,7 +173,7 @@ impl Parser<'_> {
         starts
     }
 
-    /// A column; whether it is the primary key, too.
+    /// Parses a column; returns whether it is also the primary key.
     fn column(&mut self, table: &mut CqlTable) -> Result<bool, SchemaError> {
         let at = self.at();
         let name = self.name("the name of a column")?;
@@ -262,7 +262,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `float, 3>`: the number of a vector is passed over.
+    /// `float, 3>`: the dimension of a vector is ignored.
     fn parameters(&mut self, depth: usize, is_vector: bool) -> Result<Vec<CqlType>, SchemaError> {
         let mut of = vec![self.cql_type(depth + 1)?];
         while self.sign(',') {
@@ -282,7 +282,7 @@ impl Parser<'_> {
         {
             return Ok(CqlType::Native(native));
         }
-        // Without a keyspace, the nearest type of the name is meant.
+        // Without a keyspace, the nearest type with the name is used.
         let mut known = self.types.iter().rev();
         let found = known.find(|(of, known, _)| known == name && (keyspace.is_none() || *of == keyspace));
         match found {
@@ -318,7 +318,7 @@ impl Parser<'_> {
         self.tokens.get(self.next).map(|placed| &placed.token)
     }
 
-    /// Where the next piece stands.
+    /// The position of the next token.
     fn at(&self) -> usize {
         self.tokens
             .get(self.next)
@@ -329,7 +329,7 @@ impl Parser<'_> {
         error_at(self.text, self.at(), message)
     }
 
-    /// An error at the piece that was just taken.
+    /// An error at the token that was just taken.
     fn error_before(&self, message: &str) -> SchemaError {
         let before = self
             .next

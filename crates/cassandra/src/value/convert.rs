@@ -1,4 +1,4 @@
-//! Values of columns as values of attributes: by the type of the column and the type that the model declares.
+//! Converts values of columns to values of attributes: by the type of the column and the type in the model.
 
 use trestle_item::{AttributeValue, Item};
 use trestle_model::{Attribute, AttributeKind, Precision};
@@ -8,25 +8,25 @@ use super::scalar::{BlobText, moment, scalar, timeuuid};
 use super::{Moment, parse_json};
 use crate::schema::{CqlType, Native};
 
-/// How a column is taken, where the mapping says so.
+/// How a column is converted, if the mapping says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// As its type is.
+    /// By its type.
     Unchanged,
     /// As the text of the export.
     Text,
-    /// A text that is JSON, as what it holds.
+    /// A text that is JSON, as its content.
     Json,
 }
 
-/// What becomes of the values of a column.
+/// The form of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// What the type gives.
+    /// By the type.
     Natural,
     /// The text of the export.
     Text,
-    /// What the JSON in the text gives.
+    /// The content of the JSON in the text.
     Json,
     /// A timestamp of this precision.
     Timestamp(Precision),
@@ -41,7 +41,8 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// What a column of a type becomes as an attribute. An attribute that the model does not declare takes anything.
+    /// The form of a column with this type as an attribute. An attribute that the model does not declare
+    /// accepts anything.
     pub(crate) fn of(cql: &CqlType, taken: Taken, attribute: Option<&Attribute>) -> Result<Self, String> {
         let kind = attribute.map_or(AttributeKind::Any, |attribute| attribute.kind);
         let precision = attribute
@@ -117,7 +118,7 @@ fn mismatch(cql: &CqlType, kind: AttributeKind) -> String {
     )
 }
 
-/// Whether a value of a type is a value of the attribute's type as it is.
+/// Whether values of a type are values of the attribute's type without conversion.
 fn is_natural(native: Native, kind: AttributeKind) -> bool {
     match kind {
         AttributeKind::Any => true,
@@ -130,7 +131,7 @@ fn is_natural(native: Native, kind: AttributeKind) -> bool {
     }
 }
 
-/// The kind of set that holds members of a type; what DynamoDB's sets do not hold is a list.
+/// The kind of set for members of a type; members that DynamoDB's sets cannot hold give a list.
 pub(crate) fn set_kind(of: &CqlType) -> AttributeKind {
     match of {
         CqlType::Native(Native::Blob) => AttributeKind::BinarySet,
@@ -141,7 +142,7 @@ pub(crate) fn set_kind(of: &CqlType) -> AttributeKind {
     }
 }
 
-/// A value of a column as a value of its attribute. `None` for nothing, and for an empty set: DynamoDB has none.
+/// Converts a value of a column. `None` for nothing, and for an empty set, which DynamoDB does not have.
 pub(crate) fn convert(
     cql: &CqlType,
     form: Form,
@@ -190,7 +191,7 @@ fn single<'l>(literal: &'l Literal<'_>) -> Option<&'l str> {
     }
 }
 
-/// Members in order. An empty map and an empty set are written alike.
+/// Members in order. An empty map and an empty set are written in the same way.
 fn items<'l, 't>(literal: &'l Literal<'t>) -> Option<&'l [Literal<'t>]> {
     match literal {
         Literal::Items(items) => Some(items),
@@ -220,7 +221,7 @@ fn each(of: &CqlType, literal: &Literal<'_>, blobs: BlobText) -> Result<Vec<Attr
     items.iter().map(|item| natural(of, item, blobs)).collect()
 }
 
-/// A set of members that were converted.
+/// A set of converted members.
 fn set(of: &CqlType, members: Vec<AttributeValue>) -> Result<AttributeValue, String> {
     if set_kind(of) == AttributeKind::List {
         return Ok(AttributeValue::L(members));
@@ -239,7 +240,7 @@ fn set(of: &CqlType, members: Vec<AttributeValue>) -> Result<AttributeValue, Str
             other => return Err(format!("has a member of type {} in a set", other.type_name())),
         }
     }
-    // Texts that differ may mean the same value: 1.0 and 1.00.
+    // Different texts may have the same value: 1.0 and 1.00.
     let made = match set_kind(of) {
         AttributeKind::NumberSet => AttributeValue::number_set(numbers),
         AttributeKind::BinarySet => AttributeValue::binary_set(bytes),
@@ -260,7 +261,7 @@ fn tuple(of: &[CqlType], items: &[Literal<'_>], blobs: BlobText) -> Result<Attri
     Ok(AttributeValue::L(members.collect::<Result<_, _>>()?))
 }
 
-/// Names in DynamoDB's maps are texts: keys of other types become theirs.
+/// Names in DynamoDB's maps are texts, so keys of other types are converted.
 fn map(
     key: &CqlType,
     value: &CqlType,
@@ -295,7 +296,7 @@ fn map(
     Ok(AttributeValue::M(map))
 }
 
-/// Fields without a value are left out.
+/// A user-defined type; fields without a value are left out.
 fn user(
     fields: &[(String, CqlType)],
     pairs: &[(Literal<'_>, Literal<'_>)],
@@ -313,7 +314,7 @@ fn user(
     Ok(AttributeValue::M(map))
 }
 
-/// What a JSON value is as an attribute.
+/// A JSON value as an attribute.
 fn json(literal: &Literal<'_>) -> Result<AttributeValue, String> {
     Ok(match literal {
         Literal::Null => AttributeValue::Null,

@@ -1,8 +1,8 @@
-//! How `cqlsh` shows text: backslashes twice, control characters as `\n` or `\x07`.
+//! The escapes of `cqlsh` in text: doubled backslashes, control characters as `\n` or `\x07`.
 
 use std::borrow::Cow;
 
-/// The text as it was. What is no escape is refused: then the text was not written so.
+/// The original text. An invalid escape is refused, because `cqlsh` does not write it.
 pub(crate) fn unescape(text: &str) -> Result<Cow<'_, str>, String> {
     if !text.contains('\\') {
         return Ok(Cow::Borrowed(text));
@@ -20,7 +20,7 @@ pub(crate) fn unescape(text: &str) -> Result<Cow<'_, str>, String> {
     Ok(Cow::Owned(plain))
 }
 
-/// What stands behind a backslash, and how many bytes it takes there.
+/// The escaped character after a backslash, and its length in bytes.
 fn escaped(behind: &str) -> Option<(char, usize)> {
     let simple = match behind.bytes().next()? {
         b'\\' => '\\',
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As `cqlsh` shows it.
+    /// In the form of `cqlsh`.
     fn shown(text: &str) -> String {
         let mut shown = String::new();
         for character in text.chars() {

@@ -1,4 +1,4 @@
-//! JSON as `dsbulk` writes it. Numbers stay text: a `varint` has more digits than a floating-point number.
+//! JSON as written by `dsbulk`. Numbers stay text: a `varint` has more digits than a floating-point number.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::literal::{DEPTH_MAX, Literal};
 
-/// Reads one JSON value. Numbers and truth values are words.
+/// Parses one JSON value. Numbers and truth values become words.
 pub fn parse_json(text: &str) -> Result<Literal<'_>, String> {
     value(read(text)?, 0)
 }
@@ -18,7 +18,7 @@ fn read<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))
 }
 
-/// What is inside a value is still text when it is read, so that no number loses a digit.
+/// Nested values are parsed from text, so that no number loses a digit.
 fn value(raw: &RawValue, depth: usize) -> Result<Literal<'_>, String> {
     if depth > DEPTH_MAX {
         return Err(format!(

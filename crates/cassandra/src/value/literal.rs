@@ -1,11 +1,11 @@
-//! Collections, tuples and user-defined types as `cqlsh` writes them: `{'a': 1, 'b': 2}`.
+//! Collections, tuples and user-defined types as written by `cqlsh`: `{'a': 1, 'b': 2}`.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use super::escapes::unescape;
 
-/// How deep literals may stand inside each other. DynamoDB's items end there, too.
+/// The maximum nesting of literals, the same as in DynamoDB's items.
 pub(super) const DEPTH_MAX: usize = 32;
 
 /// A value of an export before its type is known.
@@ -13,9 +13,9 @@ pub(super) const DEPTH_MAX: usize = 32;
 pub enum Literal<'t> {
     /// Nothing.
     Null,
-    /// A text that stood in quotes.
+    /// A quoted text.
     Text(Cow<'t, str>),
-    /// Anything else that is one value: a number, `True`, a uuid.
+    /// Any other single value: a number, `True`, a uuid.
     Word(Cow<'t, str>),
     /// A list, a set or a tuple.
     Items(Vec<Literal<'t>>),
@@ -23,7 +23,7 @@ pub enum Literal<'t> {
     Pairs(Vec<(Literal<'t>, Literal<'t>)>),
 }
 
-/// As `cqlsh` writes it.
+/// In the form of `cqlsh`.
 impl fmt::Display for Literal<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -52,7 +52,7 @@ fn separator(at: usize) -> &'static str {
     if at == 0 { "" } else { ", " }
 }
 
-/// Reads a literal of `cqlsh`.
+/// Parses a literal of `cqlsh`.
 pub fn parse_cqlsh(text: &str) -> Result<Literal<'_>, String> {
     let mut reader = Reader { text, at: 0 };
     let literal = reader.literal(0)?;
@@ -122,7 +122,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whether the collection ends here; otherwise there is a comma.
+    /// Whether the collection ends here; otherwise a comma must follow.
     fn closed(&mut self, end: char) -> Result<bool, String> {
         self.space();
         if self.take(end) {
@@ -134,7 +134,7 @@ impl<'t> Reader<'t> {
         Err(self.error(&format!("neither `,` nor `{end}`")))
     }
 
-    /// A set, a map or a user-defined type: the first colon tells.
+    /// A set, a map or a user-defined type, depending on the first colon.
     fn braces(&mut self, depth: usize) -> Result<Literal<'t>, String> {
         self.at += 1;
         self.space();
@@ -162,7 +162,7 @@ impl<'t> Reader<'t> {
         Ok(Literal::Pairs(pairs))
     }
 
-    /// A quote is written twice inside.
+    /// A quote is doubled inside quotes.
     fn quoted(&mut self) -> Result<Literal<'t>, String> {
         self.at += 1;
         let inside = self.rest();
@@ -187,7 +187,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Up to the next comma, bracket or key's end. Times have colons, but no space behind them.
+    /// Up to the next comma, bracket or end of a key. Times contain colons, but no space after them.
     fn word(&mut self) -> Literal<'t> {
         let rest = self.rest();
         let mut end = rest.len();

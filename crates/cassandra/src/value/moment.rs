@@ -1,4 +1,4 @@
-//! Points in time: how exports write them, and how the model wants them.
+//! Points in time: parsed from exports, and written for the model.
 
 use trestle_model::Precision;
 
@@ -58,7 +58,7 @@ impl Moment {
         (self.0.rem_euclid(NANOS) == 0).then(|| i64::try_from(self.0.div_euclid(NANOS)).ok())?
     }
 
-    /// As a timestamp of a model; why not, if it cannot be one.
+    /// The form of a model's timestamp, or why it is impossible.
     pub(crate) fn text(self, precision: Precision) -> Result<String, String> {
         let seconds = i64::try_from(self.0.div_euclid(NANOS)).map_err(|_| out_of_years())?;
         let nanos = self.0.rem_euclid(NANOS);
@@ -92,7 +92,7 @@ fn out_of_years() -> String {
     "is not in the years 0001 to 9999, which a timestamp can have; import it as a number or with `as = \"text\"`".to_owned()
 }
 
-/// A time and the seconds that its zone is ahead of UTC.
+/// A time, and the offset of its zone from UTC in seconds.
 fn zone(text: &str) -> Option<(&str, i64)> {
     if let Some(time) = text.strip_suffix(['Z', 'z']) {
         return Some((time, 0));
@@ -111,7 +111,7 @@ fn zone(text: &str) -> Option<(&str, i64)> {
     Some((time, if zone.starts_with('-') { -ahead } else { ahead }))
 }
 
-/// Days since 1970 of `2019-12-30`. Python, and with it `cqlsh`, writes early years with fewer digits.
+/// Days since 1970 of `2019-12-30`. Python, and therefore `cqlsh`, writes early years with fewer digits.
 pub(super) fn days_of_date(text: &str) -> Option<i64> {
     let mut parts = text.split('-');
     let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
@@ -124,7 +124,7 @@ pub(super) fn days_of_date(text: &str) -> Option<i64> {
     };
     let (year, month, day) = (number(year)?, number(month)?, number(day)?);
     let days = days(year, month, day);
-    // A day that there is not comes back as another one.
+    // A day that does not exist converts back to another one.
     (is_date && civil_of_days(days) == (year, month, day)).then_some(days)
 }
 

@@ -1,4 +1,4 @@
-//! Single values, by their type.
+//! Converts single values, by their type.
 
 use std::net::IpAddr;
 
@@ -10,16 +10,16 @@ use trestle_model::Precision;
 use super::moment::{Moment, date_of_days, days_of_date, nanos_of_time};
 use crate::schema::Native;
 
-/// How bytes are written.
+/// The text form of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlobText {
-    /// `0x00ff`, as `cqlsh` does.
+    /// `0x00ff`, as in `cqlsh`.
     Hexadecimal,
-    /// Base64, as `dsbulk` does.
+    /// Base64, as in `dsbulk`.
     Base64,
 }
 
-/// What a text is as a value of a type; why not, as the rest of a sentence about it.
+/// The value of a text with this type, or the error as the rest of a sentence about the text.
 pub(super) fn scalar(native: Native, text: &str, blobs: BlobText) -> Result<AttributeValue, String> {
     Ok(match native {
         Native::Text => AttributeValue::from(text),
@@ -96,7 +96,7 @@ pub(super) fn moment(text: &str) -> Result<Moment, String> {
     })
 }
 
-/// `cqlsh` writes the days since 1970 of a date that Python has not.
+/// `cqlsh` writes the days since 1970 for dates that Python does not support.
 fn date(text: &str) -> Result<String, String> {
     let days = days_of_date(text).or_else(|| text.parse::<i32>().ok().map(i64::from));
     let days = days.ok_or("is no date, such as 2019-12-30")?;
@@ -113,7 +113,7 @@ fn time(text: &str) -> Result<String, String> {
     Ok(format!("{hour:02}:{minute:02}:{second:02}.{fraction:09}"))
 }
 
-/// `1y2mo3d4h`, as it is written: its parts have no common unit.
+/// `1y2mo3d4h`, unchanged: its parts have no common unit.
 fn duration(text: &str) -> Result<String, String> {
     const UNITS: [&str; 11] = ["mo", "ms", "us", "µs", "ns", "y", "w", "d", "h", "m", "s"];
     let mut rest = text.strip_prefix('-').unwrap_or(text);
@@ -150,7 +150,7 @@ fn uuid(text: &str) -> Result<String, String> {
     Err("is no uuid".to_owned())
 }
 
-/// A uuid with a time in it.
+/// A uuid that contains a time.
 pub(super) fn timeuuid(text: &str) -> Result<String, String> {
     let uuid = uuid(text)?;
     if uuid.as_bytes().get(14) == Some(&b'1') {

@@ -16,7 +16,7 @@ pub(crate) struct Folder {
     pub(crate) model: String,
 }
 
-/// Keeps what it is told.
+/// Records the events of an import.
 #[derive(Default)]
 pub(crate) struct Heard {
     pub(crate) misfits: Vec<Misfit>,

@@ -1,4 +1,4 @@
-//! Importing: what is written, what is kept, and how it goes on.
+//! Importing: what is written, what is kept, and how an import continues.
 
 use crate::fixture::{Folder, line_of, rows};
 use trestle_api::{Database, Error, PutItem, Request, ResponseFuture, UpdateItem, Wait};
@@ -60,7 +60,7 @@ fn the_model_makes_the_keys_and_a_second_run_writes_nothing() {
     assert_eq!(note(&db, "ann", "order#000001").as_deref(), Some("first"));
     let second = folder.run(&db, ImportSettings::default()).0.unwrap();
     assert_eq!((second.imports[0].inserted, second.imports[0].unchanged), (0, 3));
-    // `changed` would be another time.
+    // `changed` would have another time.
     assert_eq!(rows(&db, "orders"), stored);
     let verified = &folder.verify(&db)[0];
     assert!(verified.holds());
@@ -226,7 +226,7 @@ fn rows_that_do_not_fit_can_be_skipped() {
     );
 }
 
-/// A database that ends with an error after so many puts, as a process that is killed does.
+/// A database that fails after this many puts, like a process that is killed.
 struct Ending {
     db: Embedded,
     puts_left: std::sync::atomic::AtomicI64,
@@ -266,10 +266,10 @@ fn an_import_that_ended_goes_on_where_it_was() {
     let counts = &totals.imports[0];
     assert_eq!(counts.rows, 60_000);
     assert_eq!(counts.inserted + counts.unchanged, 60_000);
-    // At least two states were stored, so that most rows were not looked at again.
+    // At least two states were stored, so that most rows were not read again.
     assert!(counts.unchanged < 30_000, "{counts:?}");
     assert!(folder.verify(&db)[0].holds());
-    // It is over: another run begins anew, and finds everything.
+    // It is finished: another run begins again, and finds everything.
     let again = folder.run(&db, settings).0.unwrap();
     assert!(!again.resumed);
     assert_eq!(again.imports[0].unchanged, 60_000);

@@ -1,4 +1,4 @@
-//! Exports become rows: as a user of the crate meets it.
+//! Tests of imports through the public interface.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 

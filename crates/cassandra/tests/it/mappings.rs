@@ -1,4 +1,4 @@
-//! What is wrong with a mapping is told at once, with the way out.
+//! All errors of a mapping are reported at once, with the next step.
 
 use crate::fixture::Folder;
 use trestle_cassandra::{ImportSettings, Mapping};

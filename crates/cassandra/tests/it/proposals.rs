@@ -4,7 +4,7 @@ use crate::fixture::Folder;
 use proptest::prelude::*;
 use trestle_cassandra::{Schema, propose};
 
-/// Checks that the model is sound and the mapping fits it; the exports are empty.
+/// Checks that the model is valid and the mapping fits it; the exports are empty.
 fn check(schema: &str) -> (String, String) {
     let read = Schema::read(schema).unwrap();
     let proposed = propose(&read, "warehouse", Some("schema.cql"));

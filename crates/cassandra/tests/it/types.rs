@@ -1,4 +1,4 @@
-//! Each type of Cassandra, as each tool writes it.
+//! Each type of Cassandra, as written by each tool.
 
 use crate::fixture::{Folder, line_of, rows};
 use trestle_cassandra::ImportSettings;
@@ -132,7 +132,7 @@ fn expected() -> Item {
     item
 }
 
-/// A field as Python's writer quotes it.
+/// A field in the quotes of Python's writer.
 fn quoted(field: &str) -> String {
     format!("\"{}\"", field.replace('\\', "\\\\").replace('"', "\\\""))
 }
@@ -281,7 +281,7 @@ fn what_no_attribute_holds_is_reported_with_its_place_and_the_way_out() {
     );
 }
 
-/// What `COPY` wrote of a real cluster: see `rows.cql` beside it.
+/// The output of `COPY` on a real cluster: see `rows.cql` beside it.
 #[test]
 fn every_type_comes_from_a_recorded_copy() {
     let mapping = include_str!("../data/types/mapping.toml").replace("export/", "");

@@ -1,4 +1,4 @@
-//! The example in `tests/data/warehouse`: a whole keyspace, imported and asked through access patterns.
+//! The example in `tests/data/warehouse`: a whole keyspace, imported and read through access patterns.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -211,7 +211,7 @@ fn the_schema_makes_a_model_that_takes_the_same_export() {
     let proposed = trestle_cassandra::propose(&schema, "warehouse", Some("schema.cql"));
     let loaded = trestle_model::load_new(&proposed.model);
     let model = Arc::new(loaded.model.unwrap_or_else(|| panic!("{:?}", loaded.problems)));
-    // The cache has no export, and files lie in a folder.
+    // The cache has no export, and files are in a folder.
     let cut = proposed
         .mapping
         .find("[[import]]\ntable = \"warehouse.package_cache\"")

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// The time between two attempts to reach a restarting server.
 const GLANCE: Duration = Duration::from_millis(200);
 
-/// As whom the two endpoints are asked, where it is not what the environment says.
+/// Credentials and regions for the two endpoints, in place of those in the environment.
 #[derive(Debug, Args)]
 pub(super) struct SideFlags {
     /// Access key for FROM

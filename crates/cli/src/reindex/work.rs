@@ -27,7 +27,7 @@ pub(crate) struct WorkFlags {
     pub(super) of: NameFlags,
 }
 
-/// Flags of commands after which a reindex goes on.
+/// Flags of commands that continue a reindex.
 #[derive(Debug, Args)]
 pub(crate) struct GoOnFlags {
     #[command(flatten)]

@@ -56,7 +56,7 @@ fn a_live_server_is_backed_up_restored_and_verified() {
     let taken = run(home, &["backup", "--endpoint", &endpoint, "--to", "my.backup"]);
     assert!(ends_with(&taken, 0).contains("my.backup: "));
 
-    // A file that exists is not replaced; in a directory, the backup is named after the time.
+    // An existing file is not replaced; in a directory, the backup is named after the time.
     let again = run(home, &["backup", "--endpoint", &endpoint, "--to", "my.backup"]);
     assert!(ends_with(&again, 2).contains("exists already"));
     fs::create_dir(home.join("backups")).unwrap();
@@ -72,7 +72,7 @@ fn a_live_server_is_backed_up_restored_and_verified() {
         "{name}"
     );
 
-    // While the server runs, its directory can be neither verified nor backed up from the side.
+    // While the server runs, its directory can be neither verified nor backed up by another process.
     assert!(ends_with(&run(home, &["verify", "data"]), 3).contains("in use"));
     let busy = run(home, &["backup", "--data", "data", "--to", "x.backup"]);
     assert!(ends_with(&busy, 3).contains("--endpoint"));

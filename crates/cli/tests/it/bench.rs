@@ -1,4 +1,4 @@
-//! A benchmark in miniature: every workload once, with its figures in all three forms.
+//! A small benchmark: every workload once, with its figures in all three forms.
 
 use crate::running;
 

@@ -1,4 +1,4 @@
-//! `trestle copy` as a user meets it: what it says, how it ends, and what becomes of models.
+//! Tests of the command `trestle copy`: its output, its exit codes, and the models.
 
 use crate::routes::admin;
 use crate::running::{Running, run, start};
@@ -85,7 +85,7 @@ pub(crate) fn url(server: &Running) -> String {
     format!("http://{}", server.address)
 }
 
-/// Runs the command: its exit code, and what it said.
+/// Runs the command: returns its exit code and its output.
 pub(crate) fn copy(directory: &Path, args: &[&str]) -> (Option<i32>, String) {
     let mut all = vec!["copy"];
     all.extend(args);
@@ -118,7 +118,7 @@ fn a_server_becomes_another_one_with_its_model_and_what_is_kept_for_it() {
         "{said}"
     );
     assert_eq!(count(&shops.second), count(&shops.first));
-    // The model is in force, and goes on where it was.
+    // The model is in force, and continues with its counts.
     put(&shops.second, &order("ann", 21));
     assert_eq!(orders_of(&shops.second, "ann"), json!("21"));
     let taken = json!({"kind": {"S": "customer"}, "customer": {"S": "eve"}, "email": {"S": "a@x"}});
@@ -128,7 +128,7 @@ fn a_server_becomes_another_one_with_its_model_and_what_is_kept_for_it() {
         json!({"TableName": "shop", "Item": taken}),
     );
     assert!(refused.get("__type").is_some(), "{refused}");
-    // The source is not written any more, until it is told.
+    // Writes at the source stay paused until they are resumed.
     let refused = call(
         &shops.first,
         "PutItem",
@@ -139,7 +139,7 @@ fn a_server_becomes_another_one_with_its_model_and_what_is_kept_for_it() {
         "{refused}"
     );
     let paused = |flags: &[&str]| copy(place, &[&["paused-tables", "--endpoint", &from], flags].concat());
-    // What the model counts is paused with the table.
+    // The table with the model's counts is paused, too.
     let until_told = "until `trestle copy resume-writes`\n";
     let both = format!("_trestle.counts  {until_told}shop  {until_told}");
     assert_eq!(paused(&[]), (Some(0), both));

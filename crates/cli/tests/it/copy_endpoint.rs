@@ -1,4 +1,4 @@
-//! `trestle copy` to an endpoint that others made, and back: `./test endpoints` starts one and says where it is.
+//! `trestle copy` to an independent endpoint, and back: `./test endpoints` starts one and passes its address.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::copy::{call, copy, count, order, orders_of, put, shops, url};
 use crate::running::{Running, run};
 
-/// Puts orders until the server says that writing is paused, or it is enough; how many were acknowledged.
+/// Puts orders until the server reports that writes are paused, or until it is over; returns how many were
+/// acknowledged.
 fn order_on(server: &Running, is_over: &AtomicBool) -> u64 {
     for number in 1.. {
         if is_over.load(Ordering::SeqCst) {
@@ -76,7 +77,7 @@ fn a_shop_goes_to_an_endpoint_of_others_while_it_is_written_and_comes_back() {
         std::thread::sleep(Duration::from_secs(3));
         let (code, said) = loop {
             let (code, said) = copy(place, &["cut-over", "--state", "there.json"]);
-            // Until the copy has made its state.
+            // Until the copy has created its state file.
             match code {
                 Some(2) => std::thread::sleep(Duration::from_millis(100)),
                 _ => break (code, said),
@@ -106,7 +107,7 @@ fn a_shop_goes_to_an_endpoint_of_others_while_it_is_written_and_comes_back() {
     let (code, said) = copy(place, &args);
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(rows(&shops.second), rows(&shops.first));
-    // 20 orders and the two customers with their addresses beside those that were put meanwhile.
+    // 20 orders and the two customers with their addresses, in addition to those that were put meanwhile.
     assert_eq!(count(&shops.second), json!(written + 24));
 
     let applied = run(

@@ -1,4 +1,4 @@
-//! `trestle delete-collection` and the call of the same name, as a user meets them.
+//! Tests of the command `trestle delete-collection` and of the administration call.
 
 use crate::routes::admin;
 use crate::running::{Running, run, start, trestle};
@@ -44,7 +44,7 @@ fn put(server: &Running, item: &Value) {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
-/// A shop with two customers, of whom one has orders.
+/// A shop with two customers, one of which has orders.
 fn shop() -> (TempDir, Running) {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("shop.toml"), MODEL).unwrap();
@@ -129,7 +129,7 @@ fn after_the_server_was_killed_it_goes_on_where_it_was() {
         (&json!(20), &json!(false)),
         "{said}"
     );
-    // Dropping it kills it.
+    // Dropping it kills the process.
     drop(server);
     let server = start(home.path(), &["serve", "--data", "data", "--port", "0"]);
     let next = first["next"].as_str().unwrap();

@@ -3,7 +3,7 @@
 use crate::running::run;
 use std::path::Path;
 
-/// Documents that pages link to; a program that was installed has no other way to show them.
+/// Documents that pages link to; an installed program has no other way to show them.
 const BESIDE_THE_BOOK: [&str; 2] = ["COMPAT", "CHANGELOG"];
 
 fn printed(args: &[&str]) -> String {

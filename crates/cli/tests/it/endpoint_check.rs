@@ -1,4 +1,4 @@
-//! `trestle endpoint`: what an endpoint can do is found out, tried, and leaves nothing behind.
+//! `trestle endpoint`: an endpoint is probed and checked, and nothing remains there.
 
 use crate::running::{Running, run, start, trestle};
 use serde_json::Value;
@@ -15,7 +15,7 @@ fn serve(home: &Path, flags: &[&str]) -> Running {
     start(home, &args)
 }
 
-/// How the check ended, and what it says.
+/// The exit code of the check, and its output.
 fn check(home: &Path, url: &str) -> (Option<i32>, Value) {
     let output = run(home, &["endpoint", "check", "--endpoint", url, "--json"]);
     let report = serde_json::from_slice(&output.stdout);

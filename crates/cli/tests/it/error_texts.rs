@@ -1,4 +1,4 @@
-//! Texts of errors as AWS had them at two times.
+//! Error texts of AWS at two times.
 
 use crate::running::start;
 

@@ -1,4 +1,4 @@
-//! Faults that a server injects: only where its start allows it, and with a warning.
+//! Faults that a server injects: only if its start options allow it, and with a warning.
 
 use crate::routes::admin;
 use crate::running::{run, start};

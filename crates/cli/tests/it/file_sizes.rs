@@ -42,7 +42,7 @@ fn writes_are_refused_with_a_way_out_and_reads_go_on() {
     }
     server.stop();
 
-    // The journal holds more already than a file may.
+    // The journal is already larger than a file may be.
     let server = serve_below_limit(home);
     for _ in 0..3 {
         let refused = put(&server, 100);

@@ -1,4 +1,4 @@
-//! Rows that expire at the endpoint of a gateway take along what followed from them, and the gateway says so.
+//! After rows expire at the endpoint of a gateway, derived rows are repaired, and the gateway reports it.
 
 use crate::routes::{admin, until};
 use crate::running::{Running, start};
@@ -101,7 +101,7 @@ fn what_followed_from_a_row_goes_when_it_expires_at_the_endpoint() {
         &json!({"TableName": "shop", "Item": {"kind": {"S": "customer"}, "customer": {"S": "ann"}}}),
     );
     call(&gateway, "PutItem", &order(1, None));
-    // A change shows that the stream is read.
+    // A change shows that the stream is being read.
     let mut number = 100;
     until("the stream is read", || {
         number += 1;
@@ -132,7 +132,7 @@ fn what_followed_from_a_row_goes_when_it_expires_at_the_endpoint() {
         metrics.contains("\ntrestle_past_writes_expired_total 1\n"),
         "{metrics}"
     );
-    // A server of its own has no endpoint.
+    // A server with its own data has no endpoint.
     let (status, answer) = admin(&endpoint, "read-gateway", json!({}));
     assert_eq!((status, answer.get("endpoint")), (200, None), "{answer}");
 }

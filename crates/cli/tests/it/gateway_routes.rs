@@ -1,4 +1,5 @@
-//! Routes of an endpoint that several gateways stand before: one of them runs them, and another goes on when it ends.
+//! Routes of an endpoint with several gateways: one of them runs the routes, and another continues when it
+//! ends.
 
 use crate::routes::{ROUTES, TABLE, admin, saved, until};
 use crate::running::{Running, start};
@@ -46,7 +47,7 @@ fn write(gateway: &Running, number: usize) {
     update(gateway, number % KEYS, "SET n = :n", &value);
 }
 
-/// What arrived: the numbers of each key in their order.
+/// The deliveries: the numbers of each key in their order.
 fn arrived(home: &Path) -> BTreeMap<String, Vec<u64>> {
     let mut arrived: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for line in saved(home).lines() {
@@ -80,7 +81,7 @@ fn two_at_work(home: &Path, endpoint: &Running) -> (Running, Running) {
     (first, second)
 }
 
-/// The first does nothing any more: all changes arrive by the second.
+/// The first has ended: all changes are delivered by the second.
 fn second_goes_on(home: &Path, second: &Running) {
     let since = Instant::now();
     for number in 100..200 {
@@ -93,7 +94,7 @@ fn second_goes_on(home: &Path, second: &Running) {
     assert_eq!(state(second), "running");
 }
 
-/// Nothing is missing. What was under way at the end of a gateway may come twice; nothing overtakes.
+/// Nothing is missing. Deliveries under way at the end of a gateway may be repeated, but never overtaken.
 fn assert_in_order(home: &Path, count: usize) {
     for (key, numbers) in arrived(home) {
         let mut seen = HashSet::new();
@@ -114,7 +115,7 @@ fn a_killed_gateway_is_taken_over_nothing_is_lost_and_items_stay_in_order() {
     let home = tempfile::tempdir().unwrap();
     let endpoint = endpoint(home.path());
     let (first, second) = two_at_work(home.path(), &endpoint);
-    // In the middle of its work.
+    // While it delivers.
     drop(first);
     second_goes_on(home.path(), &second);
     assert_in_order(home.path(), 200);
@@ -135,7 +136,7 @@ fn a_gateway_that_stood_still_and_goes_on_leaves_the_routes_to_the_other() {
     }
     until("all have arrived", || count(home.path()) == 220);
     assert_in_order(home.path(), 220);
-    // The late gateway delivered nothing again, but for the batch that it was about to deliver.
+    // The late gateway repeated no delivery, except the batch that it was about to deliver.
     let more = saved(home.path()).lines().count() - before.lines().count();
     assert!(more <= 20 + 100, "{more}");
     assert_eq!(state(&second), "running");
@@ -208,7 +209,7 @@ fn calls_go_to_any_gateway_and_one_that_stops_is_followed_at_once() {
     let second = gateway(home.path(), &endpoint, &["--allow-command-routes"]);
     until("the first runs them", || state(&first) == "running");
     write(&second, 1);
-    // A refused change is a dead letter, which every gateway shows.
+    // A refused change becomes a dead letter, which every gateway shows.
     let letters = |gateway: &Running| {
         let (status, list) = admin(gateway, "list-dead-letters", json!({}));
         assert_eq!(status, 200, "{list}");
@@ -237,7 +238,7 @@ fn calls_go_to_any_gateway_and_one_that_stops_is_followed_at_once() {
     assert_eq!(state(&second), "running");
     until("the first knows it", || state(&first) == "at-another-gateway");
 
-    // A reindex that raises the version of a row is no change of the application.
+    // When a reindex raises the version of a row, this is no change by the application.
     update(&first, 1, "SET reindexVersion = :v", &json!({":v": {"N": "2"}}));
     update(&first, 1, "SET reindexVersion = :v", &json!({":v": {"N": "3"}}));
     write(&first, 6);
@@ -247,7 +248,7 @@ fn calls_go_to_any_gateway_and_one_that_stops_is_followed_at_once() {
     assert!(changed.ends_with(&[json!(["n"])]), "{changed:?}");
     assert_eq!(changed.len(), 2, "touches are passed: {changed:?}");
 
-    // One that stops says so, and the other goes on at once.
+    // A gateway that stops gives the routes up, and the other continues at once.
     let stopped = Instant::now();
     let (code, log) = second.stop();
     assert_eq!(code, Some(0), "{log}");
@@ -260,7 +261,7 @@ fn calls_go_to_any_gateway_and_one_that_stops_is_followed_at_once() {
     write(&first, 11);
     until("the next has arrived", || count(home.path()) == 3);
 
-    // Routes are paused by a file that says so, and go on from their place.
+    // Routes are paused by a file with that setting, and continue at their positions.
     let paused = ROUTES.replace("target =", "enabled = false\ntarget =");
     let (status, answer) = admin(&first, "apply-routes", json!({"text": paused}));
     assert_eq!(

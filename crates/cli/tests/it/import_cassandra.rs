@@ -1,4 +1,4 @@
-//! `trestle import cassandra` as a user meets it.
+//! Tests of the command `trestle import cassandra`.
 
 use crate::running::{run, start, trestle};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 use tempfile::TempDir;
 
-/// The set-up of the tests of the import itself.
+/// The files of the tests of the import itself.
 const SCHEMA: &str = include_str!("../../../cassandra/tests/data/orders/schema.cql");
 const MODEL: &str = include_str!("../../../cassandra/tests/data/orders/model.toml");
 const MAPPING: &str = include_str!("../../../cassandra/tests/data/orders/mapping.toml");
@@ -25,7 +25,7 @@ fn folder(orders: &str) -> TempDir {
     directory
 }
 
-/// A data directory with the model, which `model apply` makes.
+/// A data directory with the model, created by `model apply`.
 fn with_model(directory: &Path) {
     let applied = run(directory, &["model", "apply", "model.toml", "--data", "data"]);
     assert_eq!(applied.status.code(), Some(0), "{}", errors(&applied));
@@ -106,7 +106,7 @@ fn a_dry_run_needs_no_database_and_reports_each_row_that_does_not_fit() {
     let report = std::fs::read_to_string(directory.path().join("report.json")).unwrap();
     assert_eq!(report.lines().count(), 2);
     assert!(!directory.path().join("data").exists());
-    // A real run refuses to begin; with the flag it leaves them out.
+    // A real run refuses to begin; with the flag it skips them.
     with_model(directory.path());
     let refused = run(directory.path(), &TO_DATA);
     assert_eq!(refused.status.code(), Some(1));
@@ -179,7 +179,7 @@ fn a_server_without_the_model_takes_rows_whose_keys_were_made_before() {
     assert!(got.contains("x, y"), "{got}");
 }
 
-/// Starts an import and kills it when it says that it has written rows.
+/// Starts an import and kills it when it reports that it has written rows.
 fn kill_while_it_writes(directory: &Path) {
     let mut child = trestle(directory)
         .args(TO_DATA)

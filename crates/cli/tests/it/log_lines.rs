@@ -1,4 +1,4 @@
-//! What clients send does not make the log long, and forges no line in it.
+//! Input from clients cannot make log lines long or insert forged ones.
 
 use crate::running::{Running, start};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 /// A value is cut at 2,000 characters; a line has a few of them.
 const LINE_BYTES_MAX: usize = 5_000;
 
-/// The log of a server that was sent what it refuses, a hundred times each.
+/// The log of a server after refused requests, a hundred times each.
 fn log_of_refusals(format: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let server = start(

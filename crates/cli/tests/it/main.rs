@@ -1,4 +1,4 @@
-//! The binary as a user meets it: what it prints, how it ends.
+//! Tests of the program: its output and its exit codes.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 

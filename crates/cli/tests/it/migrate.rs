@@ -1,4 +1,4 @@
-//! `trestle migrate`: on a running server and on a directory, as a user meets it.
+//! Tests of the command `trestle migrate` on a running server and on a directory.
 
 use crate::routes::{saved, until};
 use crate::running::{Running, run, start};
@@ -36,7 +36,7 @@ struct Place {
 }
 
 impl Place {
-    /// A running shop with orders in the layout before.
+    /// A running shop with orders in the former layout.
     fn with_orders(orders: u32) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let server = start(directory.path(), &["serve", "--data", "data", "--port", "0"]);
@@ -79,7 +79,7 @@ impl Place {
         run(self.directory.path(), &args)
     }
 
-    /// What it printed and what it complained about; it must have ended with `code`.
+    /// Its output on both streams; it must have ended with `code`.
     fn heard(&self, code: i32, args: &[&str]) -> (String, String) {
         let output = self.run(args);
         let said = String::from_utf8(output.stdout).unwrap();
@@ -359,7 +359,7 @@ target = { command = ["sh", "-c", "cat >> saved"] }
         (delivered("insert"), delivered("modify")) == (30, 30)
     });
     until("the end of the migration", || place.status()["state"] == "done");
-    // What comes last shows that nothing came in between.
+    // The last write shows that no other happened in between.
     place.call(
         "PutItem",
         r#"{"TableName": "shop", "Item": {"customer": {"S": "ann"}, "number": {"N": "99"}}}"#,

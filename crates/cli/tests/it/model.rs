@@ -1,4 +1,4 @@
-//! `trestle model`: what it says about model files, and how it ends.
+//! `trestle model`: its output for model files, and its exit codes.
 
 use crate::running::run;
 use std::path::Path;

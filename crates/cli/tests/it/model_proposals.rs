@@ -1,4 +1,4 @@
-//! `trestle model infer` and `import`: from what is there to a model in effect.
+//! `trestle model infer` and `import`: from existing rows to a model in effect.
 
 use crate::running::{Running, run, start};
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! `trestle model apply`, `diff`, `list` and `remove`: on a running server and on a directory, as a user meets them.
+//! Tests of the commands `trestle model apply`, `diff`, `list` and `remove` on a running server and on a
+//! directory.
 
 use crate::migrate::SHOP;
 use crate::running::{Running, run, start, start_command, trestle};
@@ -14,7 +15,7 @@ fn model_file(name: &str) -> String {
     models.join(format!("{name}.toml")).display().to_string()
 }
 
-/// Where models are asked for: a directory, or a server that may have it open.
+/// The location of models: a directory, or a server that may have it open.
 struct Place {
     directory: TempDir,
     server: Option<Running>,
@@ -30,7 +31,7 @@ impl Place {
         }
     }
 
-    /// A directory that a server made and left.
+    /// A directory created by a server that was stopped.
     fn directory() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let server = start(directory.path(), &["serve", "--data", "data", "--port", "0"]);
@@ -54,7 +55,7 @@ impl Place {
         run(self.directory.path(), &args)
     }
 
-    /// What it printed; it must have ended with `code`.
+    /// Its output; it must have ended with `code`.
     fn said(&self, code: i32, args: &[&str]) -> String {
         let output = self.model(args);
         let said = String::from_utf8(output.stdout).unwrap();
@@ -290,7 +291,7 @@ fn a_server_that_wants_signatures_says_so_to_those_without_a_key() {
     );
     let keys = ["--access-key", "anna", "--secret-key", "secret"];
     assert!(ask(&["list"], &keys).status.success());
-    // A call of DynamoDB's protocol gets as far as looking for the table.
+    // A call of DynamoDB's protocol is accepted and fails only because of the table.
     let missing = ask(&["infer", "Landing"], &keys);
     let complained = String::from_utf8(missing.stderr).unwrap();
     assert!(complained.contains("Landing"), "{complained}");

@@ -1,11 +1,11 @@
-//! What the binary writes is for its user alone.
+//! Files that the program writes are private to its user.
 
 use crate::running::{run, start};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Every file and folder that group or others have a right to.
+/// Every file and folder with permissions for group or others.
 fn open_to_others(path: &Path) -> Vec<String> {
     let metadata = fs::symlink_metadata(path).unwrap();
     let mode = metadata.permissions().mode() & 0o777;

@@ -1,4 +1,4 @@
-//! Regions as namespaces of their own.
+//! Regions as separate namespaces.
 
 use crate::running::{Running, rest, start};
 use std::path::Path;

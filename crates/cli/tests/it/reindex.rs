@@ -1,4 +1,4 @@
-//! `trestle reindex`, as a user meets it.
+//! Tests of the command `trestle reindex`.
 
 use crate::running::{Running, run, start};
 use serde_json::{Value, json};
@@ -135,7 +135,7 @@ fn at_an_endpoint_rows_are_touched_named_and_sent_again() {
         err(&refused)
     );
 
-    // The last of more ids than one call takes is refused before the first is sent.
+    // If there are more ids than one call takes, an invalid last one is refused before the first is sent.
     let nowhere: String = (0..10_000).map(|number| format!("work#n{number}\n")).collect();
     std::fs::write(directory.join("lost"), nowhere + "work#b3\n").unwrap();
     let refused = reindex(directory, &[&lost[..], &at[..]].concat());
@@ -309,7 +309,7 @@ fn in_a_directory_rows_are_sent_to_the_target_of_a_stored_route() {
     );
     assert_eq!(status(&touched)["name"], json!("works-7"));
 
-    // Rows that are inserted later have the version by themselves.
+    // Rows that are inserted later get the version automatically.
     let server = start(directory, &["serve", "--data", "data", "--port", "0"]);
     put(&server, "b99");
     let key = json!({"TableName": "works", "Key": {"pk": {"S": "work#b99"}}});
@@ -317,7 +317,7 @@ fn in_a_directory_rows_are_sent_to_the_target_of_a_stored_route() {
     assert!(row.contains(r#""reindexVersion":{"N":"7"}"#), "{row}");
 }
 
-/// Rows go to a queue of the same server, and to a command that does not take all of them.
+/// Rows are sent to a queue of the same server, and to a command that does not take all of them.
 const ROUTES_OF_AN_ENDPOINT: &str = r#"
 [route.queue]
 entity = "work"
@@ -334,7 +334,7 @@ enabled = false
 target = { command = ["cat"] }
 "#;
 
-/// An endpoint with a queue, its directory, and the flags that name it.
+/// An endpoint with a queue, its directory, and the flags for it.
 fn endpoint_with_routes() -> (TempDir, Running, [String; 4]) {
     let (directory, server) = catalogue(MODEL, &[]);
     let routes = ROUTES_OF_AN_ENDPOINT.replace("PORT", server.port());
@@ -352,7 +352,7 @@ fn with<'a>(arguments: &[&'a str], flags: &'a [String; 4]) -> Vec<&'a str> {
         .collect()
 }
 
-/// Takes everything out of a queue.
+/// Receives everything from a queue.
 fn received(server: &Running) -> Vec<Value> {
     let url = "http://localhost/000000000000/works";
     let mut messages = Vec::new();
@@ -394,7 +394,7 @@ fn rows_of_an_endpoint_are_sent_to_the_target_of_a_route_in_a_file() {
     let sent = reindex(directory, &sent);
     assert!(sent.status.success(), "{}", err(&sent));
     let counts = status(&sent)["counts"].clone();
-    // The models of the server tell works from images.
+    // The server's models distinguish works from images.
     assert_eq!((&counts["done"], &counts["unchanged"]), (&json!(60), &json!(60)));
     let messages = received(&server);
     let mut ids: Vec<&str> = messages
@@ -432,7 +432,7 @@ fn a_row_that_the_target_of_a_file_refuses_is_a_dead_letter_and_can_be_replayed(
         &flags,
     );
     assert!(reindex(directory, &stored).status.success());
-    // Work needs the file as well: the route is in no database.
+    // `work` needs the file as well, because the route is in no database.
     let without = reindex(directory, &["work", "one", "--endpoint", &flags[3]]);
     assert_eq!(without.status.code(), Some(2));
     assert!(err(&without).contains("--routes"), "{}", err(&without));

@@ -1,4 +1,4 @@
-//! What the status of a reindex says of an endpoint that throttles and fails.
+//! The status of a reindex at an endpoint that throttles and fails.
 
 use crate::reindex::{catalogue, err, reindex, status};
 use crate::routes::admin;
@@ -21,7 +21,7 @@ fn injected(server: &Running) -> Vec<u64> {
         .collect()
 }
 
-/// Reindexes the table of a catalogue at its endpoint; what the status counts.
+/// Reindexes the table of a catalogue at its endpoint; returns the counts in the status.
 fn counts(directory: &std::path::Path, server: &Running, name: &str, version: &str) -> Value {
     let endpoint = format!("http://127.0.0.1:{}", server.port());
     let start = [

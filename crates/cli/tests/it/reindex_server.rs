@@ -48,7 +48,7 @@ fn a_server_touches_rows_whose_version_the_model_declares() {
     );
     assert_eq!(out(&served.reindex(&["gaps", "one"])), "");
 
-    // Another client cannot, and is told how it can be done.
+    // Another client cannot, and the error names the way to do it.
     let from_here = words("start works --version 8 --endpoint");
     let refused = reindex(served.directory, &[&from_here[..], &[&served.url]].concat());
     assert_eq!(refused.status.code(), Some(2));
@@ -125,7 +125,7 @@ fn what_the_destination_of_a_server_does_not_have_is_named_and_done_again() {
 fn a_reindex_of_a_server_is_steered_and_worked_on_only_there() {
     let (directory, server) = catalogue(&with_declared_version(), &["--routes", "routes.toml"]);
     let served = Served::new(directory.path(), &server);
-    // It takes hours, and does not hold up the command.
+    // It takes hours, and does not block the command.
     let start = words("start works --name slow --version 7 --write-units 0.01 --json");
     assert_eq!(served.status(&start)["state"], json!("running"));
     let metrics = server.get("/metrics");
@@ -162,7 +162,7 @@ fn a_server_goes_on_with_its_reindexes_after_kill_9() {
     let begin = words("start works --name one --version 7 --write-units 40 --page-rows 5");
     let begun = served.reindex(&begin);
     assert!(begun.status.success(), "{}", err(&begun));
-    // Dropping it kills it.
+    // Dropping it kills the process.
     drop(server);
     let serve = words("serve --data data --port 0 --model model.toml --routes routes.toml");
     let server = start(directory.path(), &serve);

@@ -25,7 +25,7 @@ const MODEL: &str = r#"
     attributes = { page = "string", visits = { type = "integer", default = 0 } }
 "#;
 
-/// What it printed on both outputs; it must have ended with `code`.
+/// Its output on both streams; it must have ended with `code`.
 fn said(output: &Output, code: i32) -> String {
     let said = [&output.stdout[..], &output.stderr].concat();
     let said = String::from_utf8(said).unwrap();
@@ -33,7 +33,7 @@ fn said(output: &Output, code: i32) -> String {
     said
 }
 
-/// Writes the counter behind the model's back.
+/// Writes a wrong count without the model.
 fn damage(home: &Path, visits: i64) {
     let mut item = Item::from([("pk", "page#a"), ("sk", "page"), ("page", "a")]);
     item.insert("visits", visits);

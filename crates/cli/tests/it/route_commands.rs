@@ -1,4 +1,4 @@
-//! `trestle routes …` as a user meets it.
+//! Tests of the commands `trestle routes …`.
 
 use crate::routes::{ROUTES, TABLE, put, saved, status, until};
 use crate::running::{Running, run, start, trestle};
@@ -22,7 +22,7 @@ input = '{"order": <new.id>}'
 target = { command = ["true"] }
 "#;
 
-/// What `trestle routes …` printed on a server; it must have ended with `code`.
+/// The output of `trestle routes …` on a server; it must have ended with `code`.
 fn said(server: &Running, directory: &Path, code: i32, args: &[&str]) -> String {
     let endpoint = format!("http://{}", server.address);
     let output = run(
@@ -64,7 +64,7 @@ fn what_was_given_up_is_listed_shown_replayed_and_dropped() {
     let status: Value = serde_json::from_str(&said(0, &["status", "--json"])).unwrap();
     assert_eq!(status["routes"][0]["dead"], 3);
 
-    // Also while the route is gone.
+    // Also after the route was removed.
     said(0, &["remove", "saved"]);
     let gone = said(0, &["status"]);
     assert!(
@@ -105,7 +105,7 @@ fn what_was_given_up_is_listed_shown_replayed_and_dropped() {
     assert_eq!(shown["id"], ids[1]);
 
     assert!(said(1, &["replay", "--id", ids[0]]).contains("0 delivered, 1 refused again"));
-    // The target asks to come back later: that is no refusal.
+    // The target asked for a later attempt, which is no refusal.
     std::fs::write(directory.join("away"), "").unwrap();
     let away = said(1, &["replay", "--all"]);
     assert!(
@@ -225,7 +225,7 @@ fn a_route_file_is_checked_without_a_server() {
         assert!(text.contains(says), "{says}\n{text}");
     }
 
-    // A secret is where the routes run; the model beside the file says where an entity is.
+    // A secret is known only where the routes run; the model beside the file has the entity's table.
     let routes = "[route.a]\nentity = \"order\"\ntarget = { webhook = \"http://h/\", secret = { env = \"NO_SUCH\" } }\n";
     std::fs::write(home.path().join("routes.toml"), routes).unwrap();
     std::fs::write(home.path().join("shop.toml"), MODEL).unwrap();
@@ -323,7 +323,7 @@ fn a_route_is_removed_beside_one_that_only_the_operator_may_write() {
     said(&server, directory, 0, &["remove", "other"]);
     let listed = said(&server, directory, 0, &["list"]);
     assert!(listed.contains("saved") && !listed.contains("other"), "{listed}");
-    // Another command under the same name is not the operator's.
+    // Another command under the same name was not written by the operator.
     std::fs::write(
         directory.join("else.toml"),
         ROUTES.replace("cat >> saved", "cat >> elsewhere"),
@@ -414,7 +414,7 @@ fn a_backfill_says_what_it_waits_for_what_is_parked_and_that_it_goes_on_after_an
     assert!(said(0, &["status"]).contains("backfill of saved: running"));
     said(0, &["backfill", "saved", "--cancel"]);
 
-    // Rows for destinations are parked, and the backfill is done.
+    // Rows for the destinations are parked, and the backfill is done.
     let text = ROUTES.replace("maximum_retry", "concurrency = 10\nmaximum_retry");
     std::fs::write(directory.join("routes.toml"), text).unwrap();
     said(0, &["apply", "routes.toml"]);

@@ -11,7 +11,7 @@ pub(crate) const TABLE: &str = r#"{"TableName":"things","KeySchema":[{"Attribute
     "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST",
     "StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_AND_OLD_IMAGES"}}"#;
 
-/// Appends what it gets to a file, unless there is a file that says it must not, or that it must be asked later.
+/// Appends its input to a file, unless a file exists that makes it refuse or ask for a later attempt.
 pub(crate) const ROUTES: &str = r#"
 [route.saved]
 table = "things"
@@ -28,7 +28,7 @@ pub(crate) fn put(server: &Running, pk: &str) {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
-/// A call of the administration: status and answer.
+/// An administration call: its status and answer.
 pub(crate) fn admin(server: &Running, name: &str, body: Value) -> (u16, Value) {
     let mut stream = TcpStream::connect(&server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -93,7 +93,7 @@ fn a_route_file_is_applied_remembered_and_its_dead_letters_are_replayed() {
     let (code, _) = server.stop();
     assert_eq!(code, Some(0));
 
-    // It goes on with what it knows; commands need the file again, or a setting.
+    // It continues with its stored routes; commands need the file again, or a setting.
     std::fs::remove_file(directory.join("closed")).unwrap();
     let server = start(directory, &[&serve[..], &["--allow-command-routes"]].concat());
     let (_, listed) = admin(&server, "list-dead-letters", json!({"route": "saved"}));
@@ -124,7 +124,7 @@ fn a_route_file_is_applied_remembered_and_its_dead_letters_are_replayed() {
     );
 }
 
-/// Asks to come back later while there is a file named `closed`.
+/// Asks for a later attempt while there is a file named `closed`.
 const PATIENT: &str = r#"
 [route.saved]
 table = "things"
@@ -290,7 +290,7 @@ fn a_caller_cannot_make_the_server_run_a_command_read_a_secret_or_call_its_own_n
         assert_eq!((code, &why["code"]), (400, &"unsound".into()), "{why}");
         assert!(why["message"].as_str().unwrap().contains(way_out), "{why}");
     }
-    // Neither may a model bring such a route.
+    // A model may not contain such a route either.
     let model = format!(
         "model = \"things\"\n[table.things]\nkey = [\"pk\"]\nopen = true\nstream = \"new-and-old-images\"\n{ROUTES}"
     );
@@ -329,7 +329,7 @@ fn what_a_caller_was_allowed_is_not_trusted_by_a_server_that_does_not_allow_it()
     let (_, log) = server.stop();
     assert!(log.contains("--allow-command-routes"), "{log}");
     assert!(!saved(home.path()).contains("\"two\""));
-    // What the operator names is trusted again, and nothing was lost.
+    // After the operator names them again, they are trusted, and nothing was lost.
     std::fs::write(home.path().join("routes.toml"), routes).unwrap();
     let _server = start(home.path(), &[&serve[..], &["--routes", "routes.toml"]].concat());
     until("the second change", || saved(home.path()).contains("\"two\""));

@@ -1,4 +1,4 @@
-//! `trestle routes run`: routes on the streams of an endpoint, run by another process than the endpoint.
+//! `trestle routes run`: routes on the streams of an endpoint, run by a separate process.
 
 use crate::routes::{ROUTES, TABLE, put, saved, until};
 use crate::running::{Running, run, start, trestle};
@@ -75,7 +75,7 @@ fn home() -> (tempfile::TempDir, Running) {
     (home, server)
 }
 
-/// What a command without a server prints.
+/// The output of a command without a server.
 fn letters(directory: &Path, args: &[&str]) -> String {
     let output = run(directory, &[&["routes"], args, &["--state", "places"]].concat());
     String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
@@ -170,7 +170,7 @@ fn what_cannot_run_here_is_said_with_the_way_out() {
     );
 }
 
-/// Rows in the file that the target writes, by their keys, in the order in which they came.
+/// Rows in the file written by the target, by their keys, in the order of their arrival.
 fn rows(directory: &Path) -> Vec<String> {
     let saved = saved(directory);
     let changes = saved
@@ -194,7 +194,7 @@ fn a_backfill_brings_the_rows_of_an_endpoint_then_the_changes() {
     for n in 0..30 {
         put(&server, &format!("row-{n:02}"));
     }
-    // A route that begins with everything.
+    // A route that begins with all rows.
     let first = ROUTES.replace("target =", "starting_position = \"all-rows\"\ntarget =");
     std::fs::write(directory.join("routes.toml"), first).unwrap();
     let mut router = Router::start(&server, directory, &SOON);
@@ -207,7 +207,7 @@ fn a_backfill_brings_the_rows_of_an_endpoint_then_the_changes() {
     assert_eq!(came, all);
     router.stop();
 
-    // Another one, which a second start with the same flags does not begin again.
+    // Another one, which is not started again by a second start with the same flags.
     std::fs::remove_file(directory.join("saved")).unwrap();
     let again = [&SOON[..], &["--backfill", "saved", "--backfill-rate", "10"]].concat();
     let mut router = Router::start(&server, directory, &again);

@@ -14,11 +14,11 @@ pub(crate) struct Running {
     pub(crate) address: String,
 }
 
-/// The binary, with none of our own settings in its environment.
+/// The program, without Trestle's settings in its environment.
 pub(crate) fn trestle(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trestle"));
     command.current_dir(directory);
-    // Nor those of the user who runs the tests.
+    // And without those of the user who runs the tests.
     for name in ["AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"] {
         command.env(name, "no-such-file");
     }
@@ -31,7 +31,7 @@ pub(crate) fn trestle(directory: &Path) -> Command {
     command
 }
 
-/// Runs a command that ends by itself.
+/// Runs a command to its end.
 pub(crate) fn run(directory: &Path, args: &[&str]) -> Output {
     trestle(directory).args(args).output().unwrap()
 }
@@ -66,7 +66,7 @@ pub(crate) fn start_command(command: &mut Command) -> Running {
     }
 }
 
-/// What is left to read on a connection, until it ends.
+/// The rest of a connection, until it ends.
 pub(crate) fn rest(mut stream: TcpStream) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -82,7 +82,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Runs an operation; the answer with its head.
+    /// Runs an operation; returns the response with its head.
     pub(crate) fn call(&self, operation: &str, body: &str) -> String {
         rest(self.begin(&format!("DynamoDB_20120810.{operation}"), body))
     }
@@ -92,7 +92,7 @@ impl Running {
         self.begin_with(target, "", body)
     }
 
-    /// Sends a request with more headers, each with its end of line.
+    /// Sends a request with additional headers, each with its end of line.
     pub(crate) fn begin_with(&self, target: &str, headers: &str, body: &str) -> TcpStream {
         self.sent(&format!(
             "POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: {target}\r\nConnection: close\r\n{headers}\
@@ -114,7 +114,7 @@ impl Running {
         stream
     }
 
-    /// Asks it to stop as a service manager does; its exit code and its log.
+    /// Stops it like a service manager; returns its exit code and its log.
     pub(crate) fn stop(mut self) -> (Option<i32>, String) {
         let asked = Command::new("kill")
             .args(["-TERM", &self.child.id().to_string()])

@@ -1,4 +1,4 @@
-//! Commands against a server that speaks TLS and wants signatures.
+//! Commands on a server with TLS that requires signatures.
 
 use crate::running::{Running, start, trestle};
 use std::path::Path;

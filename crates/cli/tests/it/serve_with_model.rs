@@ -1,4 +1,4 @@
-//! `trestle serve --model FILE` on a database whose model has gone on since.
+//! `trestle serve --model FILE` on a database with a later version of the model.
 
 use crate::migrate::SHOP;
 use crate::running::{Running, run, start};
@@ -49,7 +49,7 @@ fn done(directory: &Path, args: &[&str]) {
     );
 }
 
-/// Serves with this file; which version is in force, whether an order is found, and the log.
+/// Serves with this file; returns the version in force, whether an order is found, and the log.
 fn served(directory: &Path, model: &str) -> (String, String) {
     let server = serve(directory, model);
     let key = r#"{"TableName": "shop", "Key": {"customer": {"S": "ann"}, "number": {"N": "3"}}}"#;
@@ -60,7 +60,7 @@ fn served(directory: &Path, model: &str) -> (String, String) {
     (found, log)
 }
 
-/// The ways to the version with other keys, and the state that each leads to.
+/// The commands that lead to the version with other keys, with the resulting states.
 const STARTED: [&[&str]; 2] = [
     &["migrate", "start", "new.toml", "--rate", "unlimited"],
     &["migrate", "start", "new.toml", "--rate", "unlimited", "--finish"],

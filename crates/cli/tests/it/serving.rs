@@ -34,7 +34,7 @@ fn whoever_waits_for_messages_does_not_hold_up_the_end() {
     assert!(rest(made).contains("200 OK"));
     let poll = r#"{"QueueUrl":"http://h/000000000000/work","WaitTimeSeconds":20}"#;
     let waiting = server.begin("AmazonSQS.ReceiveMessage", poll);
-    // Gives the poll time to be read; if it was not, there is nothing to hold up the end.
+    // Time for the poll to be read; if it was not, it cannot delay the end.
     server.get("/");
     let (code, log) = server.stop();
     assert_eq!(code, Some(0));

@@ -80,7 +80,7 @@ fn with_a_larger_limit_it_stays_whole() {
     .unwrap();
     let (server, arn) = serve(directory.path(), &["--config", "trestle.toml"]);
     write_much(&server, "a");
-    // The janitor looks at the shards every second.
+    // The janitor checks the shards every second.
     std::thread::sleep(Duration::from_secs(2));
     assert_eq!(shards(&server, &arn).len(), 1);
     // The same rows again would be no change.

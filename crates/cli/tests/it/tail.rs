@@ -45,7 +45,7 @@ fn order(server: &Running, state: &str) {
     );
 }
 
-/// A tail that has found its beginning: whatever is written from now on is shown.
+/// A tail that has found its start: later writes are shown.
 struct Tail {
     child: Child,
     out: BufReader<std::process::ChildStdout>,
@@ -76,7 +76,7 @@ impl Tail {
         line.trim_end().to_owned()
     }
 
-    /// What is left to read, and how it ended.
+    /// The rest of its output, and its exit code.
     fn end(mut self) -> (String, Option<i32>) {
         let mut rest = String::new();
         self.out.read_to_string(&mut rest).unwrap();

@@ -1,7 +1,8 @@
-//! A data directory of the version before is opened with everything in it.
+//! A data directory of the previous version is opened with everything in it.
 //!
-//! `tests/fixtures/data-0.1.0` was written once, by `trestle serve` of version 0.1.0: a model with a route to a queue, three customers with
-//! ten orders each, three of them paid, and a table without a model. It was stopped with SIGTERM and stays as it is.
+//! `tests/fixtures/data-0.1.0` was written once, by `trestle serve` of version 0.1.0: a model with a route to
+//! a queue, three customers with ten orders each, three of them paid, and a table without a model. It was
+//! stopped with SIGTERM and is never changed.
 
 use crate::running::{Running, rest, run, start};
 use std::fs;
@@ -72,7 +73,7 @@ fn a_directory_of_0_1_0_is_served_with_its_rows_model_route_and_queue() {
     let refused = server.call("PutItem", second);
     assert!(refused.contains("400 Bad Request"), "{refused}");
 
-    // The route goes on where it was: a new order becomes a message.
+    // The route continues at its position: a new order becomes a message.
     let order = r#"{"TableName":"shop","Item":{"kind":{"S":"order"},"customer":{"S":"ada"},"number":{"N":"11"},
         "placed":{"S":"2024-05-02T08:00:00.000Z"},"cents":{"N":"4711"}}}"#;
     let put = server.call("PutItem", order);

@@ -1,4 +1,4 @@
-//! Command lines that are not understood, and help.
+//! Invalid command lines, and help.
 
 use crate::running::run;
 use std::path::{Path, PathBuf};
@@ -72,7 +72,8 @@ fn the_reference_of_the_command_line_is_what_the_program_prints() {
     );
 }
 
-/// Without its code in the unit, systemd would start a server again and again that ends for a reason only a person can remove.
+/// Without these codes in the unit, systemd would restart a server repeatedly that ends for a reason only a
+/// person can remove.
 #[test]
 fn the_systemd_unit_starts_no_server_again_whose_exit_code_asks_for_a_person() {
     let unit = std::fs::read_to_string(repository().join("packaging/trestle.service")).unwrap();
@@ -85,7 +86,7 @@ fn the_systemd_unit_starts_no_server_again_whose_exit_code_asks_for_a_person() {
         .into_iter()
         .map(|(code, _)| code)
         .collect();
-    // 0 is a stop, and 1 may be over at the next start.
+    // 0 is a stop, and the reason for 1 may be gone at the next start.
     assert_eq!(codes[..2], ["0", "1"]);
     assert_eq!(prevented, codes[2..]);
 }

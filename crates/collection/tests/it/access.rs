@@ -1,4 +1,4 @@
-//! Collections that an access pattern of a model names.
+//! Collections given by an access pattern of a model.
 
 use trestle_collection::{CollectionRows, parameters};
 use trestle_item::{AttributeValue, Item, Number};

@@ -1,4 +1,4 @@
-//! Rows of a model: what follows from them goes with them.
+//! Rows of a model are deleted with their derived rows.
 
 use trestle_api::{DescribeStream, DescribeTable, GetItem, GetRecords, GetShardIterator, ShardIteratorType};
 use trestle_embedded::Embedded;

@@ -1,4 +1,4 @@
-//! Deleting a collection: in steps, with what follows from its rows, and nothing besides.
+//! Deleting a collection: in steps, with the derived rows, and no others.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

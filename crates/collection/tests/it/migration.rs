@@ -1,4 +1,4 @@
-//! A collection whose rows lie in former and own places.
+//! A collection whose rows are in former and own places.
 
 use trestle_api::{OperationName, Wait};
 use trestle_collection::{CollectionRows, StepBounds};

@@ -134,7 +134,7 @@ fn rows_written_meanwhile_go_if_they_are_ahead_and_stay_if_they_are_behind() {
     let first = rows.delete(&db, None, bounds).wait().unwrap();
     put_row(&db, "p/01");
     put_row(&db, "p/99");
-    // A row that changes goes as it is.
+    // A row that has changed is deleted, too.
     put(
         &db,
         "T",

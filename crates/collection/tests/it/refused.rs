@@ -1,4 +1,4 @@
-//! What is refused, and in which words.
+//! What is refused, with the messages.
 
 use trestle_api::{ErrorKind, Wait};
 use trestle_collection::{CollectionBookmark, CollectionRows, StepBounds};

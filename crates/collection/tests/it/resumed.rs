@@ -1,4 +1,4 @@
-//! A deletion that was stopped goes on, also in another process.
+//! A deletion that was stopped continues, also in another process.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn after_a_crash_it_goes_on_from_the_bookmark_or_from_the_beginning() {
         };
         let first = partition(&db, "T", "p").delete(&db, None, bounds).wait().unwrap();
         let bookmark = first.next.unwrap().to_string();
-        // The process ends without closing anything; what was answered is stored.
+        // The process ends without closing anything; acknowledged writes are stored.
         drop(db);
         let db = on(&store);
         let rows = partition(&db, "T", "p");
@@ -33,7 +33,7 @@ fn after_a_crash_it_goes_on_from_the_bookmark_or_from_the_beginning() {
             let bookmark = CollectionBookmark::from(bookmark);
             let second = rows.delete(&db, Some(&bookmark), bounds).wait().unwrap();
             assert_eq!(second.rows, 20);
-            // The answer was lost: the same step again finds the rest.
+            // The response was lost: the same step, repeated, finds the rest.
             let again = rows.delete(&db, Some(&bookmark), bounds).wait().unwrap();
             assert_eq!((again.rows, again.next), (10, None));
         } else {

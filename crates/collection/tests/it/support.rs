@@ -1,4 +1,4 @@
-//! A database, and short ways to say what is in it.
+//! A database, and short forms for its content.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use trestle_env::SystemClock;
 use trestle_item::{AttributeValue, Item, ScalarType};
 use trestle_store::{MemoryStore, Store};
 
-/// Runs, their steps and what the database keeps for them.
+/// Runs, their steps and derived rows.
 pub(crate) const RUNS: &str = r#"
 model = "runs"
 
@@ -165,7 +165,7 @@ pub(crate) fn partition(db: &Embedded, table: &str, pk: &str) -> CollectionRows<
     CollectionRows::of_partition(db, table, pk.into()).wait().unwrap()
 }
 
-/// Deletes in steps of so many rows, and returns each.
+/// Deletes in steps of this many rows, and returns each.
 pub(crate) fn deleted_by(db: &Embedded, rows: &CollectionRows<'_>, at_most: u32) -> Vec<CollectionStep> {
     let bounds = StepBounds {
         rows: at_most,
@@ -200,7 +200,7 @@ pub(crate) fn total(steps: &[CollectionStep]) -> u64 {
     steps.iter().map(|step| step.rows).sum()
 }
 
-/// Fails unless everything that the models derive agrees with its rows.
+/// Fails unless all derived facts agree with their rows.
 pub(crate) fn assert_sound(db: &Embedded) {
     let options = RepairOptions {
         dry_run: true,

@@ -16,7 +16,7 @@ pub(super) struct Profiles {
     places: Vec<String>,
 }
 
-/// Which of the two files, which name their sections in different ways.
+/// Which of the two files, which name their sections differently.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Config,
@@ -33,10 +33,10 @@ impl Section {
 }
 
 impl Profiles {
-    /// Reads both files anew: keys in them are exchanged. A file that is not there is empty.
+    /// Reads both files again, because keys in them are exchanged. A missing file counts as empty.
     pub(super) fn read(variables: &Variables) -> Result<Self, String> {
         let mut profiles = Profiles::default();
-        // What stands in the second wins.
+        // Settings in the second file override those in the first.
         for (name, in_home, kind) in [
             ("AWS_CONFIG_FILE", "config", Kind::Config),
             ("AWS_SHARED_CREDENTIALS_FILE", "credentials", Kind::Credentials),
@@ -63,7 +63,7 @@ impl Profiles {
         self.sections.get(name)
     }
 
-    /// Where profiles were looked for.
+    /// The paths that were searched for profiles.
     pub(super) fn places(&self) -> String {
         match self.places.is_empty() {
             true => "a directory of the user, because HOME is not set".to_owned(),
@@ -73,7 +73,7 @@ impl Profiles {
 
     fn add(&mut self, text: &str, kind: Kind) {
         let mut current: Option<String> = None;
-        // Whether the last setting is one of settings, such as `s3`: those are indented below it.
+        // Whether the last setting has nested settings, such as `s3`: those are indented below it.
         let mut is_parent = false;
         for line in text.lines() {
             let is_indented = line.starts_with([' ', '\t']);
@@ -109,7 +109,7 @@ fn text_of(path: &Path) -> Result<String, String> {
     }
 }
 
-/// The line without what stands behind `#` or `;`, if a space or nothing is before it.
+/// The line without a comment after `#` or `;`, which must be preceded by a space or nothing.
 fn without_comment(line: &str) -> &str {
     let mut before = ' ';
     for (at, letter) in line.char_indices() {
@@ -121,7 +121,8 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// The profile that a section is about: `[name]` in the file of credentials, `[profile name]` or `[default]` in the other.
+/// The profile of a section: `[name]` in the file of credentials, `[profile name]` or `[default]` in the
+/// other.
 fn section_name(header: &str, kind: Kind) -> Option<String> {
     let name = match (kind, header) {
         (Kind::Credentials, name) | (Kind::Config, name @ "default") => name,

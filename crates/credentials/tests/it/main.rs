@@ -1,4 +1,4 @@
-//! Every source against a real file, a real program or a real server on this machine.
+//! Tests every source with a real file, a real program or a real server on this machine.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 

@@ -1,4 +1,4 @@
-//! Which source is asked, in which order, and what is said if none has credentials.
+//! Which source is tried, in which order, and the error if none has credentials.
 
 use crate::service::Service;
 use crate::support::{AT_AWS, NOW, key, metadata, refusal, service_clock, source};
@@ -76,7 +76,7 @@ async fn profiles_are_read_from_both_files_and_a_named_one_must_be_there() {
             id
         );
     }
-    // A profile that a person names wins over the environment.
+    // A profile named by the user has precedence over the environment.
     let named = [
         ("AWS_ACCESS_KEY_ID", "id"),
         ("AWS_SECRET_ACCESS_KEY", "secret"),
@@ -85,7 +85,7 @@ async fn profiles_are_read_from_both_files_and_a_named_one_must_be_there() {
     let named = source(AT_AWS, home.path(), &named).with_profile("play");
     assert_eq!(key(&named, NOW).await.unwrap(), "third");
 
-    // One that is not there is not passed over: the next source would be another identity.
+    // A missing profile is not skipped: the next source would be another identity.
     let clock = service_clock(NOW);
     let instance = metadata(clock).await;
     let url = instance.url();
@@ -132,7 +132,7 @@ async fn a_server_that_is_none_of_aws_is_asked_without_a_signature_until_it_want
     // A profile that is named is used before all other sources.
     let named = source("http://localhost:8000", home.path(), &[]).with_profile("default");
     assert_eq!(key(&named, NOW).await.unwrap(), "id");
-    // Without any, the roles of machines are left alone, which only AWS knows.
+    // Without any, the roles of machines are not used, because only AWS knows them.
     let empty = tempfile::tempdir().unwrap();
     let none = source("http://localhost:8000", empty.path(), &[]);
     let said = none.replace(None, NOW).await.unwrap_err().to_string();

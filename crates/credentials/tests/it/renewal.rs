@@ -1,4 +1,4 @@
-//! Credentials that end.
+//! Credentials that expire.
 
 use crate::service::Service;
 use crate::support::{AT_AWS, NOW, key, later, metadata, service_clock, source, written};
@@ -99,11 +99,11 @@ async fn a_refused_key_is_looked_for_again_once_in_a_while() {
     );
     let first = source.current(NOW).await.unwrap().unwrap();
     assert!(source.replace(Some(&first.key), NOW).await.unwrap());
-    // Another task that was refused with the first key finds that it was replaced.
+    // Another task whose first key was refused finds that it was replaced.
     assert!(source.replace(Some(&first.key), NOW).await.unwrap());
     let second = source.current(NOW).await.unwrap().unwrap();
     assert_eq!(second.key.id, "key 2");
-    // The second is refused, too: that soon, there is nothing new.
+    // The second is refused, too: so soon there is nothing new.
     assert!(!source.replace(Some(&second.key), NOW).await.unwrap());
     assert_eq!(instance.asked().len(), 6);
 }

@@ -1,9 +1,9 @@
-//! Roles that are taken on at the Security Token Service.
+//! Assuming roles at the Security Token Service.
 
 use crate::service::{Asked, Service};
 use crate::support::{AT_AWS, NOW, key, later, metadata, refusal, service_clock, source, written};
 
-/// A service that gives credentials for every role but one.
+/// A service that issues credentials for every role except one.
 async fn sts() -> Service {
     Service::start(|asked: &Asked| {
         if asked.body.contains("forbidden") {

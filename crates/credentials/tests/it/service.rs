@@ -1,4 +1,4 @@
-//! A server that stands for a service of AWS: it answers as a function says, and keeps what it was asked.
+//! A server that represents a service of AWS: a function gives its answers, and it records requests.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// A request, with the names of its headers in small letters.
+/// A request, with the names of its headers in lower case.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked {
     pub(crate) method: String,
@@ -56,7 +56,7 @@ impl Service {
         format!("http://{}", self.address)
     }
 
-    /// What it was asked so far.
+    /// The requests so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }

@@ -1,4 +1,4 @@
-//! Sources, and services that give out keys.
+//! Sources, and services that issue keys.
 
 use crate::service::{Asked, Service};
 use std::path::Path;
@@ -70,7 +70,7 @@ pub(crate) async fn metadata(clock: &'static AtomicU64) -> Service {
     .await
 }
 
-/// A clock for a service; tests are few, so that it may stay.
+/// A clock for a service. It is leaked, because tests are few.
 pub(crate) fn service_clock(at: Timestamp) -> &'static AtomicU64 {
     Box::leak(Box::new(AtomicU64::new(at.as_millis())))
 }

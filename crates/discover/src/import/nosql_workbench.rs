@@ -205,7 +205,7 @@ fn row(node: &Node<'_>) -> Result<Item, ImportError> {
     Ok(slim(row))
 }
 
-/// A facet: a given name for a kind of row, and for what is in its key.
+/// A facet: a given name for a kind of row, and for the parts of its key.
 fn hint(node: &Node<'_>) -> Result<Hint, ImportError> {
     let mut key_words = Vec::new();
     if let Some(alias) = node.maybe("KeyAttributeAlias")? {

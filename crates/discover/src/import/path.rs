@@ -1,15 +1,15 @@
-//! A value of a JSON file that knows where it stands, so that errors can say it.
+//! A value of a JSON file with its path, so that errors can name it.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// What is wrong with a file, and where in it.
+/// An error in a file, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError {
-    /// Where: `DataModel[0].TableName`; empty for the file as a whole.
+    /// The path, such as `DataModel[0].TableName`; empty for the whole file.
     pub path: String,
-    /// What.
+    /// The message.
     pub message: String,
 }
 
@@ -89,7 +89,7 @@ impl<'v> Node<'v> {
         }
     }
 
-    /// The value as something that serde knows.
+    /// The value, for serde.
     pub(super) fn value(&self) -> &'v Value {
         self.value
     }

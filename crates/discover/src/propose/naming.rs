@@ -7,7 +7,7 @@ use crate::facts::TableFacts;
 use crate::name;
 use crate::token::is_shouted;
 
-/// Names the drafts of a table. No name is taken twice, also by tables before it.
+/// Names the drafts of a table. Names are unique, also among previous tables.
 pub(super) fn name(
     drafts: &mut [Draft],
     hinted: &[Option<String>],
@@ -51,18 +51,18 @@ fn wanted(draft: &Draft, hint: Option<&str>, drafts: &[Draft], facts: &TableFact
     name::entity(&words.join("_"))
 }
 
-/// The last key that has a literal names best: `USER#…`, `ORDER#…` is an order.
+/// The last key with a literal gives the best name: `USER#…`, `ORDER#…` is an order.
 fn short(draft: &Draft) -> Option<&str> {
     draft.keys.iter().rev().find_map(word)
 }
 
-/// The last word that tells what a row is.
+/// The last word that describes the kind of row.
 fn word(key: &DraftKey) -> Option<&str> {
     telling_words(key).last().copied()
 }
 
-/// The words of a template's literals: those in capitals, because others may be values that all rows share; if there are
-/// none, the last one.
+/// The words of a template's literals: those in capitals, because others may be values that all rows share;
+/// if there are none, the last one.
 fn telling_words(key: &DraftKey) -> Vec<&str> {
     let literals = key.parts.iter().filter_map(|part| match part {
         Part::Literal(text) => Some(text.as_str()),

@@ -1,4 +1,4 @@
-//! A group of rows to a draft of its entity.
+//! Makes the draft of an entity from a group of rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,11 @@ use crate::template::{Level, Reader, Sources};
 use crate::token::{STRONG, is_shouted, is_word};
 use crate::{name, narrow};
 
-/// Fewer rows that agree say little about an index key that is named like an attribute.
+/// Fewer agreeing rows are not enough evidence for an index key with the name of an attribute.
 const ROWS_FOR_INDEX: usize = 5;
 
 impl Subject<'_> {
-    /// What a group suggests at a level, and whether its values are narrowed to their characters.
+    /// The draft of a group at a level; with `narrow`, values are narrowed to their characters.
     pub(super) fn build(&self, group: &Group, level: Level, narrow: bool) -> Draft {
         let rows: Vec<&Item> = group.rows.iter().filter_map(|at| self.rows.get(*at)).collect();
         let made = self.made_index_keys(&rows);
@@ -51,7 +51,7 @@ impl Subject<'_> {
         draft
     }
 
-    /// Index keys that are made of something, not attributes that happen to be indexed.
+    /// Index keys that are composed, not attributes that happen to be indexed.
     fn made_index_keys(&self, rows: &[&Item]) -> BTreeSet<&str> {
         let is_made = |key: &&&KeyAttribute| {
             let texts = || rows.iter().filter_map(|row| row.get(&key.name)?.as_s());
@@ -114,7 +114,7 @@ impl Subject<'_> {
                     >= 2
             }
         };
-        // Rows without the key must lack an attribute of the template, or the database would fill it in.
+        // Rows without the key must lack an attribute of the template, or the database would add the key.
         let identity = &reader.placeholders;
         let mut lacking = rows.iter().zip(&keep).filter(|(_, keep)| !**keep);
         let sparse = lacking.all(|(row, _)| {
@@ -168,7 +168,7 @@ impl Subject<'_> {
         draft.attributes = attributes;
     }
 
-    /// The attributes that keys are made of.
+    /// The attributes in keys.
     fn in_key<'d>(&'d self, draft: &'d Draft) -> Vec<&'d str> {
         let keys = draft.keys.iter().chain(&draft.index_keys);
         let mut in_key: Vec<&str> = keys.flat_map(DraftKey::fields).collect();
@@ -177,7 +177,7 @@ impl Subject<'_> {
         in_key
     }
 
-    /// A note if the keys of the rows are laid out in several ways.
+    /// A note if the keys of the rows have several layouts.
     fn layouts(&self, rows: &[&Item]) -> Option<String> {
         for key in self
             .facts
@@ -218,7 +218,7 @@ fn sounds_made(name: &str) -> bool {
     name.starts_with("gsi") || name.starts_with("lsi") || bare.ends_with("pk") || bare.ends_with("sk")
 }
 
-/// An index key called `rgn#PyVrsn` says what its parts are, also that part which only the keys have.
+/// An index key called `rgn#PyVrsn` names its parts, including parts that only the keys have.
 fn name_after_index_keys(draft: &mut Draft, rows: &[&Item]) {
     for key in draft.index_keys.clone() {
         let words: Vec<&str> = key.attribute.split(STRONG).collect();
@@ -246,7 +246,7 @@ fn lower_first(word: &str) -> String {
     first.into_iter().chain(characters).collect()
 }
 
-/// Gives the identifying strings the characters that their values have.
+/// Limits the identifying strings to the characters that occur.
 fn narrow_identity(draft: &mut Draft, reader: &Reader<'_>) {
     let identity: Vec<String> = draft.identity().into_iter().map(str::to_owned).collect();
     for name in identity {
@@ -266,7 +266,7 @@ fn narrow_identity(draft: &mut Draft, reader: &Reader<'_>) {
     }
 }
 
-/// A timestamp of a key has the precision that all rows have; without one, it is a text.
+/// A timestamp in a key gets the common precision of all rows; without one, it is a text.
 fn settle_timestamps(in_key: &[&str], attributes: &mut BTreeMap<String, DraftAttribute>) {
     let times = attributes
         .iter_mut()
@@ -280,7 +280,7 @@ fn settle_timestamps(in_key: &[&str], attributes: &mut BTreeMap<String, DraftAtt
     }
 }
 
-/// A version that is written in a key as it is does not sort there: it is a text.
+/// A version that is not padded in a key does not sort there: it is a text.
 fn settle_versions(in_key: &[&str], attributes: &mut BTreeMap<String, DraftAttribute>) {
     let versions = attributes
         .iter_mut()

@@ -1,4 +1,4 @@
-//! Where the fields of a key can come from: attributes of the rows, and fields of keys that were read before.
+//! The possible sources of a key's fields: attributes of the rows, and fields of previous keys.
 
 use std::cmp::Reverse;
 
@@ -8,7 +8,7 @@ use trestle_model::AttributeKind;
 use crate::name::{fits_template, likeness};
 use crate::row::text_of;
 
-/// What the values of a source are.
+/// The kind of a source's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -16,7 +16,7 @@ pub(crate) enum Kind {
     Truth,
 }
 
-/// An attribute with its text in every row; not every row needs to have it.
+/// An attribute with its text in each row that has it.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) name: String,
@@ -75,7 +75,7 @@ impl Source {
         })
     }
 
-    /// Whether a column of a key is this attribute wherever it is present.
+    /// Whether a column of a key equals this attribute wherever it is present.
     fn explains(&self, column: &[&str]) -> bool {
         self.is_plain(column) || self.width_in(column).is_some()
     }
@@ -102,7 +102,7 @@ impl Source {
         (padded && width <= 38).then_some(width)
     }
 
-    /// Enough rows have it, or it has the right name.
+    /// Whether enough rows have it, or it has the right name.
     fn is_present_enough(&self, hint: &str) -> bool {
         self.present * 2 >= self.texts.len() || likeness(hint, &self.name) >= 2
     }
@@ -129,7 +129,7 @@ impl Sources {
         self.all.push(source);
     }
 
-    /// Only the rows for which `keep` says so.
+    /// Only the rows for which `keep` is true.
     pub(crate) fn restricted_to(&self, keep: &[bool]) -> Self {
         let restrict = |source: &Source| {
             let kept = source.texts.iter().zip(keep).filter(|(_, keep)| **keep);
@@ -168,7 +168,8 @@ impl Sources {
         self
     }
 
-    /// The attribute that a column of a key is. Of several, the one whose name is most like the word in front of it.
+    /// The attribute that equals a column of a key; of several, the one whose name is most similar to the
+    /// word before the column.
     pub(crate) fn find(&self, column: &[&str], hint: &str) -> Option<&Source> {
         let fitting = self
             .all
@@ -177,7 +178,7 @@ impl Sources {
         fitting.min_by_key(|source| source.rank(hint))
     }
 
-    /// An attribute that is the column in most rows, but not in all, in words.
+    /// A description of an attribute that equals the column in most rows, but not in all.
     pub(crate) fn nearly(&self, column: &[&str]) -> Option<String> {
         let counted = self.all.iter().map(|source| {
             let equal = source.pairs(column).filter(|(own, text)| own == text).count();
@@ -188,7 +189,8 @@ impl Sources {
             .then(|| format!("the same as {} in {equal} of {} rows", source.name, column.len()))
     }
 
-    /// The attribute that every text begins with, up to a separator that it does not contain; and what is left.
+    /// The attribute that is a prefix of every text, up to a separator that it does not contain; and the
+    /// rest.
     pub(crate) fn find_before(
         &self,
         texts: &[String],

@@ -59,7 +59,7 @@ fn map(tags: &[&str]) -> AttributeValue {
 
 const SUGGESTED: &str = "perhaps entries of `run`: 8 of 8 rows are of a row whose `tags` has the member";
 
-/// The proposal with the suggested lines in the place of the entity.
+/// The proposal with the suggested lines in place of the entity.
 fn taken_over(proposal: &Proposal) -> String {
     let (before, rest) = proposal.text.split_once("[entity.runTag]").unwrap();
     let after = rest.find("[entity.run]").unwrap();
@@ -102,7 +102,7 @@ fn rows_beside_one_without_their_member_are_no_entries() {
     let other = |_: &[&str]| list(&["none", "of", "them"]);
     let proposal = infer(&facts("runs", &[]), runs(other));
     assert!(!proposal.text.contains("perhaps entries"), "{}", proposal.text);
-    // Too many members to keep, or long ones, tell nothing.
+    // If there are many or long members, they are not kept, and prove nothing.
     let many: Vec<String> = (0..17).map(|at| format!("x{at}")).collect();
     let many = |tags: &[&str]| {
         list(

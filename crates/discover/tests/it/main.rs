@@ -1,4 +1,4 @@
-//! The crate as others use it: rows or a file in; a model file that loads, and notes, out.
+//! Tests of the public interface: rows or a file in; a model file that loads, and notes, out.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may stop it")]
 

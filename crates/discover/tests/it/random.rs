@@ -1,4 +1,4 @@
-//! Rows that no model stands behind: nothing panics, and the proposal loads.
+//! Rows without any model: nothing panics, and the proposal loads.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ fn number() -> impl Strategy<Value = AttributeValue> {
     ]
 }
 
-/// Texts with everything that means something to templates, separators or TOML.
+/// Texts with all characters that are special in templates, separators or TOML.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[A-Z]{2,5}#[0-9]{1,3}",
@@ -50,7 +50,7 @@ fn kind() -> impl Strategy<Value = ScalarType> {
     prop_oneof![6 => Just(ScalarType::S), 1 => Just(ScalarType::N), 1 => Just(ScalarType::B)]
 }
 
-/// The names of attributes, awkward ones among them; the first two are keys of indexes.
+/// The names of attributes, including awkward ones; the first two are keys of indexes.
 const NAMES: [&str; 8] = [
     "GSI1PK",
     "rgn#ver",

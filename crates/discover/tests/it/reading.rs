@@ -1,4 +1,4 @@
-//! What a proposal must hold, whatever it was made from.
+//! The requirements on every proposal.
 
 use trestle_discover::{Proposal, TableFacts};
 use trestle_item::{AttributeValue, Item};
@@ -13,7 +13,7 @@ pub(crate) fn loaded(proposal: &Proposal) -> Model {
         .unwrap_or_else(|| panic!("{}\n{}", problems.join("\n"), proposal.text))
 }
 
-/// Panics unless the model knows every row and makes the same keys for it again.
+/// Panics unless the model recognises every row and derives the same keys for it.
 pub(crate) fn makes_every_key_again(model: &Model, facts: &TableFacts, rows: &[Item], text: &str) {
     for row in rows {
         let entity = model.recognise(&facts.name, row).unwrap();

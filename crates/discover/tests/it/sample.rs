@@ -1,4 +1,4 @@
-//! Rows of a model, as the database would have stored them.
+//! Rows of a model, as the database would store them.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use trestle_model::{Attribute, AttributeKind, Entity, LargeValue, Model, Precisi
 
 use crate::chance::Chance;
 
-/// Some moment of 2019.
+/// A moment at the end of 2019.
 const NOW_MS: u64 = 1_577_734_334_000;
 
-/// What DescribeTable would tell.
+/// The description of the table, as from DescribeTable.
 pub(crate) fn facts(table: &Table) -> TableFacts {
     TableFacts {
         name: table.table_name().to_owned(),
@@ -95,7 +95,7 @@ fn value(attribute: &Attribute, chance: &mut Chance) -> AttributeValue {
     }
 }
 
-/// A text that the attribute takes. Few of them, so that rows share partitions.
+/// A valid text for the attribute. From a small set, so that rows share partitions.
 fn text(attribute: &Attribute, chance: &mut Chance) -> String {
     let length = attribute.length.map_or(6, |(fewest, _)| fewest.max(6));
     let length = attribute.length.map_or(length, |(_, most)| length.min(most));

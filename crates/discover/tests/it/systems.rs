@@ -1,4 +1,4 @@
-//! The five models of the repository, found again in rows that were made with them.
+//! The five models of the repository, inferred again from rows that were made with them.
 
 use proptest::prelude::*;
 use trestle_model::{Model, load};
@@ -23,7 +23,7 @@ proptest! {
     }
 }
 
-/// Here the type of an event was taken for a tag, and an event without a type could be any of them.
+/// The type of an event was once taken for a tag here, and an event without a type could be any of them.
 #[test]
 fn events_without_a_type_are_known_among_events_with_one() {
     every_system_is_known_again(12_208_665_793_621_093_018, 13);

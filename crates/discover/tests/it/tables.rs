@@ -1,4 +1,4 @@
-//! Tables as people have them, and what is made of them.
+//! Realistic tables, and the proposals for them.
 
 use trestle_discover::{Proposal, TableFacts};
 use trestle_item::{AttributeValue, Item, ScalarType};
@@ -36,7 +36,7 @@ fn row(texts: &[(&str, String)]) -> Item {
     texts.iter().map(|(name, text)| (*name, text.as_str())).collect()
 }
 
-/// Users with orders, whose items lie with the order, told apart by `Type`.
+/// Users with orders, whose items are in the partition of the order, distinguished by `Type`.
 fn shop() -> Proposal {
     let mut rows = Vec::new();
     for user in ["alice", "bob", "carol"] {
@@ -117,7 +117,7 @@ fn a_closed_set_is_proposed_for_a_status_but_not_for_what_identifies_a_row() {
     assert_eq!((values("status"), values("username")), (2, 0));
 }
 
-/// Events of a build, each with an id of its own; `typed` says which of them tell their type.
+/// Events of a build, each with its own id; `typed` decides which of them have a type.
 fn events(typed: impl Fn(usize) -> bool) -> Model {
     let ids = [
         "amber", "birch", "cedar", "dune", "elm", "fern", "grove", "heath", "iris", "jade", "kelp", "lark",
@@ -140,7 +140,7 @@ fn what_varies_among_rows_with_ids_of_their_own_is_no_tag() {
     }
 }
 
-/// Users and teams, whose attribute `sort` has no name that is usual for a tag; the first `untagged` lack it.
+/// Users and teams, whose attribute `sort` has an unusual name for a tag; the first `untagged` lack it.
 fn members(untagged: usize) -> Model {
     let rows = (0..20).map(|n| {
         let (sort, word) = if n % 2 == 0 { ("user", "U") } else { ("team", "T") };
@@ -159,7 +159,7 @@ fn an_attribute_of_any_name_is_the_tag_if_no_row_lacks_it() {
     assert_eq!(members(1).tables()[0].entity_attribute(), None);
 }
 
-/// Workflow runs that have nothing but their keys and a body.
+/// Workflow runs with only their keys and a body.
 fn runs() -> Proposal {
     let mut rows = Vec::new();
     for run in 0..12_i64 {

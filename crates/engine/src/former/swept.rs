@@ -32,8 +32,7 @@ impl Swept {
     }
 
     /// Records that a page from `from` to `next` was swept completely, visible in snapshots from `version`
-    /// on. A page that does not directly follow the last one is ignored until the pages between have been
-    /// swept.
+    /// on. A page that would leave a gap is ignored.
     pub(super) fn page(&self, from: Option<&[u8]>, next: Vec<u8>, version: u64) {
         let mut position = self.position.lock();
         let follows = from.unwrap_or_default() <= position.as_slice();

@@ -131,7 +131,7 @@ impl Window {
     }
 }
 
-/// Bounds in their order: just before a key, or just behind it.
+/// Bounds in their order: just before a key, or just after it.
 fn position(start: &Bound<Vec<u8>>) -> (&[u8], bool) {
     match start {
         Bound::Unbounded => (&[], false),

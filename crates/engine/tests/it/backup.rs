@@ -1,4 +1,4 @@
-//! Backups: whole, consistent while writes go on, and never half restored.
+//! Backups: complete and consistent while writes continue, and never restored in part.
 
 use std::fs;
 use std::io::Write;

@@ -106,7 +106,7 @@ fn is_conflict(error: &Error) -> bool {
     conflict
 }
 
-/// Moves money until it works or there is not enough of it; returns how often another transaction was in the way.
+/// Moves money until it works or there is not enough of it; returns the number of conflicts.
 fn transfer(engine: &Engine, from: i64, to: i64, amount: i64) -> u64 {
     let mut conflicts = 0;
     loop {

@@ -225,7 +225,7 @@ impl<'r> Model<'r> {
         assert_eq!(found, keys.iter().map(stored).collect::<Vec<_>>());
     }
 
-    /// Adds or removes one of the shape's optional indexes. Writes go on while the index fills.
+    /// Adds or removes one of the shape's optional indexes. Writes continue while the index fills.
     fn change_index(&mut self, shape: usize) {
         let shape_number = shape;
         let shape = &SHAPES[shape];

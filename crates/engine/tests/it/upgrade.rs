@@ -270,7 +270,7 @@ fn a_directory_of_a_later_format_is_refused_and_left_alone() {
     assert_all_there(&open(home.path()));
 }
 
-/// Writes the fixtures anew, into the directory that `TRESTLE_WRITE_FIXTURES` names. Only for a new format version.
+/// Writes new fixtures into the directory that `TRESTLE_WRITE_FIXTURES` names. Only for a new format version.
 #[test]
 #[ignore = "makes the fixtures of a new format version; it checks nothing"]
 fn write_the_fixtures() {

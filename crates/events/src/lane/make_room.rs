@@ -20,7 +20,7 @@ impl DeliveryLane {
         self.look_ahead();
         let is_given_up = |handed: &mut Handed| handed.change().at < before;
         let mut resolved = Resolved::default();
-        // In the order of the lane, and all at once: no change of an item stays behind a parked one.
+        // In the order of the lane, and all at once: no change of an item stays after a parked one.
         for part in work.parts.iter_mut().rev() {
             let attempts = part.attempt - 1;
             let given_up = part.changes.extract_if(.., is_given_up);

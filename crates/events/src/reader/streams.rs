@@ -55,7 +55,7 @@ impl Streams {
         self.looks
     }
 
-    /// Whether a shard is there.
+    /// Whether a shard exists.
     pub(super) fn has(&self, shard: &ShardName) -> bool {
         let stream = self.get(&shard.stream);
         stream.is_some_and(|stream| stream.shards.iter().any(|known| *known.name == *shard))

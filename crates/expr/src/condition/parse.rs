@@ -1,4 +1,4 @@
-//! From a condition as written to a condition that means something.
+//! From a parsed condition with placeholders to a resolved one.
 
 use trestle_item::AttributeValue;
 
@@ -124,7 +124,7 @@ fn operand(resolver: &mut Resolver<'_, '_>, raw: &RawOperand<'_>) -> Result<Oper
     }
 }
 
-/// The vocabulary lets only `size` stand as an operand.
+/// The vocabulary pass allows only `size` as an operand.
 fn size(resolver: &mut Resolver<'_, '_>, raw: &RawCall<'_>) -> Result<Operand, ExprError> {
     let [measured] = arguments(resolver, raw)?;
     check_types(resolver, raw.function, [&measured], AttributeType::has_size)?;
@@ -150,7 +150,7 @@ fn call(resolver: &mut Resolver<'_, '_>, raw: &RawCall<'_>) -> Result<Condition,
                 prefix,
             }
         }
-        // The vocabulary lets no other function stand as a condition.
+        // The vocabulary pass allows no other function as a condition.
         _ => {
             let [value, element] = distinct_arguments(resolver, raw)?;
             Condition::Contains {
@@ -195,7 +195,7 @@ fn distinct_arguments(resolver: &mut Resolver<'_, '_>, raw: &RawCall<'_>) -> Res
     Ok([first, second])
 }
 
-/// All arguments, of which there must be `N`.
+/// All arguments; there must be `N`.
 fn arguments<const N: usize>(
     resolver: &mut Resolver<'_, '_>,
     raw: &RawCall<'_>,
@@ -211,7 +211,7 @@ fn arguments<const N: usize>(
         .map_err(|_| resolver.wrong_operand_count(raw.function, given))
 }
 
-/// Refuses the first operand whose type is known and does not fit.
+/// Refuses the first operand whose type is known and wrong.
 fn check_types<const N: usize>(
     resolver: &Resolver<'_, '_>,
     operator: &str,

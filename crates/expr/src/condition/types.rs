@@ -1,4 +1,4 @@
-//! Attribute types, and what expressions demand of them.
+//! Attribute types, and the requirements of expressions on them.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,9 +8,9 @@ use trestle_item::AttributeValue;
 use crate::evaluation::order;
 use crate::{ExprError, Kind};
 
-/// The type of an attribute, as `attribute_type` names it.
+/// The type of an attribute, named as in `attribute_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // The names are DynamoDB's and say all there is.
+#[allow(missing_docs)] // The names are DynamoDB's.
 pub enum AttributeType {
     S,
     N,
@@ -59,7 +59,7 @@ impl AttributeType {
         }
     }
 
-    /// The type of this name, in exactly this case.
+    /// The type with this name; case matters.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         const ALL: [AttributeType; 10] = [
@@ -82,7 +82,7 @@ impl AttributeType {
         matches!(self, Self::S | Self::N | Self::B)
     }
 
-    /// Whether values of this type can begin with something.
+    /// Whether values of this type can have a prefix.
     pub(crate) fn has_prefixes(self) -> bool {
         matches!(self, Self::S | Self::B)
     }
@@ -108,7 +108,7 @@ pub(super) fn check_bounds(kind: Kind, low: &AttributeValue, high: &AttributeVal
     )))
 }
 
-/// A scalar as messages show it: `{S:text}`.
+/// A scalar in the form used in messages: `{S:text}`.
 fn value_in_message(value: &AttributeValue) -> impl fmt::Display + '_ {
     struct Shown<'v>(&'v AttributeValue);
     impl fmt::Display for Shown<'_> {
@@ -124,7 +124,7 @@ fn value_in_message(value: &AttributeValue) -> impl fmt::Display + '_ {
     Shown(value)
 }
 
-/// Bytes appear in messages as the buffer that holds them, not by their content.
+/// Messages show bytes as the buffer that contains them, not their content.
 struct Buffer<'b>(&'b [u8]);
 
 impl fmt::Display for Buffer<'_> {

@@ -1,4 +1,4 @@
-//! Conditions: `OR` binds least, then `AND`, then `NOT`.
+//! Conditions: `OR` has the lowest precedence, then `AND`, then `NOT`.
 
 use super::operand::{RawCall, RawOperand, first_operand, grouped_operand};
 use super::separated;
@@ -26,11 +26,11 @@ pub(crate) enum Comparison<'t> {
     In(RawOperand<'t>, Vec<RawOperand<'t>>),
 }
 
-/// Parentheses nested deeper than this are refused. Those that are not redundant hold at least one operator each, so
-/// nothing that is allowed nests deeper.
+/// Parentheses nested deeper than this are refused. Those that are not redundant contain at least one
+/// operator each, so no allowed expression nests deeper.
 const DEPTH_MAX: usize = OPERATORS_MAX + 1;
 
-/// A condition, whether it stands in parentheses of its own, and how many operators lie on top of each other in it.
+/// A condition, whether it has its own parentheses, and the height of its tree of operators.
 struct Parsed<'t> {
     condition: RawCondition<'t>,
     in_parentheses: bool,
@@ -44,7 +44,7 @@ pub(crate) fn condition<'t>(cursor: &mut Cursor<'t>) -> Result<RawCondition<'t>,
     Ok(parsed.condition)
 }
 
-/// One function for `OR` and `AND`: parentheses recurse through it, and stack is scarce.
+/// One function for `OR` and `AND`: parentheses recurse through it, and the stack is limited.
 fn or<'t>(cursor: &mut Cursor<'t>, depth: usize) -> Result<Parsed<'t>, ExprError> {
     let mut any = Links::default();
     let mut all = Links::default();
@@ -61,7 +61,7 @@ fn or<'t>(cursor: &mut Cursor<'t>, depth: usize) -> Result<Parsed<'t>, ExprError
     }
 }
 
-/// Conditions with the same connective behind each.
+/// Conditions that are followed by the same connective.
 #[derive(Default)]
 struct Links<'t> {
     conditions: Vec<RawCondition<'t>>,
@@ -74,7 +74,7 @@ impl<'t> Links<'t> {
         self.conditions.push(link.condition);
     }
 
-    /// Takes all links and adds the last one; that one alone is not changed.
+    /// Joins all links with the last one; a single one is unchanged.
     fn join(&mut self, join: fn(Vec<RawCondition<'t>>) -> RawCondition<'t>, last: Parsed<'t>) -> Parsed<'t> {
         if self.conditions.is_empty() {
             return last;
@@ -90,7 +90,7 @@ impl<'t> Links<'t> {
 }
 
 impl Parsed<'_> {
-    /// All later looks at a tree recurse, so this is where the stack is protected.
+    /// All later passes over a tree recurse, so this limit protects the stack.
     fn check_height(self, cursor: &Cursor<'_>) -> Result<Self, ExprError> {
         if self.height > OPERATORS_MAX {
             Err(too_many_operators(cursor.kind()))
@@ -124,8 +124,8 @@ fn not<'t>(cursor: &mut Cursor<'t>, depth: usize) -> Result<Parsed<'t>, ExprErro
 
 /// A condition in parentheses or a simple one.
 ///
-/// An opening parenthesis may belong to a condition or to its first operand, as both do in `((a) = :b)`. Which it
-/// is shows only behind the operand, so [`operand_parentheses`] looks there first.
+/// An opening parenthesis may belong to a condition or to its first operand, as both do in `((a) = :b)`. This
+/// is known only after the operand, so [`operand_parentheses`] looks ahead first.
 fn grouped<'t>(cursor: &mut Cursor<'t>, depth: usize) -> Result<Parsed<'t>, ExprError> {
     let opened = (0..)
         .take_while(|ahead| cursor.peek_at(*ahead) == TokenKind::Open)
@@ -157,7 +157,7 @@ fn grouped<'t>(cursor: &mut Cursor<'t>, depth: usize) -> Result<Parsed<'t>, Expr
     })
 }
 
-/// How many of the parentheses opened here hold just an operand.
+/// How many of the parentheses opened here enclose only an operand.
 fn operand_parentheses(cursor: &Cursor<'_>, opened: usize) -> usize {
     let Some(behind) = operand_end(cursor, opened) else {
         return 0;
@@ -166,7 +166,7 @@ fn operand_parentheses(cursor: &Cursor<'_>, opened: usize) -> usize {
         .take_while(|ahead| cursor.peek_at(behind + ahead) == TokenKind::Close)
         .count();
     let is_call = cursor.peek_at(opened) == TokenKind::Word && cursor.peek_at(opened + 1) == TokenKind::Open;
-    // A call may be a condition by itself; a path or value in parentheses can only be an operand.
+    // A call may be a whole condition; a path or value in parentheses can only be an operand.
     if is_call && !starts_comparison(cursor.peek_at(behind + closed)) {
         0
     } else {
@@ -174,7 +174,7 @@ fn operand_parentheses(cursor: &Cursor<'_>, opened: usize) -> usize {
     }
 }
 
-/// Where the operand starting `ahead` ends, without judging it; `None` if there is none.
+/// The end of the operand that starts `ahead`, without checking it; `None` if there is none.
 fn operand_end(cursor: &Cursor<'_>, ahead: usize) -> Option<usize> {
     match (cursor.peek_at(ahead), cursor.peek_at(ahead + 1)) {
         (TokenKind::Value, _) => Some(ahead + 1),
@@ -225,7 +225,7 @@ fn comparator(token: TokenKind) -> Option<Comparator> {
     })
 }
 
-/// A comparison, or a call that is true or false by itself.
+/// A comparison, or a call that is itself true or false.
 fn simple<'t>(cursor: &mut Cursor<'t>) -> Result<RawCondition<'t>, ExprError> {
     let left = first_operand(cursor)?;
     if !starts_comparison(cursor.peek()) {

@@ -1,11 +1,11 @@
-//! Paths, values and function calls, which all expressions share.
+//! Paths, values and function calls, used in all expressions.
 
 use super::separated;
 use crate::ExprError;
 use crate::cursor::Cursor;
 use crate::lexer::TokenKind;
 
-/// Something with a value.
+/// An expression with a value.
 #[derive(Debug)]
 pub(crate) enum RawOperand<'t> {
     Path(RawPath<'t>),
@@ -43,11 +43,11 @@ pub(crate) enum RawName<'t> {
     Placeholder(&'t str),
 }
 
-/// Calls nested deeper than this are refused. Every call that is allowed to hold another is far shorter than what
-/// an expression of 4 KB could nest, so this only bounds the stack.
+/// Calls nested deeper than this are refused. Allowed nested calls are far shorter than what an expression of
+/// 4 KB could contain, so this only limits the stack.
 const CALL_DEPTH_MAX: usize = 256;
 
-/// An operand without parentheses around it.
+/// An operand without parentheses.
 pub(crate) fn operand<'t>(cursor: &mut Cursor<'t>) -> Result<RawOperand<'t>, ExprError> {
     operand_at(cursor, 0)
 }
@@ -62,15 +62,15 @@ fn operand_at<'t>(cursor: &mut Cursor<'t>, depth: usize) -> Result<RawOperand<'t
     path(cursor).map(RawOperand::Path)
 }
 
-/// An operand that may have one pair of parentheses around it.
+/// An operand that may have one pair of parentheses.
 pub(crate) fn grouped_operand<'t>(cursor: &mut Cursor<'t>) -> Result<RawOperand<'t>, ExprError> {
     let operand = first_operand(cursor)?;
     cursor.check_parentheses()?;
     Ok(operand)
 }
 
-/// As [`grouped_operand`], where only the next token tells whether an operand may stand here at all: the caller
-/// looks there first, and then checks the parentheses.
+/// Like [`grouped_operand`], where only the next token shows whether an operand is allowed here at all: the
+/// caller checks that first, and then the parentheses.
 pub(crate) fn first_operand<'t>(cursor: &mut Cursor<'t>) -> Result<RawOperand<'t>, ExprError> {
     grouped_operand_at(cursor, 0)
 }

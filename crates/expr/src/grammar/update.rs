@@ -78,7 +78,7 @@ fn action<'t>(cursor: &mut Cursor<'t>, keyword: TokenKind) -> Result<RawAction<'
     }
 }
 
-/// Parentheses may stand around the first operand, around the whole value, or both: `((a) + :b)`.
+/// Parentheses may enclose the first operand, the whole value, or both: `((a) + :b)`.
 fn set_value<'t>(cursor: &mut Cursor<'t>) -> Result<RawSetValue<'t>, ExprError> {
     let opened = open(cursor);
     let left = operand(cursor)?;

@@ -1,4 +1,4 @@
-//! From any condition to one that a key can answer.
+//! Converts a condition to a key condition, if a key can evaluate it.
 
 use trestle_item::AttributeValue;
 
@@ -52,7 +52,7 @@ fn invalid_operator(condition: &Condition) -> ExprError {
     ))
 }
 
-/// What an operand of a key condition can be.
+/// The possible operands of a key condition.
 enum Side {
     Attribute(String),
     Value(AttributeValue),
@@ -107,7 +107,7 @@ fn check_first(operand: &Operand, operator: &str) -> Result<(), ExprError> {
     )))
 }
 
-/// Looks at operands from left to right: at most one may be an attribute, and none may be computed.
+/// Checks operands from left to right: at most one may be an attribute, and none may be computed.
 fn sides<const N: usize>(operands: [Operand; N]) -> Result<[Side; N], ExprError> {
     let mut attributes = 0;
     let mut problem = None;

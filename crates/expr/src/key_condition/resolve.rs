@@ -1,4 +1,4 @@
-//! A key condition against a key schema.
+//! Resolves a key condition with a key schema.
 
 use trestle_item::AttributeValue;
 
@@ -82,7 +82,7 @@ fn range_conditions(
     }
     check_no_gap(&ops)?;
     let given = ops.iter().take_while(|(_, op)| op.is_some()).count();
-    // A term is left over: it is on no key attribute, and takes the place of the next one.
+    // A term is left over: it concerns no key attribute, and the next key attribute has none.
     if terms.len() > used + given
         && let Some((attribute, _)) = ops.get(given)
     {
@@ -98,7 +98,7 @@ fn range_conditions(
     Ok((equal, None))
 }
 
-/// All range attributes before the last one with a condition must have equality.
+/// All range attributes before the last one with a condition must have an equality.
 fn check_no_gap(ops: &[(&KeyAttribute, Option<&KeyOp>)]) -> Result<(), ExprError> {
     let Some(last) = ops.iter().rposition(|(_, op)| op.is_some()) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! One legacy comparison: its arguments checked, and what it means.
+//! One legacy comparison: checks its arguments, and converts it.
 
 use std::cmp::Ordering;
 
@@ -70,7 +70,7 @@ impl<'a> Comparison<'a> {
                 operand,
                 element: Operand::Value(element.clone()),
             },
-            // Unlike a negated `contains`, this does not hold of what is missing.
+            // Unlike a negated `contains`, this does not hold for a missing attribute.
             (ComparisonOperator::NotContains, [element, ..]) => {
                 let contains = Condition::Contains {
                     operand,
@@ -89,7 +89,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// The comparison as a condition on a key attribute, if keys can answer it.
+    /// The comparison as a condition on a key attribute, if keys can evaluate it.
     pub(super) fn key_op(&self) -> Option<KeyOp> {
         Some(match (self.operator, self.arguments) {
             (ComparisonOperator::Eq, [value]) => KeyOp::Eq(value.clone()),

@@ -8,7 +8,7 @@ use crate::key_condition::NOT_SUPPORTED;
 use crate::path::Path;
 use crate::{Condition, ExprError, KeyAttribute, KeyCondition, KeyTerm};
 
-/// What `Expected` means; nothing if it names no attribute.
+/// The condition of `Expected`; `None` if it names no attribute.
 pub fn expected(
     conditions: Option<&BTreeMap<String, ExpectedAttributeValue>>,
     operator: Option<ConditionalOperator>,
@@ -16,7 +16,7 @@ pub fn expected(
     join(conditions, operator, expectation)
 }
 
-/// What `QueryFilter` or `ScanFilter` means; nothing if it names no attribute.
+/// The condition of `QueryFilter` or `ScanFilter`; `None` if it names no attribute.
 pub fn filter(
     conditions: Option<&BTreeMap<String, LegacyCondition>>,
     operator: Option<ConditionalOperator>,
@@ -26,7 +26,7 @@ pub fn filter(
     })
 }
 
-/// What `KeyConditions` means. How many there may be depends on the key: see [`check_key_conditions`].
+/// The condition of `KeyConditions`. The allowed number depends on the key: see [`check_key_conditions`].
 pub fn key_conditions(conditions: &BTreeMap<String, LegacyCondition>) -> Result<KeyCondition, ExprError> {
     check_names(conditions.keys())?;
     let comparisons = conditions
@@ -50,7 +50,7 @@ pub fn key_conditions(conditions: &BTreeMap<String, LegacyCondition>) -> Result<
     })
 }
 
-/// Refuses more `KeyConditions` than a key with these attributes takes.
+/// Refuses more `KeyConditions` than a key with these attributes allows.
 pub fn check_key_conditions(
     given: &KeyCondition,
     hash: &[KeyAttribute],
@@ -58,7 +58,7 @@ pub fn check_key_conditions(
 ) -> Result<(), ExprError> {
     let is_plain = hash.len() == 1 && range.len() <= 1;
     match given.terms.len() {
-        // One too many for a key of one attribute is told as in an expression.
+        // One too many for a key of one attribute gets the same error as in an expression.
         0..=2 => Ok(()),
         _ if is_plain => Err(ExprError::new("Conditions can be of length 1 or 2 only")),
         count if count > hash.len() + range.len() => Err(ExprError::new(NOT_SUPPORTED)),
@@ -101,7 +101,8 @@ impl LegacyCondition {
     }
 }
 
-/// `Expected` came in two generations: `Value` and `Exists` first, then `ComparisonOperator` and its list.
+/// `Expected` has two forms: the older one with `Value` and `Exists`, and one with `ComparisonOperator` and
+/// its list.
 fn expectation(attribute: &str, given: &ExpectedAttributeValue) -> Result<Condition, ExprError> {
     let invalid = |problem: &str| {
         Err(ExprError(format!(

@@ -1,9 +1,9 @@
-//! The legacy parameters as requests send them.
+//! The legacy parameters, as sent in requests.
 
 use serde::{Deserialize, Serialize};
 use trestle_item::AttributeValue;
 
-/// What `Expected` says of one attribute.
+/// The condition of `Expected` on one attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ExpectedAttributeValue {
@@ -21,7 +21,7 @@ pub struct ExpectedAttributeValue {
     pub attribute_value_list: Option<Vec<AttributeValue>>,
 }
 
-/// What `QueryFilter`, `ScanFilter` or `KeyConditions` says of one attribute.
+/// The condition of `QueryFilter`, `ScanFilter` or `KeyConditions` on one attribute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct LegacyCondition {
@@ -32,14 +32,14 @@ pub struct LegacyCondition {
     pub comparison_operator: ComparisonOperator,
 }
 
-/// What `AttributeUpdates` does to one attribute.
+/// The change of one attribute by `AttributeUpdates`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AttributeValueUpdate {
-    /// What to put, add or delete.
+    /// The value to put, add or delete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<AttributeValue>,
-    /// What to do; to put, if not said.
+    /// The action; `PUT` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<AttributeAction>,
 }
@@ -55,10 +55,10 @@ pub enum ConditionalOperator {
     Or,
 }
 
-/// How to compare.
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-#[allow(missing_docs)] // The names are DynamoDB's and say all there is.
+#[allow(missing_docs)] // The names are DynamoDB's.
 pub enum ComparisonOperator {
     Eq,
     Ne,
@@ -75,7 +75,7 @@ pub enum ComparisonOperator {
     BeginsWith,
 }
 
-/// What to do to an attribute.
+/// The action on an attribute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum AttributeAction {
@@ -89,7 +89,7 @@ pub enum AttributeAction {
 }
 
 impl ComparisonOperator {
-    /// The operator's name on the wire.
+    /// The operator's name in the protocol.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

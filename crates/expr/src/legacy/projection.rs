@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::check_names;
 use crate::{ExprError, Projection};
 
-/// What `AttributesToGet` means. Unlike in an expression, a dot in a name is only a dot.
+/// The projection of `AttributesToGet`. Unlike in an expression, a dot is an ordinary character of a name.
 pub fn attributes_to_get(names: &[String]) -> Result<Projection, ExprError> {
     check_names(names.iter())?;
     let mut seen = BTreeSet::new();

@@ -9,7 +9,7 @@ use crate::path::Path;
 use crate::update::Dialect;
 use crate::{Action, AttributeType, ExprError, SetOperand, SetValue, Update};
 
-/// What `AttributeUpdates` means.
+/// The update of `AttributeUpdates`.
 pub fn attribute_updates(updates: &BTreeMap<String, AttributeValueUpdate>) -> Result<Update, ExprError> {
     check_names(updates.keys())?;
     let actions = updates

@@ -1,7 +1,7 @@
-//! Doing an update to an item.
+//! Applies an update to an item.
 //!
-//! Everything is decided on the item as it was, and only then is it changed: no action sees another's effect, and a
-//! failure leaves no trace. List indexes therefore all mean positions before the update.
+//! All changes are computed from the item as it was, and only then applied: no action sees another's effect,
+//! and a failure changes nothing. List indexes therefore are positions before the update.
 
 use std::cmp::Reverse;
 
@@ -11,7 +11,7 @@ use super::{Action, Dialect, SetOperand, SetValue, sets};
 use crate::ExprError;
 use crate::path::{Path, Step};
 
-/// What is to be done, decided.
+/// A computed change.
 enum Change<'u> {
     Put(&'u Path, AttributeValue),
     Remove(&'u Path),
@@ -30,12 +30,12 @@ pub(super) fn apply(actions: &[Action], dialect: Dialect, item: &mut Map) -> Res
             None => {}
         }
     }
-    // In order of index, so that several elements behind the end of a list are appended in that order.
+    // In order of index, so that several elements past the end of a list are appended in that order.
     puts.sort_by_key(|(path, _)| *path);
     for (path, value) in puts {
         put(path, value, item);
     }
-    // From the end, so that no removal moves an element that is yet to be removed.
+    // From the end, so that no removal moves an element that will be removed.
     removals.sort_by_key(|path| Reverse(*path));
     for path in removals {
         remove(path, item);
@@ -43,7 +43,7 @@ pub(super) fn apply(actions: &[Action], dialect: Dialect, item: &mut Map) -> Res
     Ok(())
 }
 
-/// A nested target needs something to be nested in, of the right type.
+/// A nested target needs a container of the right type.
 fn check_target(path: &Path, item: &Map) -> Result<(), ExprError> {
     match path.holder(item) {
         None
@@ -56,7 +56,7 @@ fn check_target(path: &Path, item: &Map) -> Result<(), ExprError> {
     }
 }
 
-/// What an action changes; `None` if nothing.
+/// The change of an action; `None` if there is none.
 fn decide<'u>(action: &'u Action, dialect: Dialect, item: &Map) -> Result<Option<Change<'u>>, ExprError> {
     Ok(match action {
         Action::Set(path, value) => Some(Change::Put(path, value.evaluate(item)?)),
@@ -94,7 +94,7 @@ fn add(
 
 fn computed(result: Result<Number, NumberError>) -> Result<AttributeValue, ExprError> {
     result.map(AttributeValue::N).map_err(|error| {
-        // DynamoDB calls a sum with too many digits an overflow as well.
+        // DynamoDB also calls a sum with too many digits an overflow.
         let error = match error {
             NumberError::TooPrecise => NumberError::Overflow,
             other => other,
@@ -145,7 +145,8 @@ impl SetOperand {
                     "The provided expression refers to an attribute that does not exist in the item",
                 )
             }),
-            // Both are read, as DynamoDB does: a missing alternative is a mistake even when it is not needed.
+            // Both are evaluated, as in DynamoDB: a missing alternative is an error even when it is not
+            // needed.
             Self::IfNotExists(path, otherwise) => {
                 let otherwise = otherwise.evaluate(item)?;
                 Ok(path.get(item).unwrap_or(otherwise))
@@ -154,7 +155,7 @@ impl SetOperand {
     }
 }
 
-/// Puts a value at a path whose target was checked.
+/// Puts a value at a path whose target has been checked.
 fn put(path: &Path, value: AttributeValue, item: &mut Map) {
     if !path.is_nested() {
         item.insert(path.attribute.as_str(), value);

@@ -1,6 +1,6 @@
-//! From an update as written to actions.
+//! From a parsed update with placeholders to actions.
 //!
-//! DynamoDB looks at the actions from the last to the first: at all targets, and then at all values.
+//! DynamoDB checks the actions from the last to the first: first all targets, then all values.
 
 use trestle_item::AttributeValue;
 
@@ -58,7 +58,7 @@ fn action(resolver: &mut Resolver<'_, '_>, raw: &RawAction<'_>, target: Path) ->
     })
 }
 
-/// Refuses everything but sets, in the words the service uses for its own types.
+/// Refuses everything except sets, with the names that the service uses for its types.
 fn check_set(operator: &str, value: &AttributeValue) -> Result<(), ExprError> {
     let operand_type = match value {
         AttributeValue::Ss(_) | AttributeValue::Ns(_) | AttributeValue::Bs(_) => return Ok(()),
@@ -106,7 +106,7 @@ fn operand(resolver: &mut Resolver<'_, '_>, raw: &RawOperand<'_>) -> Result<SetO
     }
 }
 
-/// The vocabulary lets only `if_not_exists` stand as an operand.
+/// The vocabulary pass allows only `if_not_exists` as an operand.
 fn if_not_exists(resolver: &mut Resolver<'_, '_>, raw: &RawCall<'_>) -> Result<SetOperand, ExprError> {
     let [path, otherwise] = arguments(resolver, raw)?;
     let SetOperand::Path(path) = path else {
@@ -129,7 +129,7 @@ fn arguments(resolver: &mut Resolver<'_, '_>, raw: &RawCall<'_>) -> Result<[SetO
         .map_err(|_| resolver.wrong_operand_count(raw.function, given))
 }
 
-/// Constants show their type before there is an item.
+/// The types of constants are known before there is an item.
 fn check_constants(
     resolver: &Resolver<'_, '_>,
     operator: &str,

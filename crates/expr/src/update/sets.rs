@@ -1,4 +1,4 @@
-//! Sums of sets and differences of sets. Sets are sorted and stay so.
+//! Unions and differences of sets. Sets are sorted and stay so.
 
 use trestle_item::AttributeValue;
 
@@ -12,7 +12,7 @@ pub(super) fn union(set: &AttributeValue, added: &AttributeValue) -> Option<Attr
     })
 }
 
-/// The elements that are not removed, which may be none; outer `None` if these are not two sets of one type.
+/// The remaining elements, possibly none; outer `None` if these are not two sets of one type.
 pub(super) fn difference(set: &AttributeValue, removed: &AttributeValue) -> Option<Option<AttributeValue>> {
     Some(match (set, removed) {
         (AttributeValue::Ss(set), AttributeValue::Ss(removed)) => left(set, removed).map(AttributeValue::Ss),

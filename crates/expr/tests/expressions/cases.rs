@@ -1,4 +1,4 @@
-//! Items and placeholders that the tables share.
+//! Items and placeholders that the tables of tests share.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub(crate) fn bytes(content: &[u8]) -> AttributeValue {
     AttributeValue::B(content.to_vec())
 }
 
-/// One attribute of each type, named for it.
+/// One attribute of each type, named after it.
 pub(crate) fn item() -> Map {
     Map::from([
         ("txt", s("hé😀")),
@@ -56,7 +56,7 @@ pub(crate) fn item() -> Map {
     ])
 }
 
-/// A value of each type, named for it, and two to compare with.
+/// A value of each type, named after it, and two to compare with.
 fn values() -> Map {
     Map::from([
         (":s", s("x")),
@@ -111,7 +111,7 @@ pub(crate) fn update(text: &str) -> Result<Update, ExprError> {
     with_placeholders(|placeholders| Update::parse(text, placeholders))
 }
 
-/// Each text must be refused with its message, which is shown without its common prefix.
+/// Each text must be refused with its message, which is given without the common prefix.
 pub(crate) fn check_errors<T: std::fmt::Debug>(
     prefix: &str,
     parse: impl Fn(&str) -> Result<T, ExprError>,

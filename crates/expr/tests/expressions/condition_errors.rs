@@ -1,4 +1,4 @@
-//! What DynamoDB refuses in a condition, and in which words.
+//! Conditions that DynamoDB refuses, with its messages.
 
 use trestle_expr::{Condition, Kind, Placeholders};
 
@@ -10,7 +10,7 @@ fn check(table: &[(&str, &str)]) {
     check_errors(PREFIX, condition, table);
 }
 
-/// Each text fails at a token, near some text.
+/// Each text fails at a token, with the text near it.
 fn check_syntax(table: &[(&str, &str, &str)]) {
     for (text, token, near) in table {
         let error = condition(text).expect_err(text).to_string();

@@ -1,4 +1,4 @@
-//! What conditions say of an item with one attribute of each type.
+//! The truth of conditions on an item with one attribute of each type.
 
 use trestle_item::Map;
 

@@ -1,4 +1,4 @@
-//! Key conditions: what can be said, and what a key schema makes of it.
+//! Key conditions, parsed and resolved with a key schema.
 
 use trestle_expr::{ExprError, KeyAttribute, KeyCondition, KeyOp, KeySelection};
 use trestle_item::ScalarType;
@@ -19,12 +19,12 @@ fn key(names: &[&str], kind: ScalarType) -> Vec<KeyAttribute> {
         .collect()
 }
 
-/// Against a table with keys `pk` and `sk`, both text.
+/// Resolved for a table with keys `pk` and `sk`, both text.
 fn on_table(text: &str) -> Result<KeySelection, ExprError> {
     parse(text)?.resolve(&key(&["pk"], ScalarType::S), &key(&["sk"], ScalarType::S))
 }
 
-/// Against an index with hash attributes `a` and `b` and range attributes `c`, `d` and `e`, all text.
+/// Resolved for an index with hash attributes `a` and `b` and range attributes `c`, `d` and `e`, all text.
 fn on_index(text: &str) -> Result<KeySelection, ExprError> {
     parse(text)?.resolve(
         &key(&["a", "b"], ScalarType::S),

@@ -1,4 +1,4 @@
-//! The parameters that came before expressions.
+//! The parameters from before expressions existed.
 
 use std::collections::BTreeMap;
 
@@ -319,7 +319,7 @@ fn updates(action: Option<AttributeAction>, value: Option<AttributeValue>) -> Re
     attribute_updates(&one("a", AttributeValueUpdate { value, action }))
 }
 
-/// What is left of attribute `a` that was `before`.
+/// The result for attribute `a` with the value `before`.
 fn updated(
     before: Option<AttributeValue>,
     action: AttributeAction,

@@ -1,4 +1,4 @@
-//! Expressions and legacy parameters as requests use them: tables of text and what DynamoDB makes of it.
+//! Expressions and legacy parameters as in requests: tables of texts and DynamoDB's results.
 
 // Clippy exempts test functions only; a helper that fails is a failed test too.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

@@ -1,4 +1,4 @@
-//! Which parameters may stand together, and how placeholders are accounted for.
+//! Which parameters may be used together, and the checks of placeholders.
 
 use std::collections::BTreeMap;
 

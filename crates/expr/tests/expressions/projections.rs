@@ -1,4 +1,4 @@
-//! What projections leave of an item, and which are refused.
+//! The results of projections, and which projections are refused.
 
 use trestle_expr::{ExprError, Projection};
 use trestle_item::{AttributeValue, Map};

@@ -1,4 +1,4 @@
-//! Nothing that is written in an expression brings the program down.
+//! No text of an expression makes the program panic.
 
 use proptest::prelude::*;
 use trestle_expr::{Condition, KeyCondition, Kind, Placeholders, Projection, Update};
@@ -12,7 +12,7 @@ fn parse_as_everything(text: &str) {
     let _ = with_placeholders(|p| KeyCondition::parse(text, p));
 }
 
-/// Pieces that get far into the grammars.
+/// Fragments that reach far into the grammars.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "a",

@@ -1,4 +1,4 @@
-//! What is printed parses to what was printed.
+//! Printed expressions parse to the original ones.
 
 use proptest::prelude::*;
 use trestle_expr::{
@@ -19,7 +19,7 @@ fn path() -> impl Strategy<Value = Path> {
     (name, prop::collection::vec(step, 0..4)).prop_map(|(attribute, steps)| Path { attribute, steps })
 }
 
-/// Numbers only, which fit wherever operands do.
+/// Only numbers, which are allowed wherever operands are.
 fn number() -> impl Strategy<Value = AttributeValue> {
     (-9_i64..9).prop_map(AttributeValue::from)
 }
@@ -43,7 +43,7 @@ fn comparator() -> impl Strategy<Value = Comparator> {
     ])
 }
 
-/// Simple conditions whose first operand differs from the others, as the parser demands.
+/// Simple conditions whose first operand differs from the others, as the parser requires.
 fn simple() -> impl Strategy<Value = Condition> {
     let attribute_type = prop::sample::select(vec![AttributeType::S, AttributeType::Null, AttributeType::Bs]);
     let different = |(a, b): &(Operand, Operand)| a != b;
@@ -120,7 +120,7 @@ fn set_value() -> impl Strategy<Value = SetValue> {
     ]
 }
 
-/// Actions by section, on targets that cannot overlap.
+/// Actions by section, on targets that do not overlap.
 fn actions() -> impl Strategy<Value = Vec<Action>> {
     let target = |section: &'static str, at: usize| Path {
         attribute: format!("{section}{at}"),
@@ -158,7 +158,7 @@ fn key_op() -> impl Strategy<Value = KeyOp> {
     ]
 }
 
-/// Parses what was printed, and checks that it needs every placeholder.
+/// Parses a printed expression, and checks that it needs every placeholder.
 fn reparse<T, E: std::fmt::Debug>(
     printed: &Printed,
     parse: impl FnOnce(&str, &mut Placeholders<'_>) -> Result<T, E>,
@@ -187,7 +187,7 @@ proptest! {
 
     #[test]
     fn projections_survive_printing(tails in prop::collection::vec(path(), 1..6)) {
-        // Below attributes of their own, so that they cannot overlap.
+        // Below different attributes, so that they cannot overlap.
         let paths = tails.into_iter().enumerate().map(|(at, tail)| Path { attribute: format!("p{at}"), ..tail });
         let projection = Projection::new(paths.collect()).unwrap();
         let again = reparse(&projection.print(), Projection::parse);

@@ -1,10 +1,10 @@
-//! What updates do to an item.
+//! The results of updates on an item.
 
 use trestle_item::{AttributeValue, Map};
 
 use crate::cases::{bytes, item, list, n, numbers, s, strings, update};
 
-/// What the update leaves of the shared item at one attribute.
+/// The value of one attribute of the shared item after the update.
 fn after(text: &str, attribute: &str) -> Option<AttributeValue> {
     let mut changed = item();
     update(text)
@@ -178,7 +178,7 @@ fn updated_shows_what_an_image_has_at_the_touched_paths() {
             ("x", s("x")),
         ])
     );
-    // What moved up to the removed `l[0]` is shown, what was appended at `l[9]` is not.
+    // The element that moved up to the removed `l[0]` is shown; the one appended at `l[9]` is not.
     assert_eq!(
         new_part,
         Map::from([

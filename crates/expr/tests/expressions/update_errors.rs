@@ -1,4 +1,4 @@
-//! What DynamoDB refuses in an update, and in which words.
+//! Updates that DynamoDB refuses, with its messages.
 
 use crate::cases::{check_errors, item, update};
 

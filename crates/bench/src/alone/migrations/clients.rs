@@ -1,4 +1,4 @@
-//! Clients that read and write at the same time, each one operation after the other in turn.
+//! Concurrent clients that read and write, each one operation after the other.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,12 +12,12 @@ use crate::dataset::COLLECTION;
 use crate::error::{BenchError, Doing};
 use crate::histogram::Histogram;
 
-/// Few, as in the other measurements of the library: there are few processors, too.
+/// Few, as in the other measurements of the library, because there are few processors.
 const CLIENTS: u64 = 4;
-/// Between two looks whether it is over.
+/// The time between two checks whether it is over.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// What a client does.
+/// An operation of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     Get,
@@ -28,7 +28,8 @@ pub(super) enum Act {
 }
 
 impl Act {
-    /// In turn: a put waits for the disk, so that queries wait for each other no more than clients of a real application do.
+    /// In turn: a put waits for the disk, so that queries wait for each other as little as with a real
+    /// application.
     pub(super) const ALL: [Act; 5] = [Act::Get, Act::Put, Act::Query, Act::KeptIndex, Act::ChangedIndex];
 
     fn expected(self) -> u64 {
@@ -51,7 +52,8 @@ impl fmt::Display for Act {
     }
 }
 
-/// Lets the clients do everything in turn until it is over: the latencies of each act. Every answer is checked.
+/// Runs the clients with all operations in turn until it is over; returns the latencies of each. Every
+/// response is checked.
 pub(super) fn work(
     db: &Embedded,
     layout: Layout,
@@ -62,7 +64,7 @@ pub(super) fn work(
     let work = |seed: u64| {
         let client = Client { db, layout };
         let worked = client.work(rows, seed, &over);
-        // Those whose figures do not count are not waited for.
+        // Clients whose figures do not count are not awaited.
         over.fetch_or(worked.is_err(), Ordering::Relaxed);
         worked
     };

@@ -6,7 +6,7 @@ use trestle_item::{AttributeValue, Item};
 use crate::dataset::{BATCH, BLOCK, COLLECTION};
 
 pub(super) const TABLE: &str = "orders";
-/// Rows of a shop, whole blocks: all rows of a product are in one shop.
+/// Rows of a shop, in whole blocks: all rows of a product are in one shop.
 const SHOP: u64 = 5 * BLOCK;
 /// Makes an order as large as the items of the other measurements.
 const NOTE_BYTES: usize = 800;
@@ -102,14 +102,14 @@ impl Layout {
         }
     }
 
-    /// The same by an index that both layouts have alike.
+    /// The same through an index that is the same in both layouts.
     pub(super) fn of_status(row: u64) -> Query {
         let customer = Order::of(row).customer;
         let key = [(":k", format!("{customer}#open"))];
         query(Some("by_status"), "status_key = :k", key)
     }
 
-    /// The orders of the row's product, by an index whose keys change.
+    /// The orders of the row's product, through an index whose keys change.
     pub(super) fn of_product(self, row: u64) -> Query {
         let Order { shop, product, .. } = Order::of(row);
         let key = match self {
@@ -120,7 +120,7 @@ impl Layout {
     }
 }
 
-/// An order over the one that is there. Both layouts understand it: the database derives its keys.
+/// Replaces an existing order. Valid in both layouts, because the database derives its keys.
 pub(super) fn put(row: u64, note: u64) -> PutItem {
     PutItem {
         table_name: TABLE.to_owned(),

@@ -1,4 +1,4 @@
-//! Puts of clients without a reindex and beside one that yields, in turn.
+//! Puts of clients without a reindex and during one that yields, in turn.
 
 use super::super::routes::put;
 use super::{Figures, Reindexing};
@@ -9,17 +9,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trestle_embedded::Embedded;
 
-/// Few, as in the other measurements of the library: there are few processors, too.
+/// Few, as in the other measurements of the library, because there are few processors.
 const CLIENTS: u64 = 4;
 /// How often both are measured; the median of the ratios counts.
 const TURNS: usize = 5;
 /// Time to merge what was written, before the next measurement.
 const SETTLE_WITHIN: Duration = Duration::from_secs(10);
-/// Between two looks whether it is over.
+/// The time between two checks whether it is over.
 const GLANCE: Duration = Duration::from_millis(5);
-/// Rows of a page: few, because rows of pages that are under way at the end of a turn are not counted.
+/// Rows of a page: few, because rows of unfinished pages at the end of a turn are not counted.
 const PAGE_ROWS: u32 = 128;
-/// Above all versions that are used here.
+/// Greater than all versions used here.
 pub(super) const VERSIONS_MAX: u64 = 1_000_000;
 
 pub(super) fn measure(
@@ -31,7 +31,7 @@ pub(super) fn measure(
     let mut turns = Vec::new();
     let mut version = 0;
     let (mut touched, mut seconds) = (0, 0.0);
-    // The first puts of a process that was just started would only be measured without a reindex.
+    // The first puts of a new process would only be measured without a reindex.
     puts(&reindexing.db, rows, measured / 3)?;
     for turn in 1..=TURNS {
         figures.doing(&format!("puts without a reindex, turn {turn}"));
@@ -54,7 +54,7 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// Latencies of puts without a reindex, and beside one.
+/// Latencies of puts without a reindex, and during one.
 struct Turn {
     without: Histogram,
     with: Histogram,
@@ -97,7 +97,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Latencies of puts for a while, beside reindexes one after the other; and how many rows these touched.
+/// Latencies of puts for a while during consecutive reindexes, and how many rows these touched.
 fn beside(
     reindexing: &Reindexing,
     rows: u64,
@@ -130,7 +130,7 @@ async fn until(over: &AtomicBool) {
     }
 }
 
-/// Latencies of puts of all clients, each one put after the other.
+/// Latencies of puts of all clients, each sending one put after the other.
 fn puts(db: &Embedded, rows: u64, measured: Duration) -> Result<Histogram, BenchError> {
     let over = AtomicBool::new(false);
     let client = |seed: u64| -> Result<Histogram, BenchError> {

@@ -1,4 +1,4 @@
-//! `trestle reindex start --data` as a user types it: how long it takes from its start to its end, and its memory.
+//! `trestle reindex start --data` on the command line: its duration and its memory.
 
 use super::super::Run;
 use super::beside::VERSIONS_MAX;
@@ -10,9 +10,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Between two looks at the process.
+/// The time between two checks of the process.
 const GLANCE: Duration = Duration::from_millis(10);
-/// How long it may take before something is broken.
+/// The maximum duration.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
 pub(super) fn measure(run: &Run<'_>, data: &Path, figures: &mut Figures<'_>) -> Result<(), BenchError> {
@@ -39,7 +39,7 @@ pub(super) fn measure(run: &Run<'_>, data: &Path, figures: &mut Figures<'_>) -> 
     Ok(())
 }
 
-/// How long a command takes, and the most memory that it had.
+/// The duration of a command, and its peak memory.
 fn until_done(command: &mut Command, log: &Path) -> Result<(Duration, u64), BenchError> {
     let began = Instant::now();
     let process = Process::start(command, log)?;

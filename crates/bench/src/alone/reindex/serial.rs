@@ -1,5 +1,5 @@
-//! What a reindex is compared with: a client that scans and updates rows one by one, over HTTP. This one does as little as it
-//! can; a script with an SDK is slower.
+//! The comparison for a reindex: a client that scans and updates rows one by one, over HTTP. It does as
+//! little as possible; a script with an SDK is slower.
 
 use super::super::Run;
 use super::beside::VERSIONS_MAX;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// Rows of a page of the scan.
 const PAGE: u64 = 900;
 
-/// `alone` is what a reindex touches in a second.
+/// `alone` is the number of rows that a reindex touches per second.
 pub(super) fn measure(
     run: &Run<'_>,
     data: &Path,
@@ -56,7 +56,7 @@ impl Serial {
         }
     }
 
-    /// Updates rows of one page of a scan after the other for a while; how many in a second.
+    /// Updates the rows of pages of a scan for a while; returns the number per second.
     fn run(mut self, measured: Duration) -> Result<f64, BenchError> {
         let (began, mut done) = (Instant::now(), 0_u64);
         let mut scan = json!({"TableName": TABLE, "Limit": PAGE, "ProjectionExpression": "pk"});
@@ -77,7 +77,7 @@ impl Serial {
     }
 }
 
-/// The update that a reindex makes of a row at an endpoint.
+/// The update of a row by a reindex at an endpoint.
 fn update(row: &Value) -> Value {
     json!({
         "TableName": TABLE,
