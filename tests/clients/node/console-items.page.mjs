@@ -13,8 +13,11 @@ test("rows lie in their collections, with keys as the attributes they are made o
   await group.waitFor();
   assert.deepEqual(await group.locator(".field-name").allTextContents(), ["status", "contactId"]);
   await page.goto(at(server, "#/items/manhunt"));
+  // The rows of the index are shown until those of the table are there.
+  await page.getByRole("rowheader", { name: /^PK/ }).first().waitFor();
   await page.getByRole("button", { name: "Show the collection" }).first().click();
   await page.getByText("One Query: reads the rows of one partition.").waitFor();
+  await page.locator("tr.collection").first().waitFor();
   assert.equal(await page.locator("tr.collection").count(), 1);
 });
 
