@@ -29,7 +29,7 @@ pub struct Summary {
 pub struct Progress {
     /// Layers that have been processed.
     pub done: usize,
-    /// Layers there are.
+    /// The number of layers.
     pub of: usize,
     /// The package that was finished last.
     pub package: String,

@@ -41,8 +41,8 @@ pub(crate) fn expand(plan: &Plan<'_>, accesses: &Accesses<'_>, updates: &[update
         }
 
         impl<D: #typed::Database> #client<D> {
-            /// A client of this database. Until `model_applied` says that it knows the model, what a database has to derive is
-            /// refused.
+            /// A client of this database. Until `model_applied` states that the database knows the model,
+            /// writes that need derived rows or keys are refused.
             pub fn on(database: D) -> Self {
                 Self { client: #typed::Client::new(database) }
             }
@@ -53,13 +53,14 @@ pub(crate) fn expand(plan: &Plan<'_>, accesses: &Accesses<'_>, updates: &[update
                 Self { client: self.client.with_clock(clock) }
             }
 
-            /// Says that the model is applied to the database: it derives index keys and carries out effects.
+            /// States that the model is applied to the database, which derives index keys and carries out
+            /// effects.
             #[must_use]
             pub fn model_applied(self) -> Self {
                 Self { client: self.client.model_applied() }
             }
 
-            /// The same client, for code that does not care on which database it runs.
+            /// The same client, for code that works with any database.
             #[must_use]
             pub fn shared(self) -> #client<::std::sync::Arc<dyn #typed::Database>>
             where
@@ -74,16 +75,16 @@ pub(crate) fn expand(plan: &Plan<'_>, accesses: &Accesses<'_>, updates: &[update
         }
 
         impl<D: ::trestle::WithModels> #client<D> {
-            /// Applies the model to a database, which then derives keys and carries out effects in every commit, on its own
-            /// clock. Repeating it does nothing more. It blocks.
+            /// Applies the model to a database, which then derives keys and carries out effects in every
+            /// commit, on its own clock. A repetition changes nothing. It blocks.
             pub fn apply_to(db: &D) -> ::core::result::Result<Self, ::trestle::ApplyError> {
                 ::trestle::apply::<#marker>(db)?;
                 ::core::result::Result::Ok(Self::known_to(db))
             }
 
-            /// Applies the model, also where rows lie under keys of the version before: it takes effect at once, and rows
-            /// move in the background as long as the database is open. Called whenever the program starts, it
-            /// begins, goes on or has nothing to do. It blocks.
+            /// Applies the model, even if rows have keys of the previous version: it takes effect
+            /// immediately, and rows move in the background while the database is open. Call it at every
+            /// start: it begins the migration, continues it, or has nothing to do. It blocks.
             pub fn migrate_to(
                 db: &D,
                 options: ::trestle::migrate::StartOptions,

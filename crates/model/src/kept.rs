@@ -17,7 +17,7 @@ pub struct KeptAttribute {
     pub counter: String,
     /// The entity whose rows are counted, which declares the counter.
     pub counted: String,
-    /// What it contains.
+    /// Its content.
     pub holds: Holds,
 }
 

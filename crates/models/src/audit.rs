@@ -37,7 +37,7 @@ pub(crate) struct Audited {
     pub(crate) to_move: u64,
     /// Rows of effects that were dropped.
     pub(crate) to_clear: u64,
-    /// What disagrees.
+    /// The findings.
     pub(crate) findings: Findings,
 }
 
@@ -243,7 +243,7 @@ impl<'v> AuditWalk<'v> {
                         self.to_move.fetch_add(1, Ordering::Relaxed);
                         Ok(())
                     }
-                    // Storage says which.
+                    // Reported when storage is verified.
                     Met::Unreadable => Ok(()),
                 }
             })?;

@@ -58,7 +58,7 @@ enum Tried {
     Answered(Box<Result<Response, Error>>),
     /// The endpoint did not carry it out now, but may later.
     Refused(Error),
-    /// Something broke there.
+    /// The endpoint failed.
     Broken(Error),
     Lost(Failure),
 }

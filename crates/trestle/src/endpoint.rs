@@ -50,7 +50,7 @@ pub enum EndpointError {
     Endpoint {
         /// The endpoint.
         endpoint: String,
-        /// What it says.
+        /// Its error.
         error: Error,
     },
     /// Its models cannot be enforced here.

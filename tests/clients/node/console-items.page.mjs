@@ -368,7 +368,7 @@ test("a row that another client changed after it was found is neither edited nor
   await dialog.getByText("2 done, 1 not changed.").waitFor();
   assert.deepEqual(Object.keys(await rows()), ["a"]);
   await dialog.getByRole("button", { name: "Close", exact: true }).last().click();
-  // An index of keys finds keys, and so only they are compared.
+  // A keys-only index returns only keys, so only these are compared.
   await page.goto(at(server, "#/items/jobs?index=by-state&hash=failed"));
   await page.getByText("1 row, page 1").waitFor();
   await page.getByRole("button", { name: "Delete all …" }).click();

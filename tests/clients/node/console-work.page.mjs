@@ -282,7 +282,7 @@ test("on a gateway the console shows rows that cannot move with their reason, an
   await page.locator(".chip.entity", { hasText: "order" }).waitFor();
   await page.goto(at(gateway, "#/overview"));
   await page.getByRole("region", { name: "Tables" }).getByRole("link", { name: "shop" }).first().waitFor();
-  // A client that writes to the endpoint itself: the gateway cannot know.
+  // A client that writes directly to the endpoint, which the gateway cannot see.
   await call(endpoint, "DynamoDB_20120810.UpdateItem", {
     TableName: "shop", Key: { pk: { S: "customer#c0" }, sk: { S: "customer" } }, UpdateExpression: "SET orders = :n", ExpressionAttributeValues: { ":n": { N: "7" } },
   });

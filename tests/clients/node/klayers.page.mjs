@@ -29,7 +29,7 @@ async function visit(t, path, options = {}) {
   const visited = await demo.visit(t, path, options);
   const asked = [];
   visited.page.on("request", (request) => {
-    // What the first visit still asked for is none of this one's.
+    // Requests of the first visit do not count for this one.
     if (request.isNavigationRequest()) asked.length = 0;
     asked.push(new URL(request.url()).pathname);
   });

@@ -9,7 +9,7 @@ import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
 
 const BROWSER = "/usr/bin/chromium";
-// As root there is no sandbox; the rest keeps the browser from calling its maker.
+// As root there is no sandbox; the other flags keep the browser from calling its vendor.
 const FLAGS = [
   "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
   "--disable-component-update", "--disable-sync",

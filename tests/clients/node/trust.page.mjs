@@ -13,7 +13,7 @@ import { attack } from "./hostile.mjs";
 
 const BROWSER = "/usr/bin/chromium";
 const EVIL = "evil.example";
-// As root there is no sandbox; a proxy would not know the hostile name; the rest keeps the browser from calling its maker.
+// As root there is no sandbox; a proxy would not know the hostile name; the other flags keep the browser from calling its vendor.
 const FLAGS = [
   "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
   "--disable-component-update", "--disable-sync", "--no-proxy-server", `--host-resolver-rules=MAP ${EVIL} 127.0.0.1`,
@@ -166,7 +166,7 @@ function operations(server) {
 
 /** Every call of the administration, in an order that lets each do what it can. */
 function calls(server) {
-  // The file is there only when all of it is.
+  // The file exists only when it is complete.
   const command = `["sh", "-c", "cat > ${server.ran}.part && mv ${server.ran}.part ${server.ran}"]`;
   const bodies = {
     "list-models": {},
@@ -269,7 +269,7 @@ async function rebound(t, flags) {
   return { page, server: await serve(t, flags, own.port), target: `http://${EVIL}:${own.port}` };
 }
 
-// ---- what is held against them
+// ---- tests of the defences
 
 /** A write sets off every route of the table, and a command has the time to run. */
 async function hasRun(server, patience = 1000) {

@@ -23,7 +23,7 @@ pub enum Command {
     CompleteUserTask { guid: String, results: Option<String> },
     /// The run stops after its current node.
     Stop,
-    /// It goes on.
+    /// It is resumed.
     Resume,
     /// A worker takes an attempt of a task. This command and those below are only for the engine.
     StartTask(Attempt),

@@ -157,7 +157,7 @@ async fn point_09_a_delete_removes_rows_of_both_layouts_tags_and_inventory_in_bo
         "nothing happens to it any more"
     );
     assert_eq!(still.get(path).await["deleting"], true);
-    // The next process goes on with it.
+    // The next process continues it.
     let again = World::new_of(clock, embedded).await;
     again.wait_until(path, |answer| answer["error"].is_string()).await;
     assert_eq!(owned(&again), (0, 0), "rows, tags and inventory are gone");

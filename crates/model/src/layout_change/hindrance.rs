@@ -16,7 +16,7 @@ pub struct Hindrance {
     pub entity: String,
     /// What prevents the move, with the templates.
     pub message: String,
-    /// The way out.
+    /// What to do about it.
     pub help: String,
 }
 

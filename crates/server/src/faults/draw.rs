@@ -48,7 +48,7 @@ impl RuleInForce {
     }
 }
 
-/// The n-th number of a seed, uniform in [0, 1): SplitMix64, whose numbers can be computed individually.
+/// The n-th number of a seed, uniform from 0 to below 1: SplitMix64, whose numbers can be computed individually.
 fn part_of_one(seed: u64, number: u64) -> f64 {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut mixed = seed.wrapping_add(number.wrapping_add(1).wrapping_mul(STEP));

@@ -1,4 +1,4 @@
-//! What Prometheus sees.
+//! The metrics for Prometheus.
 
 use crate::test_server::TestServer;
 

@@ -27,9 +27,9 @@ pub struct Finding {
     pub table: String,
     /// The key of the row that is wrong, missing or superfluous.
     pub key: Item,
-    /// What is there.
+    /// The present state.
     pub there: String,
-    /// What is wanted.
+    /// The right state.
     pub wanted: String,
     /// Whether the row is one that only the database writes.
     pub(super) is_kept: bool,

@@ -15,7 +15,7 @@ use trestle_torture::workload::succeed;
 
 /// The more models there are, the longer it takes until they are all in force.
 const MODELS: usize = 13;
-/// The rows of the last model: if the first row to be checked has to wait, those behind it wait, too.
+/// How many rows of each kind a round writes, all into the table of one model.
 const ROWS: u64 = 60;
 const PATIENCE: Duration = Duration::from_secs(30);
 
