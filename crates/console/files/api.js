@@ -1,6 +1,6 @@
 // Everything that the console asks a server: DynamoDB's operations, SQS's, and the administration. Nothing else is called.
 import { signature } from "./sha256.js";
-import { STREAMS, ServerError, TABLES, operation, post as send } from "./wire.js";
+import { STREAMS, ServerError, TABLES, operation, post as postTo, send } from "./wire.js";
 
 /** The server, wherever a proxy puts it: one level above the console. */
 export const base = new URL("../", document.baseURI);
@@ -20,13 +20,20 @@ export function watch(callback) {
 }
 const tell = () => watchers.forEach((callback) => callback());
 
-/** Whether the server answered last time. */
-export const connection = { lost: false };
+/** Whether the server answered last time, and when that was. */
+export const connection = { lost: false, at: 0 };
+const returns = new Set();
+/** Calls back when the server answers again after it did not. */
+export function onReturn(callback) {
+  returns.add(callback);
+  return () => returns.delete(callback);
+}
 function heard(lost) {
-  if (connection.lost !== lost) {
-    connection.lost = lost;
-    tell();
-  }
+  connection.at = Date.now();
+  if (connection.lost === lost) return;
+  connection.lost = lost;
+  tell();
+  if (!lost) returns.forEach((callback) => callback());
 }
 
 tabs?.addEventListener("message", ({ data }) => {
@@ -62,14 +69,16 @@ async function told(sending) {
   }
 }
 
-const post = (path, headers, body, signal) => told(send(destination(), path, headers, body, signal));
+const post = (path, headers, body, signal) => told(postTo(destination(), path, headers, body, signal));
 const asks = (service) => (name, body = {}, signal) => told(operation(destination(), service, name, body, signal));
 
 export const dynamodb = asks(TABLES);
 export const streams = asks(STREAMS);
 export const queues = asks("AmazonSQS");
-export const administer = (name, body = {}, signal) =>
-  post(`_trestle/${name}`, { "content-type": "application/json", "x-trestle-admin": "1" }, body, signal);
+const ADMINISTRATION = { "content-type": "application/json", "x-trestle-admin": "1" };
+export const administer = (name, body = {}, signal) => post(`_trestle/${name}`, ADMINISTRATION, body, signal);
+/** The whole database as an archive, which is read while the server sends it. */
+export const archive = async (signal) => (await told(send(destination(), "_trestle/backup", ADMINISTRATION, {}, signal))).body.getReader();
 
 /** Whether the user may write rows and queues; whether it may use the administration, and change something there. */
 export const may = {
@@ -78,27 +87,41 @@ export const may = {
   get change() { return may.administer && !session.readOnly; },
 };
 
+/** How long a server that is there may take to say so. */
+const GREETING_MS = 10_000;
+
 /** Asks the server who it is and who we are. */
 export async function greet() {
   const token = sessionStorage.getItem(TOKEN);
   let answer;
+  let said;
   try {
-    answer = await fetch(new URL("session", document.baseURI), { headers: token ? { "x-trestle-session": token } : {}, credentials: "omit" });
+    answer = await fetch(new URL("session", document.baseURI), { headers: token ? { "x-trestle-session": token } : {}, credentials: "omit", signal: AbortSignal.timeout(GREETING_MS) });
+    // A proxy whose server is away answers with a page of its own.
+    said = await answer.json();
   } catch {
     heard(true);
     throw new ServerError("Unreachable", `No answer from ${base.host}.`, 0);
   }
-  heard(false);
-  const said = await answer.json();
-  if (!answer.ok) throw new ServerError(said.__type, said.message, answer.status);
+  if (!answer.ok) {
+    heard(false);
+    throw new ServerError(said.__type, said.message, answer.status);
+  }
   const known = !said.login || Boolean(said.caller);
   if (!known && token) sessionStorage.removeItem(TOKEN);
   if (!known && !token) tabs?.postMessage("ask");
-  Object.assign(session, {
+  learn({
     version: said.version, login: said.login, readOnly: said.read_only, ready: known,
     accessKey: said.caller?.access_key, role: said.login ? said.caller?.role : "administration",
   });
-  tell();
+  heard(false);
+}
+
+/** Keeps what is known of the session, and tells if it is new. */
+function learn(members) {
+  const isKnown = Object.entries(members).every(([name, value]) => session[name] === value);
+  Object.assign(session, members);
+  if (!isKnown) tell();
 }
 
 /** Logs in: the secret signs the time and is forgotten; only the session's token is kept, for this tab. */
@@ -134,6 +157,12 @@ export async function everyPage(ask, items, next) {
   } while (after);
   return all;
 }
+
+const pageOfQueues = (page) => page.QueueUrls ?? page.queueUrls;
+/** The URLs of all queues that an operation lists. */
+export const queueUrls = (name = "ListQueues", request = {}) =>
+  everyPage((after) => queues(name, { ...request, MaxResults: 1000, ...(after ? { NextToken: after } : {}) }), pageOfQueues, (page) => page.NextToken);
+export const queueName = (url) => url.split("/").pop();
 
 export const tableNames = () =>
   everyPage((after) => dynamodb("ListTables", after ? { ExclusiveStartTableName: after } : {}), (page) => page.TableNames, (page) => page.LastEvaluatedTableName);

@@ -25,8 +25,9 @@ export const WRITES_FILES = "showSaveFilePicker" in window;
 /** A file to write to: one that the user chooses, or one that is downloaded when it is complete. */
 export async function openFile(name, type) {
   if (WRITES_FILES) {
-    const stream = await (await window.showSaveFilePicker({ suggestedName: name })).createWritable();
-    return { most: Infinity, write: (text) => stream.write(text), close: () => stream.close(), abort: () => stream.abort() };
+    const handle = await window.showSaveFilePicker({ suggestedName: name });
+    const stream = await handle.createWritable();
+    return { name: handle.name, most: Infinity, write: (text) => stream.write(text), close: () => stream.close(), abort: () => stream.abort() };
   }
   const parts = [];
   return { most: ROWS_MAX, write: (text) => parts.push(text), close: () => download(name, type, parts), abort: () => {} };

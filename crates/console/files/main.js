@@ -1,9 +1,11 @@
 // The frame around the views: login, navigation, themes, keys, the palette, and what to say when the server is gone.
 import { render } from "./libraries/preact.js";
-import { connection, greet, logIn, logOut, may, session, tableNames, watch } from "./api.js";
-import { here, link } from "./router.js";
-import { bookmarks, isBookmarked, lastAsked, read, toggleBookmark, write } from "./kept.js";
-import { Dialog, Failure, Field, html, say, useAction, useEffect, useRef, useState } from "./ui.js";
+import { connection, greet, logIn, logOut, may, session, watch } from "./api.js";
+import { amend, here, link } from "./router.js";
+import { isBookmarked, read, toggleBookmark, write } from "./kept.js";
+import { Login } from "./login.js";
+import { Palette } from "./palette.js";
+import { Dialog, html, say, useEffect, useRef, useState } from "./ui.js";
 import { Overview } from "./views/overview.js";
 import { Items } from "./views/items.js";
 import { Models } from "./views/models.js";
@@ -13,6 +15,7 @@ import { Queues } from "./views/queues.js";
 import { Migrations } from "./views/migrations.js";
 import { Reindexes } from "./views/reindexes.js";
 import { Metrics } from "./views/metrics.js";
+import { Server } from "./views/server.js";
 
 /** Each view: its name, its key after `g`, and who may see it. */
 const VIEWS = [
@@ -25,10 +28,11 @@ const VIEWS = [
   { id: "migrations", label: "Migrations", key: "g", part: Migrations, administration: true },
   { id: "reindexes", label: "Reindexes", key: "x", part: Reindexes, administration: true },
   { id: "metrics", label: "Metrics", key: "t", part: Metrics, administration: true },
+  { id: "server", label: "Server", key: "s", part: Server, administration: true },
 ];
 
 const SHORTCUTS = [
-  ["Ctrl K", "Command palette: any view, table, bookmark or earlier query"],
+  ["Ctrl K", "Command palette: any view, anything that has a name, actions, bookmarks and earlier queries"],
   ["?", "This list"],
   ["/", "The first field of the view"],
   ["b", "Bookmark this view, or remove the bookmark"],
@@ -82,68 +86,9 @@ function useKeys(keys) {
   });
 }
 
-function Palette({ onClose }) {
-  const [text, setText] = useState("");
-  const [at, setAt] = useState(0);
-  const [tables, setTables] = useState([]);
-  useEffect(() => { tableNames().then(setTables, () => {}); }, []);
-  const all = [
-    ...VIEWS.map((view) => ({ label: view.label, kind: "view", href: link([view.id]) })),
-    ...tables.map((name) => ({ label: `Items of ${name}`, kind: "table", href: link(["items", name]) })),
-    ...bookmarks().map((mark) => ({ label: mark.title, kind: "bookmark", href: mark.href })),
-    ...lastAsked().map((mark) => ({ label: mark.title, kind: "earlier query", href: mark.href })),
-  ];
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = all.filter((one) => words.every((word) => one.label.toLowerCase().includes(word))).slice(0, 40);
-  const chosen = Math.min(at, found.length - 1);
-  useEffect(() => document.getElementById(`palette-${chosen}`)?.scrollIntoView({ block: "nearest" }), [chosen, text]);
-  const take = (one) => {
-    onClose();
-    if (one) location.hash = one.href;
-  };
-  const keys = (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step) {
-      event.preventDefault();
-      setAt(Math.max(0, Math.min(found.length - 1, chosen + step)));
-    } else if (event.key === "Enter") {
-      event.preventDefault();
-      take(found[chosen]);
-    }
-  };
-  return html`<${Dialog} title="Go to" onClose=${onClose}><div class="palette">
-    <input role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant=${found.length ? `palette-${chosen}` : undefined}
-      aria-label="View, table or bookmark" autofocus value=${text} onInput=${(event) => { setText(event.target.value); setAt(0); }} onKeyDown=${keys} />
-    <ul id="palette-list" role="listbox" aria-label="Places">${found.map((one, i) => html`<li id=${`palette-${i}`} role="option" aria-selected=${i === chosen} onClick=${() => take(one)}><span>${one.label}</span><span class="quiet">${one.kind}</span></li>`)}</ul>
-    ${!found.length && html`<p class="quiet">No match.</p>`}
-  </div><//>`;
-}
-
 const Help = ({ onClose }) => html`<${Dialog} title="Keys" onClose=${onClose}><table><tbody>
   ${SHORTCUTS.map(([keys, what]) => html`<tr><th scope="row">${keys.split(" ").map((key) => html`<kbd>${key}</kbd> `)}</th><td>${what}</td></tr>`)}
 </tbody></table><//>`;
-
-function Login() {
-  const [key, setKey] = useState("");
-  const [secret, setSecret] = useState("");
-  const action = useAction();
-  const submit = async (event) => {
-    event.preventDefault();
-    const given = secret;
-    setSecret("");
-    await action.run(() => logIn(key.trim(), given));
-  };
-  return html`<main class="login stack">
-    <h1>Log in to ${location.host}</h1>
-    <p class="quiet">The secret signs this login here in the browser. It is neither sent nor kept.</p>
-    <form onSubmit=${submit}>
-      <${Field} id="login-key" label="Access key"><input id="login-key" autocomplete="username" required value=${key} onInput=${(event) => setKey(event.target.value)} /><//>
-      <${Field} id="login-secret" label="Secret key"><input id="login-secret" type="password" autocomplete="current-password" required value=${secret} onInput=${(event) => setSecret(event.target.value)} /><//>
-      <button class="primary" disabled=${action.busy}>${action.busy ? "Checking …" : "Log in"}</button>
-      <${Failure} error=${action.error} />
-    </form>
-  </main>`;
-}
 
 function useAddress() {
   const [address, setAddress] = useState(here);
@@ -155,13 +100,39 @@ function useAddress() {
   return address;
 }
 
-/** Asks again until the server is back. */
-function useReturn() {
+/** How often a server that is away is asked whether it is back, and one from which nothing was heard for some time whether it is there. */
+const ASK_MS = 1500;
+const QUIET_MS = 4000;
+
+function useHeartbeat() {
+  const isAsking = useRef(false);
   useEffect(() => {
-    if (!connection.lost) return undefined;
-    const timer = setInterval(() => greet().catch(() => {}), 1500);
+    const timer = setInterval(async () => {
+      const isDue = connection.lost || (document.visibilityState === "visible" && Date.now() - connection.at > QUIET_MS);
+      if (!isDue || isAsking.current) return;
+      isAsking.current = true;
+      await greet().catch(() => {});
+      isAsking.current = false;
+    }, ASK_MS);
     return () => clearInterval(timer);
-  }, [connection.lost]);
+  }, []);
+}
+
+const retry = () => greet().catch(() => {});
+
+const Away = () => html`No answer from ${location.host}. The console tries again until the server is back. <button type="button" class="small" onClick=${retry}>Try again now</button>`;
+
+/** What can be done where the user is, for the palette. */
+function actionsHere({ address, theme, turnTheme, bookmark, help }) {
+  const isPaused = Boolean(address.query.paused);
+  const isLive = address.view === "changes" && address.parts.length > 0 && (address.query.tab ?? "live") === "live";
+  return [
+    ...(isLive ? [{ label: isPaused ? "Resume live changes" : "Pause live changes", act: () => amend({ paused: isPaused ? "" : "1" }) }] : []),
+    { label: theme === "dark" ? "Light theme" : "Dark theme", act: turnTheme },
+    { label: isBookmarked(location.hash || "#/overview") ? "Remove the bookmark of this view" : "Bookmark this view", act: bookmark },
+    { label: "List of keyboard shortcuts", act: help },
+    ...(session.accessKey ? [{ label: `Log out ${session.accessKey}`, act: logOut }] : []),
+  ];
 }
 
 function App() {
@@ -173,7 +144,7 @@ function App() {
   const close = (what) => setOpen((now) => (now === what ? undefined : now));
   const [toast, setToast] = useState("");
   const [theme, turnTheme] = useTheme();
-  useReturn();
+  useHeartbeat();
   useEffect(() => {
     let timer;
     const heard = ({ detail }) => {
@@ -191,9 +162,10 @@ function App() {
     toggleBookmark(location.hash || "#/overview", title);
     say(isBookmarked(location.hash || "#/overview") ? "Bookmarked" : "Bookmark removed");
   };
-  useKeys({ palette: () => setOpen("palette"), help: () => setOpen("help"), bookmark, theme: turnTheme });
+  const help = () => setOpen("help");
+  useKeys({ palette: () => setOpen("palette"), help, bookmark, theme: turnTheme });
   if (!session.ready) {
-    if (connection.lost) return html`<main class="login"><h1>No answer from ${location.host}</h1><p role="status">The console tries again until the server is back.</p></main>`;
+    if (connection.lost) return html`<main class="login"><h1>No answer</h1><p role="status"><${Away} /></p></main>`;
     return session.login ? html`<${Login} />` : html`<p class="starting" role="status">Loading the console …</p>`;
   }
   const seen = VIEWS.filter((view) => !view.administration || may.administer);
@@ -207,20 +179,20 @@ function App() {
         <div class="foot">
           <button type="button" class="small" onClick=${() => setOpen("palette")}>Go to <kbd>Ctrl K</kbd></button>
           <button type="button" class="small" aria-pressed=${theme === "dark"} onClick=${turnTheme}>Dark</button>
-          <button type="button" class="small" onClick=${() => setOpen("help")}>Keys</button>
+          <button type="button" class="small" onClick=${help}>Keys</button>
           ${session.accessKey && html`<button type="button" class="small" onClick=${logOut}>Log out ${session.accessKey}</button>`}
           <span class="version">${session.readOnly ? "Read-only. " : ""}${session.accessKey ? `Role ${session.role}. ` : ""}Version ${session.version}</span>
         </div>
       </nav>
       <div>
-        ${connection.lost && html`<div class="banner" role="status">No answer from ${location.host}. The console tries again until the server is back.</div>`}
+        ${connection.lost && html`<div class="banner" role="status"><${Away} /></div>`}
         <main class="main" id="main" tabindex="-1">
           ${allowed ? html`<${view.part} key=${view.id} address=${address} bookmark=${bookmark} />`
             : html`<div class="empty"><h1>${view.label}</h1><p>The access key ${session.accessKey} has the role ${session.role}. This view needs the role administration.</p></div>`}
         </main>
       </div>
     </div>
-    ${open === "palette" && html`<${Palette} onClose=${() => close("palette")} />`}
+    ${open === "palette" && html`<${Palette} views=${seen} actions=${actionsHere({ address, theme, turnTheme, bookmark, help })} onClose=${() => close("palette")} />`}
     ${open === "help" && html`<${Help} onClose=${() => close("help")} />`}
     <div class=${toast ? "toast" : "sr"} role="status" aria-live="polite">${toast}</div>
   </div>`;

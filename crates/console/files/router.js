@@ -22,3 +22,9 @@ export function go(parts, query, replace = false) {
     location.hash = to;
   }
 }
+
+/** Changes members of the address of what is shown, such as which dialog is open. The address before is not kept to go back to. */
+export function amend(members) {
+  const { view, parts, query } = here();
+  go([view, ...parts], { ...query, ...members }, true);
+}

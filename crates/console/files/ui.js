@@ -2,11 +2,31 @@
 import { h } from "./libraries/preact.js";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "./libraries/hooks.js";
 import htm from "./libraries/htm.js";
+import { connection, onReturn } from "./api.js";
 
 export const html = htm.bind(h);
 export { useCallback, useEffect, useLayoutEffect, useRef, useState };
 
-/** Asks for something when the view is shown, and again when what it depends on changes, or every so often. */
+export const isLost = (error) => error?.code === "Unreachable";
+
+/** After so long, what the server could not do is asked for again. */
+const RETRY_MS = 5000;
+
+/** Asks again for what failed: when the server is back if there was no answer, after a moment if the server, or what is behind it, failed. */
+export function useRetry(error, again) {
+  const latest = useRef();
+  latest.current = { error, again };
+  useEffect(() => onReturn(() => isLost(latest.current.error) && latest.current.again()), []);
+  useEffect(() => {
+    // The server may be back before the error is drawn.
+    const isBack = isLost(error) && !connection.lost;
+    if (!isBack && !(error?.status >= 500)) return undefined;
+    const timer = setTimeout(() => latest.current.again(), isBack ? 0 : RETRY_MS);
+    return () => clearTimeout(timer);
+  }, [error]);
+}
+
+/** Asks for something when the view is shown, and again when what it depends on changes, or every so often. What failed is asked again. */
 export function useAsked(ask, dependencies = [], everyMs) {
   const [state, setState] = useState({ loading: true });
   const asked = useRef(0);
@@ -34,12 +54,18 @@ export function useAsked(ask, dependencies = [], everyMs) {
       clearInterval(timer);
     };
   }, dependencies);
+  useRetry(state.error, reload);
   return { ...state, reload };
 }
+
+const NOT_KNOWN = "It is not known whether the request was carried out: look before you repeat it.";
+/** An error of something that the user did, which is not done again by itself. */
+export const ofAction = (error) => Object.assign(error, { isOfAction: true });
 
 /** An error in the server's own words, with what it found. */
 export function Failure({ error }) {
   if (!error) return null;
+  if (isLost(error)) return html`<div class="failure" role="alert"><strong>No answer</strong><p>${error.message} ${error.isOfAction ? NOT_KNOWN : "The console tries again until the server is back."}</p></div>`;
   const report = error.report ?? (error.problems && { problems: error.problems });
   return html`<div class="failure" role="alert">
     <strong>${error.code && error.code !== "Error" ? error.code : "Not done"}</strong>
@@ -115,7 +141,7 @@ export function Confirm({ title, children, action = "Confirm", danger, onDone, o
       await onDone();
       onClose();
     } catch (error) {
-      setState({ error });
+      setState({ error: ofAction(error) });
     }
   };
   return html`<${Dialog} title=${title} onClose=${onClose}>
@@ -125,8 +151,11 @@ export function Confirm({ title, children, action = "Confirm", danger, onDone, o
   <//>`;
 }
 
-/** Something that takes a while, and how it ended. What was begun before the latest, or before it was cleared, is not shown any more. */
-export function useAction() {
+/**
+ * Something that takes a while, and how it ended. What was begun before the latest, or before it was cleared, is not shown any more.
+ * `isRead`: it changes nothing, and so may be done again.
+ */
+export function useAction({ isRead } = {}) {
   const [state, setState] = useState({});
   const turn = useRef(0);
   const begin = (next) => {
@@ -142,7 +171,7 @@ export function useAction() {
       end({ done });
       return done;
     } catch (error) {
-      end({ error });
+      end({ error: isRead ? error : ofAction(error) });
       return undefined;
     }
   };

@@ -10,27 +10,51 @@ export class ServerError extends Error {
   }
 }
 
+/** What proxies answer while the server behind them is away. */
+const AWAY = [502, 503, 504];
+
+export const noAnswer = (to) => new ServerError("Unreachable", `No answer from ${new URL(to.base).host}.`, 0);
+
+/** The error that an answer is. One without a code is a proxy's. */
+function errorOf(to, status, text) {
+  const json = parsed(text);
+  const code = json?.__type ?? json?.code;
+  if (!code && AWAY.includes(status)) return noAnswer(to);
+  const { message, Message, __type, code: _, ...more } = json ?? {};
+  return new ServerError((code ?? `HTTP ${status}`).split("#").pop(), message ?? Message ?? text, status, more);
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text || "{}");
+  } catch {
+    return undefined;
+  }
+}
+
 /** Posts JSON to a path below the server's address. `to`: its address, and the token of the session if there is one. */
-export async function post(to, path, headers, body, signal) {
+export async function send(to, path, headers, body, signal) {
   const all = { ...headers, ...(to.token ? { "x-trestle-session": to.token } : {}) };
   let answer;
   try {
     answer = await fetch(new URL(path, to.base), { method: "POST", headers: all, body: JSON.stringify(body), signal, credentials: "omit" });
   } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new ServerError("Unreachable", `No answer from ${new URL(to.base).host}. The console tries again.`, 0);
+    throw error.name === "AbortError" ? error : noAnswer(to);
   }
-  const text = await answer.text();
-  let json = {};
+  if (answer.ok) return answer;
+  throw errorOf(to, answer.status, await answer.text());
+}
+
+/** The same, and the JSON of the answer. */
+export async function post(to, path, headers, body, signal) {
+  const answer = await send(to, path, headers, body, signal);
+  let text;
   try {
-    json = JSON.parse(text || "{}");
-  } catch {
-    json = { message: text };
+    text = await answer.text();
+  } catch (error) {
+    throw error.name === "AbortError" ? error : noAnswer(to);
   }
-  if (answer.ok) return json;
-  const code = (json.__type ?? json.code ?? `HTTP ${answer.status}`).split("#").pop();
-  const { message, Message, __type, code: _, ...more } = json;
-  throw new ServerError(code, message ?? Message ?? text, answer.status, more);
+  return parsed(text) ?? { message: text };
 }
 
 /** An operation of one of Amazon's services. */

@@ -61,4 +61,6 @@ test("a database without an administration is browsed, edited and watched, and v
   await page.getByText("No model yet").waitFor();
   await to("#/routes");
   await page.getByRole("alert").getByText("is not a Trestle server").waitFor();
+  await to("#/server");
+  await page.getByText("This endpoint has no administration").waitFor();
 });

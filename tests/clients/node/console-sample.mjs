@@ -178,3 +178,35 @@ table = "rows"
 key = { pk = "club", sk = "{club}" }
 attributes = { club = "string", members = { type = "string-set", optional = true } }
 `;
+
+/** Every view on the sample data: its address, and what is there when it is shown. */
+export const VIEWS = {
+  overview: ["#/overview", "heading", "Tables"],
+  items: ["#/items/manhunt", "region", "Rows of manhunt"],
+  query: ["#/items/manhunt?hash=c0de-1&op=begins_with&value=a", "region", "Rows of manhunt"],
+  access: ["#/items/manhunt?mode=access&access=contact_with_methods&p.contactId=c0de-1&run=1", "region", "Rows of contact_with_methods"],
+  partiql: [`#/items/manhunt?mode=partiql&statement=${encodeURIComponent(`SELECT * FROM manhunt WHERE PK = 'c0de-1'`)}`, "region", "Rows of the statement"],
+  item: [itemLink(CONTACT), "dialog", "Item"],
+  "new-item": ["#/items/manhunt?item=new", "dialog", "New item"],
+  models: ["#/models", "heading", "Models"],
+  model: ["#/models/klayers", "img", /Model klayers/],
+  entities: ["#/models/manhunt?tab=entities", "region", "Entity search"],
+  patterns: ["#/models/manhunt?tab=access", "region", "Access patterns"],
+  file: ["#/models/manhunt?tab=file", "textbox", "Model file"],
+  infer: ["#/models/new?table=manhunt", "region", "What was found"],
+  changes: ["#/changes/manhunt?from=TRIM_HORIZON", "region", "Changes"],
+  pattern: ["#/changes/manhunt?tab=pattern&entities=contact", "region", "Changes that are taken"],
+  routes: ["#/routes", "region", "Routes"],
+  route: ["#/routes/search-begun", "heading", "Dead letters"],
+  "route-file": ["#/routes?tab=file", "textbox", "Route file"],
+  queues: ["#/queues", "region", "Queues"],
+  queue: ["#/queues/jobs", "region", "Messages"],
+  migrations: ["#/migrations", "heading", "Migrations"],
+  plan: ["#/migrations?open=plan&model=manhunt", "textbox", "The new version of the model"],
+  migration: ["#/migrations/manhunt", "heading", "Migration of manhunt"],
+  reindexes: ["#/reindexes", "heading", "Reindexes"],
+  "start-reindex": ["#/reindexes?open=start", "combobox", "Table"],
+  metrics: ["#/metrics", "heading", /Metrics/],
+  server: ["#/server", "button", "Back up now"],
+  verify: ["#/server?tab=verify", "button", "Audit all models"],
+};

@@ -105,7 +105,8 @@ export async function proxy(t, url, prefix, refuses = () => false) {
       answer.writeHead(got.statusCode, got.headers);
       got.pipe(answer);
     });
-    on.on("error", () => answer.destroy());
+    // As proxies do while the server behind them is away.
+    on.on("error", () => (answer.headersSent ? answer.destroy() : answer.writeHead(502, { "content-type": "text/html" }).end("<h1>Bad Gateway</h1>")));
     asked.pipe(on);
   });
   await new Promise((done) => server.listen(0, "127.0.0.1", done));

@@ -6,7 +6,8 @@ import { tableModel } from "../model.js";
 import { go, link } from "../router.js";
 import { KeyValue } from "../rows.js";
 import { count, shown } from "../values.js";
-import { Chip, Empty, EntityChip, Failure, Loading, Tabs, html, useAsked, useEffect, useRef, useState } from "../ui.js";
+import { noAnswer } from "../wire.js";
+import { Chip, Empty, EntityChip, Failure, Loading, Tabs, html, useAsked, useEffect, useRef, useRetry, useState } from "../ui.js";
 import { Changed } from "./preview.js";
 import { TryPattern } from "./pattern.js";
 
@@ -47,7 +48,11 @@ function useLive({ table, known, from, filter, isPaused }) {
   const id = JSON.stringify(filter);
   // With another filter the log is read again from its beginning, if it was read from there.
   const beginning = from === "LATEST" ? "" : id;
+  // Without the server, not even the script of the worker is there.
+  const [broken, setBroken] = useState();
+  useRetry(broken, () => setBroken());
   useEffect(() => {
+    if (broken) return undefined;
     setLive(NOTHING);
     const follower = startFollowing();
     worker.current = follower;
@@ -57,16 +62,21 @@ function useLive({ table, known, from, filter, isPaused }) {
       const rows = changes.map((change) => ({ ...change, entity: known?.entities.find((one) => one.name === change.entity) }));
       setLive((before) => ({ rows: rows.length ? [...rows.reverse(), ...before.rows].slice(0, SHOWN_MAX) : before.rows, total: before.total + number, fit: before.fit + fit, rate, left: left || (fit ? 0 : before.left), error, lost }));
     };
+    follower.onerror = () => {
+      const error = noAnswer(destination());
+      failed(error);
+      setBroken(error);
+    };
     follower.postMessage({ begin: { to: destination(), table: table.TableName, from, known, hidden: derivedOf(table, known) }, isPaused, filter, turn: turn.current });
     return () => follower.terminate();
-  }, [table.TableName, from, beginning]);
+  }, [table.TableName, from, beginning, Boolean(broken)]);
   useEffect(() => {
     turn.current += 1;
     worker.current.postMessage({ isPaused, filter, turn: turn.current });
     setLive((before) => ({ ...NOTHING, rows: before.rows.filter((row) => fits({ ...row, entity: row.entity?.name }, filter)), lost: before.lost }));
   }, [id]);
   useEffect(() => worker.current.postMessage({ isPaused, filter, turn: turn.current }), [isPaused]);
-  return live;
+  return broken ? { ...live, error: broken } : live;
 }
 
 /** Attributes that say nothing that others do not: keys, which are shown by themselves, and what is derived. */
@@ -80,9 +90,9 @@ function Live({ table, address }) {
 
 function Following({ table, address, models }) {
   const { current: known } = useRef(tableModel(models, table.TableName));
-  const [paused, setPaused] = useState(false);
   const [open, setOpen] = useState();
   const { entity = "", event = "", attribute = "", from = "LATEST" } = address.query;
+  const paused = Boolean(address.query.paused);
   const filter = { entity, event, attribute };
   const live = useLive({ table, known, from, filter, isPaused: paused });
   const change = (members) => go(["changes", table.TableName], { ...address.query, ...members }, true);
@@ -91,7 +101,7 @@ function Following({ table, address, models }) {
       <div class="field"><label for="change-event">Event</label><select id="change-event" value=${event} onChange=${(event) => change({ event: event.target.value })}><option value="">any</option>${["insert", "modify", "remove", "expire"].map((one) => html`<option value=${one}>${one}</option>`)}</select></div>
       <div class="field"><label for="change-attribute">Changed attribute</label><input id="change-attribute" value=${attribute} placeholder="any" spellcheck=${false} onInput=${(event) => change({ attribute: event.target.value })} /></div>
       <div class="field"><label for="change-from">Begin</label><select id="change-from" value=${from} onChange=${(event) => change({ from: event.target.value === "LATEST" ? "" : event.target.value })}><option value="LATEST">now</option><option value="TRIM_HORIZON">with the oldest in the log</option></select></div>
-      <button type="button" class="primary" aria-pressed=${paused} onClick=${() => setPaused(!paused)}>${paused ? "Resume" : "Pause"}</button>
+      <button type="button" class="primary" aria-pressed=${paused} onClick=${() => change({ paused: paused ? "" : "1" })}>${paused ? "Resume" : "Pause"}</button>
     </div>
     <${Counted} live=${live} paused=${paused} isFiltered=${isFilter(filter)} />
     <${Failure} error=${live.error} />${live.lost && html`<p class="wrong" role="alert">Changes are missing here. ${live.lost}</p>`}

@@ -3,7 +3,7 @@
 import { administer, may } from "../api.js";
 import { keysOf } from "../requests.js";
 import { count, shown } from "../values.js";
-import { Dialog, Failure, Field, html, useEffect, useRef, useState } from "../ui.js";
+import { Dialog, Failure, Field, html, useEffect, useRef, useRetry, useState } from "../ui.js";
 
 /** The most rows of a step that deletes, and of one that counts. */
 const STEP = 1000;
@@ -27,6 +27,8 @@ const step = (call, more, after) => administer("delete-collection", { ...call, .
 function useCount(call) {
   const [found, setFound] = useState({ rows: 0 });
   const id = JSON.stringify(call);
+  const [turn, setTurn] = useState(0);
+  useRetry(found.error, () => setTurn(turn + 1));
   useEffect(() => {
     let isOver = false;
     setFound({ rows: 0 });
@@ -44,7 +46,7 @@ function useCount(call) {
       isOver = true;
       clearTimeout(timer);
     };
-  }, [id]);
+  }, [id, turn]);
   return found;
 }
 

@@ -1,5 +1,6 @@
 // Gaps of a reindex: rows that the destination does not have; as the reindex itself knows them, or compared with a table or a file.
 import { administer, may, tableNames } from "../api.js";
+import { amend } from "../router.js";
 import { count } from "../values.js";
 import { Failure, Field, html, useAction, useAsked, useState } from "../ui.js";
 
@@ -38,13 +39,16 @@ function Found({ found, isBusy, onNext, onResend }) {
       ${next && html`<button type="button" disabled=${isBusy} onClick=${onNext}>${gaps.length ? "Next page" : "Continue the search"}</button>`}</div>`;
 }
 
-export function Gaps({ name, onResend }) {
-  const [source, setSource] = useState({ kind: "", table: "", attribute: "", file: undefined });
+/** What rows are compared with is in the address; a file cannot be. */
+export function Gaps({ name, address, onResend }) {
+  const { gaps: kind = "", table = "", attribute = "" } = address.query;
+  const [file, setFile] = useState();
+  const source = { kind, table, attribute, file };
   const tables = useAsked(async () => (source.kind === "table" ? tableNames() : []), [source.kind]);
   const found = useAction();
   const change = (members) => {
     found.clear();
-    setSource({ ...source, ...members });
+    amend(members);
   };
   const look = (after) => found.run(() => read(name, source, after));
   const resend = async () => {
@@ -53,10 +57,10 @@ export function Gaps({ name, onResend }) {
   };
   const isReady = source.kind === "table" ? source.table : source.kind === "file" ? source.file : true;
   return html`<section class="card"><header><h2>Gaps</h2><button type="button" disabled=${found.busy || !isReady} onClick=${() => look()}>Look for gaps</button></header>
-    <div class="form"><${Field} id="gaps-source" label="Compare with"><select id="gaps-source" value=${source.kind} onChange=${(event) => change({ kind: event.target.value })}>${SOURCES.map(([kind, label]) => html`<option value=${kind}>${label}</option>`)}</select><//>
+    <div class="form"><${Field} id="gaps-source" label="Compare with"><select id="gaps-source" value=${source.kind} onChange=${(event) => change({ gaps: event.target.value })}>${SOURCES.map(([kind, label]) => html`<option value=${kind}>${label}</option>`)}</select><//>
       ${source.kind === "table" && html`<${Field} id="gaps-table" label="Table that has the rows"><select id="gaps-table" value=${source.table} onChange=${(event) => change({ table: event.target.value })}><option value="">choose</option>${(tables.value ?? []).map((one) => html`<option value=${one}>${one}</option>`)}</select><//>
         <${Field} id="gaps-attribute" label="Attribute with the id" hint="the partition key unless given"><input id="gaps-attribute" value=${source.attribute} spellcheck=${false} onInput=${(event) => change({ attribute: event.target.value.trim() })} /><//>`}
-      ${source.kind === "file" && html`<${Field} id="gaps-file" label="File" hint="one id on each line, as they are shown here"><input id="gaps-file" type="file" onChange=${(event) => change({ file: event.target.files[0] })} /><//>`}</div>
+      ${source.kind === "file" && html`<${Field} id="gaps-file" label="File" hint="one id on each line, as they are shown here"><input id="gaps-file" type="file" onChange=${(event) => { found.clear(); setFile(event.target.files[0]); }} /><//>`}</div>
     <${Failure} error=${found.error ?? tables.error} />
     ${found.done ? html`<${Found} found=${found.done} isBusy=${found.busy} onNext=${() => look(found.done.next)} onResend=${resend} />`
       : html`<p class="quiet" role="status">${found.busy ? "Reading rows …" : "Rows that the destination does not have."}</p>`}</section>`;

@@ -4,10 +4,11 @@ import { FORMATS, ROWS_MAX, WRITES_FILES, exportAll, exportPage, openFile } from
 import { read, remember, toggleBookmark, isBookmarked, write } from "../kept.js";
 import { tableModel } from "../model.js";
 import { FILTER_OPERATORS, KEY_OPERATORS, WITHOUT_VALUE, attributesOf, fromForm, keyOf, keysOf, shownRange } from "../requests.js";
-import { go, link } from "../router.js";
+import { PageTurns, usePaging } from "../paging.js";
+import { amend, go, link } from "../router.js";
 import { Rows, columnsOf } from "../rows.js";
 import { TYPES, TYPE_NAMES, bytes, count, editable } from "../values.js";
-import { Dialog, Empty, Failure, Field, Json, Loading, Tabs, download, html, say, useAction, useAsked, useEffect, useRef, useState } from "../ui.js";
+import { Dialog, Empty, Failure, Field, Json, Loading, Tabs, download, html, ofAction, say, useAction, useAsked, useEffect, useRef, useRetry, useState } from "../ui.js";
 import { DeleteRows, EditRows } from "./bulk.js";
 import { CollectionButton } from "./collection.js";
 import { ItemDrawer } from "./item.js";
@@ -29,7 +30,7 @@ export function Items({ address }) {
       go(["items", names.value.includes(usual) ? usual : names.value.find((one) => !one.startsWith("_trestle")) ?? names.value[0]], {}, true);
     }
   }, [name, names.value]);
-  if (names.error) return html`<${Failure} error=${names.error} />`;
+  if (names.error) return html`<h1>Items</h1><${Failure} error=${names.error} />`;
   if (!names.value) return html`<${Loading} what="tables" />`;
   if (!names.value.length) return html`<h1>Items</h1><${Empty} title="No table yet"><p>Apply a model in <a href="#/models">Models</a>, or create a table with any AWS SDK.</p><//>`;
   if (!name) return null;
@@ -69,23 +70,13 @@ function TableItems({ name, names, address }) {
 
 // ---- rows of a request, page by page
 
-/** The first page has no place to start from; the address has the number and the start of any other. */
-function placeOf({ page, start }) {
-  const number = Number(page);
-  try {
-    return start && number > 1 ? { number, start: JSON.parse(start) } : { number: 1 };
-  } catch {
-    return { number: 1 };
-  }
-}
-
 /** Pages of a request, one of which the address names. A page that a filter left empty is followed by the next, up to a bound. */
 function usePages(asked, address) {
   const [state, setState] = useState({ number: 1 });
   const turn = useRef(0);
-  /** Where the pages of this request start, as far as they were seen. */
-  const starts = useRef({});
-  const { number, start: first } = placeOf(address.query);
+  const { item, tab, ...query } = address.query;
+  const paging = usePaging({ ...address, query }, asked.id);
+  const { number, start: first } = paging;
   const load = async () => {
     turn.current += 1;
     const mine = turn.current;
@@ -105,27 +96,19 @@ function usePages(asked, address) {
       } while (start && !items.length && requests < PAGES_AT_ONCE);
       setState({ number, items, scanned, units, next: start, ms: Math.round(performance.now() - began) });
     } catch (error) {
-      if (mine === turn.current) setState((before) => ({ ...before, loading: false, error }));
+      if (mine === turn.current) setState((before) => ({ ...before, loading: false, error: asked.isWrite ? ofAction(error) : error }));
     }
   };
   useEffect(() => {
     turn.current += 1;
-    starts.current = { 1: undefined };
     setState({ number });
   }, [asked.id]);
   useEffect(() => {
-    starts.current[number] = first;
     if (asked.id) load();
   }, [asked.id, number, JSON.stringify(first)]);
-  const to = (page, start) => go(["items", ...address.parts], { ...address.query, page: page > 1 ? page : "", start: page > 1 ? JSON.stringify(start) : "", item: "", tab: "" });
-  return {
-    ...state,
-    reload: load,
-    forward: state.number === number && state.next && (() => to(number + 1, state.next)),
-    // Of the pages before one that was opened by its address, only the start of the first is known.
-    back: number > 1 && (() => (number - 1 in starts.current ? to(number - 1, starts.current[number - 1]) : to(1))),
-    isBackToFirst: number > 1 && !(number - 1 in starts.current),
-  };
+  // A statement that writes is not carried out again.
+  useRetry(asked.isWrite ? undefined : state.error, load);
+  return { ...state, paging, reload: load };
 }
 
 function Results({ pages, asked, table, keys, known, address, label }) {
@@ -133,7 +116,10 @@ function Results({ pages, asked, table, keys, known, address, label }) {
   const all = items ? columnsOf(items, table, known) : [];
   const memory = `columns:${table.TableName}`;
   const [kept, setKept] = useState(() => read(memory, undefined));
-  const [open, setOpen] = useState();
+  // What is chosen for these two is not in the address: a link to them would mean other rows.
+  const [changing, setChanging] = useState();
+  const open = address.query.open;
+  const setOpen = (what) => amend({ open: what });
   const [selected, setSelected] = useState(new Set());
   const idOf = (item) => JSON.stringify(keyOf(table, item));
   // What is selected stays so when the rows are read again, as far as it is there.
@@ -145,7 +131,7 @@ function Results({ pages, asked, table, keys, known, address, label }) {
   const [chosen, setChosen] = useState({});
   const openFor = (what, rows) => {
     setChosen(rows);
-    setOpen(what);
+    setChanging(what);
   };
   useEffect(() => {
     // A statement that wrote is not carried out again.
@@ -171,16 +157,15 @@ function Results({ pages, asked, table, keys, known, address, label }) {
       ${rows && html`<button type="button" onClick=${() => openFor("edit", rows)}>Edit ${rows.items?.length ?? "all"} …</button><button type="button" class="danger" onClick=${() => openFor("delete", rows)}>Delete ${rows.items?.length ?? "all"} …</button>`}
       <button type="button" onClick=${() => setOpen("columns")}>Columns</button>
       <button type="button" onClick=${() => setOpen("export")}>Export</button>
-      <button type="button" disabled=${!pages.back || pages.loading} onClick=${pages.back}>${pages.isBackToFirst ? "First page" : "Previous page"}</button>
-      <button type="button" disabled=${!pages.forward || pages.loading} onClick=${pages.forward}>${pages.next && !items.length ? "Continue the search" : "Next page"}</button>
+      <${PageTurns} paging=${pages.paging} next=${pages.number === pages.paging.number ? pages.next : undefined} busy=${pages.loading} label=${pages.next && !items.length ? "Continue the search" : "Next page"} />
     </div>
     ${items.length ? html`<${Rows} items=${items} table=${table} keys=${keys} known=${known} columns=${columns} onOpen=${openItem} onCollection=${keys.hash.length ? collection : undefined} label=${label}
         selected=${selected} idOf=${idOf} onSelect=${may.write && items.every(hasKey) ? setSelected : undefined} />`
       : html`<${Empty} title=${pages.next ? "No match so far" : "No row"}><p>${pages.next ? `The filter left nothing of ${count(pages.scanned)} rows. There are more.` : asked.emptyHint ?? "No rows. Loosen the condition, or write an item."}</p><//>`}
     ${open === "columns" && html`<${Columns} all=${[...new Set([...all, ...columns])]} columns=${columns} onClose=${() => setOpen()} onChange=${(next) => { setKept(next); write(memory, next); }} />`}
     ${open === "export" && html`<${Export} table=${table} pages=${pages} asked=${asked} onClose=${() => setOpen()} />`}
-    ${open === "edit" && html`<${EditRows} table=${table} known=${known} rows=${chosen} onClose=${() => setOpen()} />`}
-    ${open === "delete" && html`<${DeleteRows} table=${table} known=${known} rows=${chosen} onClose=${() => setOpen()} />`}`;
+    ${changing === "edit" && html`<${EditRows} table=${table} known=${known} rows=${chosen} onClose=${() => setChanging()} />`}
+    ${changing === "delete" && html`<${DeleteRows} table=${table} known=${known} rows=${chosen} onClose=${() => setChanging()} />`}`;
 }
 
 function Columns({ all, columns, onClose, onChange }) {

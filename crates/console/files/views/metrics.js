@@ -28,7 +28,7 @@ function StorageReads({ history, lines, times }) {
 
 export function Metrics({ address }) {
   const asked = useAsked(() => administer("read-metrics"), [], 10_000);
-  if (!asked.value) return asked.error ? html`<${Failure} error=${asked.error} />` : html`<${Loading} what="metrics" />`;
+  if (!asked.value) return asked.error ? html`<h1>Metrics</h1><${Failure} error=${asked.error} />` : html`<${Loading} what="metrics" />`;
   const history = asked.value;
   const chosen = address.query.operation;
   const shown = chosen ? only(history, chosen) : history;

@@ -1,9 +1,10 @@
 // Models: the graph, entities and access patterns; the file with its errors in place, compared, applied, repaired.
 import { administer, forgetModels, may, modelDescriptions, tableNames } from "../api.js";
 import { Editor, lineDifferences } from "../editor.js";
-import { go, link } from "../router.js";
+import { amend, go, link } from "../router.js";
 import { bytes, count } from "../values.js";
-import { Chip, Confirm, Dialog, Empty, EntityChip, Failure, Findings, Loading, Tabs, html, problemOf, say, useAction, useAsked, useEffect, useState } from "../ui.js";
+import { Confirm, Dialog, Empty, EntityChip, Failure, Findings, Loading, Tabs, html, isLost, problemOf, say, useAction, useAsked, useEffect, useRetry, useState } from "../ui.js";
+import { Audited, disagreements } from "./audit.js";
 
 const TEMPLATE = `model = "shop"
 about = "Customers and their orders, in one table."
@@ -66,7 +67,7 @@ function OneModel({ model, address, onApplied }) {
   const tab = address.query.tab ?? "graph";
   const to = (id, label, number) => ({ id, label, count: number, href: link(["models", model.name], id === "graph" ? {} : { tab: id }) });
   const colour = (entity) => model.entities.filter((one) => one.role === "declared").findIndex((one) => one.name === (entity.of ?? entity.name)) % 8;
-  return html`<div class="stack"><div class="bar"><h1>Model ${model.name}</h1><span class="grow"></span>${may.change && html`<${ModelActions} model=${model} onApplied=${onApplied} />`}</div>
+  return html`<div class="stack"><div class="bar"><h1>Model ${model.name}</h1><span class="grow"></span>${may.change && html`<${ModelActions} model=${model} open=${address.query.open} onApplied=${onApplied} />`}</div>
     ${model.about && html`<p>${model.about}</p>`}
     <${Tabs} label="Model" current=${tab} tabs=${[to("graph", "Graph"), to("entities", "Entities", model.entities.length), to("access", "Access patterns", model.access.length), ...(may.administer ? [to("file", "File")] : [])]} />
     ${tab === "graph" && html`<${Graph} model=${model} colour=${colour} />`}
@@ -184,13 +185,15 @@ const CHOICES = [["fill", "fill in what existing rows lack"], ["delete_indexes",
 function ModelFile({ text: given, before, onApplied }) {
   const [text, setText] = useState(given);
   const [choices, setChoices] = useState({ fill: false, delete_indexes: false, adopt: false });
-  const checked = useAction();
+  const checked = useAction({ isRead: true });
   const applied = useAction();
+  const check = () => may.administer && may.change && text.trim() && checked.run(() => administer("apply-model", { text, dry_run: true, ...choices }));
   // As you type: the server reads the file and says what is wrong with it.
   useEffect(() => {
-    const timer = setTimeout(() => may.administer && may.change && text.trim() && checked.run(() => administer("apply-model", { text, dry_run: true, ...choices })), 600);
+    const timer = setTimeout(check, 600);
     return () => clearTimeout(timer);
   }, [text, choices]);
+  useRetry(checked.error, check);
   const problems = (checked.error?.problems ?? []).map(problemOf);
   const changed = lineDifferences(before, text);
   const apply = () => applied.run(async () => {
@@ -214,23 +217,25 @@ function ModelFile({ text: given, before, onApplied }) {
 
 // ---- repair and removal
 
-function ModelActions({ model, onApplied }) {
-  const [open, setOpen] = useState();
+function ModelActions({ model, open, onApplied }) {
+  // In the address, so that a link opens them.
+  const setOpen = (what) => amend({ open: what });
   return html`<button type="button" onClick=${() => setOpen("repair")}>Audit and repair</button><button type="button" class="danger" onClick=${() => setOpen("remove")}>Remove</button>
     ${open === "repair" && html`<${Repair} model=${model} onClose=${() => setOpen()} />`}
     ${open === "remove" && html`<${Confirm} title=${`Remove model ${model.name}`} action="Remove" danger onClose=${() => setOpen()} onDone=${async () => { await administer("remove-model", { name: model.name }); forgetModels(); go(["models"]); await onApplied(); }}><p>Tables and rows stay. Nothing is enforced there afterwards.</p><//>`}`;
 }
 
 function Repair({ model, onClose }) {
-  const audit = useAction();
+  const audit = useAction({ isRead: true });
   const repair = useAction();
-  useEffect(() => { audit.run(() => administer("repair-models", { name: model.name, dry_run: true })); }, []);
+  const look = () => audit.run(() => administer("repair-models", { name: model.name, dry_run: true }));
+  useEffect(() => { look(); }, []);
+  useRetry(isLost(audit.error) ? audit.error : undefined, look);
   const report = repair.done ?? audit.done;
-  const wrong = report?.models.reduce((sum, one) => sum + Object.values(one.wrong ?? {}).reduce((inner, number) => inner + number, 0), 0);
+  const wrong = report && disagreements(report);
   return html`<${Dialog} title=${`Audit of ${model.name}`} onClose=${onClose} wide><div class="dialog-body">
     ${(audit.busy || repair.busy) && html`<p role="status">Checking every row …</p>`}
     <${Failure} error=${audit.error ?? repair.error} />
-    ${report?.models.map((one) => html`<p>${count(one.rows)} rows checked. ${wrong ? html`<${Chip} kind="bad">${count(wrong)} derived facts disagree<//>` : html`<${Chip} kind="good">everything agrees<//>`} ${one.not_audited ?? ""}</p>
-      ${one.left?.length > 0 && html`<ul class="findings">${one.left.map((fact) => html`<li>${fact.entity}${fact.effect ? `, ${fact.effect}` : ""}: ${fact.reason ?? `is ${fact.there}, and should be ${fact.wanted}`}</li>`)}</ul>`}`)}</div>
+    ${report?.models.map((one) => html`<${Audited} audited=${one} />`)}</div>
     <footer><button type="button" onClick=${onClose}>Close</button>${wrong > 0 && !repair.done && html`<button type="button" class="primary" disabled=${repair.busy} onClick=${() => repair.run(() => administer("repair-models", { name: model.name }))}>Repair</button>`}</footer><//>`;
 }

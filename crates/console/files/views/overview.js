@@ -89,7 +89,7 @@ export function alarms({ models, routes, gone, migrations, history, paused, gate
   for (const one of paused) add("warn", pauseOf(one), link(["items", one.table]));
   for (const one of gone) add("warn", `The route ${one.route} was removed and has ${counted(one.dead, "dead letter")}.`, link(["routes", one.route]));
   for (const migration of migrations) {
-    const at = link(["migrations"]);
+    const at = link(["migrations", migration.model]);
     if (migration.error) add("bad", `The migration of ${migration.model}: ${migration.error}`, at);
     if (migration.stuck?.rows) add("bad", `Rows of ${migration.model} that cannot move: ${count(migration.stuck.rows)}.`, at);
     if (migration.state === "verified") add("warn", `The migration of ${migration.model} is verified and waits to be finished.`, at);
@@ -138,7 +138,7 @@ function TableList({ asked, models }) {
 function Work({ migrations, reindexes }) {
   if (!migrations.length && !reindexes.length) return html`<p class="quiet">No migration and no reindex is running.</p>`;
   return html`<ul class="letters">
-    ${migrations.map((one) => html`<li><a href="#/migrations">${one.model}</a> migrates: <${Chip}>${one.paused ? "paused" : one.state}<//> <span class="quiet">${count(one.rows_moved)} moved, ${count(one.rows_remaining)} left</span>
+    ${migrations.map((one) => html`<li><a href=${link(["migrations", one.model])}>${one.model}</a> migrates: <${Chip}>${one.paused ? "paused" : one.state}<//> <span class="quiet">${count(one.rows_moved)} moved, ${count(one.rows_remaining)} left</span>
       <div class="progress" role="progressbar" aria-label=${`Migration of ${one.model}`} aria-valuenow=${Math.round(one.done * 100)} aria-valuemin="0" aria-valuemax="100"><i style=${{ width: `${one.done * 100}%` }}></i></div></li>`)}
     ${reindexes.map((one) => html`<li><a href=${link(["reindexes", one.name])}>${one.name}</a> reindexes ${one.table}: <${Chip}>${one.state}<//></li>`)}
   </ul>`;

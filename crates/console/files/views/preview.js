@@ -3,7 +3,7 @@ import { administer, isNoCall, modelDescriptions } from "../api.js";
 import { recognise, tableModel } from "../model.js";
 import { KeyValue } from "../rows.js";
 import { count, differences, shown } from "../values.js";
-import { Chip, EntityChip, Failure, html, useAsked, useEffect, useState } from "../ui.js";
+import { Chip, EntityChip, Failure, html, useAsked, useEffect, useRetry, useState } from "../ui.js";
 
 /** After the last key, before the server is asked. */
 const PAUSE_MS = 250;
@@ -15,6 +15,8 @@ export const Changed = ({ changes }) => html`<table><thead><tr><th scope="col">A
 function useAnswer(write) {
   const id = JSON.stringify(write);
   const [answer, setAnswer] = useState({});
+  const [turn, setTurn] = useState(0);
+  useRetry(answer.error, () => setTurn(turn + 1));
   useEffect(() => {
     let isOver = false;
     const timer = setTimeout(() => {
@@ -24,7 +26,7 @@ function useAnswer(write) {
       isOver = true;
       clearTimeout(timer);
     };
-  }, [id]);
+  }, [id, turn]);
   return answer.id === id ? answer : {};
 }
 

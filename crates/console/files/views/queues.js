@@ -1,32 +1,31 @@
 // Queues: how many messages wait, what they say, send, move back, purge.
-import { everyPage, may, queues } from "../api.js";
+import { may, queueName, queueUrls, queues } from "../api.js";
 import { peek } from "../peek.js";
-import { go, link } from "../router.js";
+import { PageTurns, usePaging } from "../paging.js";
+import { amend, go, link } from "../router.js";
 import { count, duration, when } from "../values.js";
-import { Confirm, Empty, Failure, Field, Loading, html, say, useAction, useAsked, useState } from "../ui.js";
+import { Chip, Confirm, Empty, Failure, Field, Loading, html, say, useAsked, useState } from "../ui.js";
+import { Message, Send, stateOf } from "./message.js";
 
 const EVERY_MS = 3000;
 /** Queues of a page: each costs a request whenever the page is read again. */
 const PAGE = 50;
 
-const nameOf = (url) => url.split("/").pop();
-const everyUrl = (operation, request = {}) => everyPage((next) => queues(operation, { ...request, MaxResults: 1000, ...(next ? { NextToken: next } : {}) }), (page) => page.QueueUrls ?? page.queueUrls, (page) => page.NextToken);
-
 async function withAttributes(url) {
   const { Attributes } = await queues("GetQueueAttributes", { QueueUrl: url, AttributeNames: ["All"] });
-  return { url, name: nameOf(url), ...Attributes };
+  return { url, name: queueName(url), ...Attributes };
 }
 
 export function Queues({ address }) {
   const [name] = address.parts;
-  const asked = useAsked(() => everyUrl("ListQueues"), [], EVERY_MS);
+  const asked = useAsked(() => queueUrls(), [], EVERY_MS);
   if (!asked.value) {
     if (asked.error?.status === 404) return html`<h1>Queues</h1><${Empty} title="This server has no queues"><p>Gateways and the console of another endpoint have no queues: use SQS.</p><//>`;
     return asked.error ? html`<h1>Queues</h1><${Failure} error=${asked.error} />` : html`<${Loading} what="queues" />`;
   }
   const all = asked.value;
-  const url = all.find((one) => nameOf(one) === name);
-  if (url) return html`<${OneQueue} key=${name} url=${url} all=${all} />`;
+  const url = all.find((one) => queueName(one) === name);
+  if (url) return html`<${OneQueue} key=${name} url=${url} all=${all} address=${address} />`;
   return html`<div class="stack"><div class="bar"><h1>Queues</h1></div><${Failure} error=${asked.error} />
     ${name && html`<p class="quiet">There is no queue ${name}.</p>`}
     ${all.length ? html`<${QueueList} all=${all} address=${address} />`
@@ -36,7 +35,7 @@ export function Queues({ address }) {
 /** A page of the queues whose names contain a text. Only their attributes are asked for. */
 function QueueList({ all, address }) {
   const { contains = "", page = "1" } = address.query;
-  const found = all.filter((url) => nameOf(url).includes(contains));
+  const found = all.filter((url) => queueName(url).includes(contains));
   const pages = Math.max(1, Math.ceil(found.length / PAGE));
   const at = Math.min(Math.max(1, Number(page) || 1), pages);
   const shown = found.slice((at - 1) * PAGE, at * PAGE);
@@ -51,38 +50,26 @@ function QueueList({ all, address }) {
 }
 
 /** A queue, and the queues that it has the dead letters of. */
-function OneQueue({ url, all }) {
+function OneQueue({ url, all, address }) {
   const asked = useAsked(async () => {
-    const [queue, sources] = await Promise.all([withAttributes(url), everyUrl("ListDeadLetterSourceQueues", { QueueUrl: url })]);
-    return { queue, sources: sources.map(nameOf) };
+    const [queue, sources] = await Promise.all([withAttributes(url), queueUrls("ListDeadLetterSourceQueues", { QueueUrl: url })]);
+    return { queue, sources: sources.map(queueName) };
   }, [url], EVERY_MS);
-  if (!asked.value) return asked.error ? html`<h1>Queue ${nameOf(url)}</h1><${Failure} error=${asked.error} />` : html`<${Loading} what="the queue" />`;
+  if (!asked.value) return asked.error ? html`<h1>Queue ${queueName(url)}</h1><${Failure} error=${asked.error} />` : html`<${Loading} what="the queue" />`;
   const { queue, sources } = asked.value;
-  return html`<${KnownQueue} queue=${queue} sources=${sources} names=${all.map(nameOf)} reload=${asked.reload} />`;
+  return html`<${KnownQueue} queue=${queue} sources=${sources} names=${all.map(queueName)} reload=${asked.reload} address=${address} />`;
 }
 
-function KnownQueue({ queue, sources, names, reload }) {
-  const [starts, setStarts] = useState([undefined]);
-  const asked = useAsked(() => peek(queue.name, starts.at(-1)), [queue.name, starts], 5000);
-  const [body, setBody] = useState("");
-  const [open, setOpen] = useState();
-  const sent = useAction();
-  const [destination, setDestination] = useState("");
-  const isFifo = queue.name.endsWith(".fifo");
-  const arnOf = (name) => [...queue.QueueArn.split(":").slice(0, -1), name].join(":");
+/** Dialogs are in the address, so that a link opens them. */
+const setOpen = (what) => amend({ open: what });
+
+function KnownQueue({ queue, sources, names, reload, address }) {
+  const paging = usePaging(address, queue.name);
+  const asked = useAsked(() => peek(queue.name, paging.start), [queue.name, JSON.stringify(paging.start)], 5000);
+  const { open, message } = address.query;
   const tasks = useAsked(async () => (sources.length ? (await queues("ListMessageMoveTasks", { SourceArn: queue.QueueArn, MaxResults: 1 })).Results ?? [] : []), [queue.name, sources.length], 3000);
   const again = async () => { await Promise.all([reload(), asked.reload(), tasks.reload()]); };
-  const send = (event) => {
-    event.preventDefault();
-    sent.run(async () => {
-      await queues("SendMessage", { QueueUrl: queue.url, MessageBody: body, ...(isFifo ? { MessageGroupId: "console", MessageDeduplicationId: crypto.randomUUID?.() ?? String(Date.now()) } : {}) });
-      setBody("");
-      say("Sent");
-      await again();
-    });
-  };
-  const now = Date.now();
-  return html`<div class="stack"><div class="bar"><h1>Queue ${queue.name}</h1><span class="grow"></span><a href="#/queues">All queues</a>
+  return html`<div class="stack"><div class="bar"><h1>Queue ${queue.name}</h1>${queue.FifoQueue === "true" && html`<${Chip}>FIFO<//>`}<span class="grow"></span><a href="#/queues">All queues</a>
       ${may.write && html`${sources.length > 0 && html`<button type="button" onClick=${() => setOpen("move")}>Move all back</button>`}
       <button type="button" class="danger" onClick=${() => setOpen("purge")}>Purge</button>`}</div>
     <div class="figures-row">
@@ -92,12 +79,28 @@ function KnownQueue({ queue, sources, names, reload }) {
     ${tasks.value?.map((task) => html`<p class=${task.FailureReason ? "wrong" : "quiet"}>Last move: ${task.Status.toLowerCase()}, ${count(task.ApproximateNumberOfMessagesMoved)} of ${count(task.ApproximateNumberOfMessagesToMove)} moved${task.FailureReason ? `. ${task.FailureReason}: choose a queue to move them to` : ""}.</p>`)}
     <${Failure} error=${asked.error ?? tasks.error} />
     <section class="card"><header><h2>Messages</h2><span class="quiet">shown without receiving them</span></header>
-      ${!asked.value ? html`<${Loading} what="messages" />` : asked.value.messages.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Messages"><table><thead><tr><th scope="col">Sent</th><th scope="col" class="number">Received</th><th scope="col">State</th><th scope="col">Body</th></tr></thead>
-        <tbody>${asked.value.messages.map((message) => html`<tr key=${message.number}><th scope="row">${when(message.sent)}${message.group ? html`<br /><span class="quiet">group ${message.group}</span>` : ""}</th><td class="number">${count(message.receives ?? 0)}</td><td>${message.due > now ? `visible in ${duration(message.due - now)}` : "waiting"}${message.reason ? html`<br /><span class="wrong">${message.reason}</span>` : ""}</td><td><code>${message.large ? "a large message" : message.body}</code></td></tr>`)}</tbody></table></div>`
-        : html`<p class="quiet">No messages.</p>`}
-      <div class="bar"><button type="button" disabled=${starts.length < 2} onClick=${() => setStarts(starts.slice(0, -1))}>Previous page</button><button type="button" disabled=${!asked.value?.next} onClick=${() => setStarts([...starts, asked.value.next])}>Next page</button></div></section>
-    ${may.write && html`<form class="card stack" onSubmit=${send}><${Field} id="message" label="Send a message"><textarea id="message" rows="3" required value=${body} onInput=${(event) => setBody(event.target.value)}></textarea><//><div><button class="primary" disabled=${sent.busy}>Send</button></div><${Failure} error=${sent.error} /></form>`}
-    ${open === "move" && html`<${Confirm} title=${`Move the messages of ${queue.name}`} action="Move" onClose=${() => setOpen()} onDone=${async () => { await queues("StartMessageMoveTask", { SourceArn: queue.QueueArn, ...(destination ? { DestinationArn: destination } : {}) }); say("Messages move"); await again(); }}>
-      <${Field} id="move-to" label="To"><select id="move-to" value=${destination} onChange=${(event) => setDestination(event.target.value)}><option value="">the queue that gave each up</option>${names.filter((name) => name !== queue.name).map((name) => html`<option value=${arnOf(name)}>${name}</option>`)}</select><//><//>`}
-    ${open === "purge" && html`<${Confirm} title=${`Purge ${queue.name}`} action="Delete all messages" danger onClose=${() => setOpen()} onDone=${async () => { await queues("PurgeQueue", { QueueUrl: queue.url }); await again(); }}><p>All messages are deleted, also those in flight. This cannot be undone.</p><//>`}</div>`;
+      ${!asked.value ? !asked.error && html`<${Loading} what="messages" />` : asked.value.messages.length ? html`<${MessageList} messages=${asked.value.messages} address=${address} />` : html`<p class="quiet">${paging.number > 1 ? "No more messages." : "No messages."}</p>`}
+      <div class="bar"><${PageTurns} paging=${paging} next=${asked.value?.next} busy=${asked.loading} /></div></section>
+    ${may.write && html`<${Send} queue=${queue} isWanted=${open === "send"} onSent=${again} />`}
+    ${message && html`<${Message} queue=${queue} number=${message} />`}
+    ${open === "move" && may.write && sources.length > 0 && html`<${Move} queue=${queue} names=${names} onMoved=${again} />`}
+    ${open === "purge" && may.write && html`<${Confirm} title=${`Purge ${queue.name}`} action="Delete all messages" danger onClose=${() => setOpen()} onDone=${async () => { await queues("PurgeQueue", { QueueUrl: queue.url }); await again(); }}><p>All messages are deleted, also those in flight. This cannot be undone.</p><//>`}</div>`;
+}
+
+function MessageList({ messages, address }) {
+  const now = Date.now();
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Messages"><table><thead><tr><th scope="col">Sent</th><th scope="col" class="number">Received</th><th scope="col">State</th><th scope="col">Body</th></tr></thead>
+    <tbody>${messages.map((message) => html`<tr key=${message.number}><th scope="row"><a href=${link(["queues", ...address.parts], { ...address.query, message: message.number })}>${when(message.sent)}</a>${message.group ? html`<br /><span class="quiet">group ${message.group}</span>` : ""}</th><td class="number">${count(message.receives ?? 0)}</td><td>${stateOf(message, now)}${message.reason ? html`<br /><span class="wrong">${message.reason}</span>` : ""}</td><td><code>${message.large ? "a large message" : message.body}</code></td></tr>`)}</tbody></table></div>`;
+}
+
+function Move({ queue, names, onMoved }) {
+  const [destination, setDestination] = useState("");
+  const arnOf = (name) => [...queue.QueueArn.split(":").slice(0, -1), name].join(":");
+  const move = async () => {
+    await queues("StartMessageMoveTask", { SourceArn: queue.QueueArn, ...(destination ? { DestinationArn: destination } : {}) });
+    say("Messages are being moved");
+    await onMoved();
+  };
+  return html`<${Confirm} title=${`Move the messages of ${queue.name}`} action="Move" onClose=${() => setOpen()} onDone=${move}>
+    <${Field} id="move-to" label="To"><select id="move-to" value=${destination} onChange=${(event) => setDestination(event.target.value)}><option value="">the queue that gave each up</option>${names.filter((name) => name !== queue.name).map((name) => html`<option value=${arnOf(name)}>${name}</option>`)}</select><//><//>`;
 }

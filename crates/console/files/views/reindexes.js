@@ -1,29 +1,34 @@
 // Reindexes: start, watch, pause, cancel; the rows that failed, and those that the destination lacks.
 import { administer, may, modelDescriptions, tableNames } from "../api.js";
 import { tableModel } from "../model.js";
-import { go, link } from "../router.js";
+import { PageTurns, usePaging } from "../paging.js";
+import { amend, go, link } from "../router.js";
 import { count, duration, when } from "../values.js";
 import { Chip, Confirm, Empty, Failure, Field, Json, Loading, html, say, useAction, useAsked, useState } from "../ui.js";
 import { Gaps } from "./gaps.js";
 
+/** Dialogs and the form are in the address, so that a link opens them. */
+const setOpen = (what) => amend({ open: what });
+
 export function Reindexes({ address }) {
   const [name] = address.parts;
-  if (name) return html`<${OneReindex} key=${name} name=${name} />`;
-  return html`<${List} />`;
+  if (name) return html`<${OneReindex} key=${name} name=${name} address=${address} />`;
+  return html`<${List} address=${address} />`;
 }
 
-function List() {
-  const [starts, setStarts] = useState([undefined]);
-  const asked = useAsked(() => administer("list-reindexes", { limit: 50, after: starts.at(-1) }), [starts], 3000);
-  const [starting, setStarting] = useState(false);
+function List({ address }) {
+  const paging = usePaging(address);
+  const asked = useAsked(() => administer("list-reindexes", { limit: 50, after: paging.start }), [paging.start], 3000);
+  const starting = address.query.open === "start" && may.change;
   if (!asked.value) return asked.error ? html`<h1>Reindexes</h1><${Failure} error=${asked.error} />` : html`<${Loading} what="reindexes" />`;
   const { reindexes, next } = asked.value;
-  return html`<div class="stack"><div class="bar"><h1>Reindexes</h1><span class="grow"></span>${may.change && html`<button type="button" class="primary" aria-expanded=${starting} onClick=${() => setStarting(!starting)}>Start a reindex</button>`}</div>
+  return html`<div class="stack"><div class="bar"><h1>Reindexes</h1><span class="grow"></span>${may.change && html`<button type="button" class="primary" aria-expanded=${starting} onClick=${() => setOpen(starting ? "" : "start")}>Start a reindex</button>`}</div>
     <${Failure} error=${asked.error} />
     ${starting && html`<${Start} />`}
     ${reindexes.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Reindexes"><table><thead><tr><th scope="col">Reindex</th><th scope="col">Table</th><th scope="col">State</th><th scope="col">Touches or sends</th><th scope="col">Began</th></tr></thead>
       <tbody>${reindexes.map((one) => html`<tr><th scope="row"><a href=${link(["reindexes", one.name])}>${one.name}</a></th><td>${one.table}</td><td><${Chip} kind=${{ done: "good", cancelled: "", running: "warn" }[one.state] ?? ""}>${one.state}<//></td><td>${one.route ? `sends to ${one.route}` : `version ${one.version}`}</td><td>${when(one.started_at)}</td></tr>`)}</tbody></table></div>
-      <div class="bar"><button type="button" disabled=${starts.length < 2} onClick=${() => setStarts(starts.slice(0, -1))}>Previous page</button><button type="button" disabled=${!next} onClick=${() => setStarts([...starts, next])}>Next page</button></div>`
+      <div class="bar"><${PageTurns} paging=${paging} next=${next} busy=${asked.loading} /></div>`
+      : paging.number > 1 ? html`<div class="bar"><p class="quiet">No more.</p><${PageTurns} paging=${paging} /></div>`
       : html`<${Empty} title="No reindex yet"><p>A reindex processes every row of a table again: it touches the row, so that the stream has a record of it, or sends it to the target of a route.</p><//>`}</div>`;
 }
 
@@ -75,18 +80,21 @@ function Start() {
     <${Failure} error=${action.error} /><div><button class="primary" disabled=${action.busy || !table}>Start</button></div></form>`;
 }
 
-function OneReindex({ name }) {
+const isOver = (state) => !["running", "paused", "preparing"].includes(state);
+
+function OneReindex({ name, address }) {
   const asked = useAsked(() => administer("read-reindex", { name }), [name], 1500);
-  const letters = useAsked(() => administer("list-reindex-dead-letters", { name, limit: 50 }), [name, asked.value?.dead_letters]);
+  const paging = usePaging(address, name);
+  const letters = useAsked(() => administer("list-reindex-dead-letters", { name, limit: 50, after: paging.start }), [name, paging.start, asked.value?.dead_letters]);
   const action = useAction();
-  const [open, setOpen] = useState();
+  const { open } = address.query;
   const act = (call, more = {}) => action.run(async () => { await administer(call, { name, ...more }); await Promise.all([asked.reload(), letters.reload()]); });
   if (!asked.value) return asked.error ? html`<h1>Reindex ${name}</h1><${Failure} error=${asked.error} />` : html`<${Loading} what="the reindex" />`;
   const one = asked.value;
   const percent = Math.round(one.percent ?? 0);
   return html`<div class="stack"><div class="bar"><h1>Reindex ${name}</h1><${Chip} kind=${one.error ? "bad" : one.state === "done" ? "good" : "warn"}>${one.state}<//><span class="grow"></span><a href="#/reindexes">All reindexes</a>
       ${may.change && html`${one.state === "running" && html`<button type="button" onClick=${() => act("pause-reindex")}>Pause</button>`}${one.state === "paused" && html`<button type="button" onClick=${() => act("resume-reindex")}>Resume</button>`}
-      ${["running", "paused", "preparing"].includes(one.state) && html`<button type="button" class="danger" onClick=${() => setOpen("cancel")}>Cancel the reindex</button>`}`}</div>
+      ${!isOver(one.state) && html`<button type="button" class="danger" onClick=${() => setOpen("cancel")}>Cancel the reindex</button>`}`}</div>
     <p>${one.table}: ${one.route ? `rows are sent to ${one.route}` : `rows are touched with version ${one.version}`}. Began ${when(one.started_at)}${one.ended_at ? `, ended ${when(one.ended_at)}` : ""}.</p>
     <div class="progress" role="progressbar" aria-label="Progress" aria-valuenow=${percent} aria-valuemin="0" aria-valuemax="100"><i style=${{ width: `${percent}%` }}></i></div>
     <p>${percent} %, ${count(Math.round(one.rate))} rows in a second${one.seconds_left ? `, ${duration(one.seconds_left * 1000)} to go` : ""}, ${count(one.workers.length)} workers</p>
@@ -95,8 +103,9 @@ function OneReindex({ name }) {
     <${Failure} error=${action.error ?? asked.error} />
     <section class="card"><header><h2>Rows that failed</h2>${may.change && letters.value?.dead_letters.length > 0 && html`<span><button type="button" onClick=${() => act("replay-reindex")}>Try all again</button> <button type="button" class="danger" onClick=${() => setOpen("drop")}>Drop all</button></span>`}</header>
       <${Failure} error=${letters.error} />
-      ${letters.value?.dead_letters.length ? html`<ul class="letters">${letters.value.dead_letters.map((letter) => html`<li><code>${letter.id}</code> <span class="wrong">${letter.reason}</span> <span class="quiet">${count(letter.attempts)} attempts, ${when(letter.at)}</span><details><summary>The row</summary><${Json} value=${letter.row ?? letter.key} label=${`Row ${letter.id}`} /></details></li>`)}</ul>` : html`<p class="quiet">None.</p>`}</section>
-    <${Gaps} name=${name} onResend=${(ids) => act("resend-reindex", { ids })} />
-    ${open === "cancel" && html`<${Confirm} title=${`Cancel the reindex ${name}`} action="Cancel the reindex" danger onClose=${() => setOpen()} onDone=${() => act("cancel-reindex")}><p>Rows that are done keep their version.</p><//>`}
-    ${open === "drop" && html`<${Confirm} title="Drop the rows that failed" action="Drop" danger onClose=${() => setOpen()} onDone=${() => act("drop-reindex-dead-letters")}><p>The dead letters are deleted. This cannot be undone.</p><//>`}</div>`;
+      ${letters.value?.dead_letters.length ? html`<ul class="letters">${letters.value.dead_letters.map((letter) => html`<li><code>${letter.id}</code> <span class="wrong">${letter.reason}</span> <span class="quiet">${count(letter.attempts)} attempts, ${when(letter.at)}</span><details><summary>The row</summary><${Json} value=${letter.row ?? letter.key} label=${`Row ${letter.id}`} /></details></li>`)}</ul>` : html`<p class="quiet">${paging.number > 1 ? "No more." : "None."}</p>`}
+      ${(letters.value?.next || paging.number > 1) && html`<div class="bar"><${PageTurns} paging=${paging} next=${letters.value?.next} busy=${letters.loading} /></div>`}</section>
+    <${Gaps} name=${name} address=${address} onResend=${(ids) => act("resend-reindex", { ids })} />
+    ${open === "cancel" && !isOver(one.state) && may.change && html`<${Confirm} title=${`Cancel the reindex ${name}`} action="Cancel the reindex" danger onClose=${() => setOpen()} onDone=${() => act("cancel-reindex")}><p>Rows that are done keep their version.</p><//>`}
+    ${open === "drop" && may.change && html`<${Confirm} title="Drop the rows that failed" action="Drop" danger onClose=${() => setOpen()} onDone=${() => act("drop-reindex-dead-letters")}><p>The dead letters are deleted. This cannot be undone.</p><//>`}</div>`;
 }

@@ -2,9 +2,10 @@
 import { administer, may } from "../api.js";
 import { Chart } from "../chart.js";
 import { Editor } from "../editor.js";
-import { go, link } from "../router.js";
+import { PageTurns, usePaging } from "../paging.js";
+import { amend, link } from "../router.js";
 import { count, duration, when } from "../values.js";
-import { Confirm, Dialog, Empty, Failure, Json, Loading, Tabs, html, problemOf, say, useAction, useAsked, useEffect, useRef, useState } from "../ui.js";
+import { Confirm, Dialog, Empty, Failure, Json, Loading, Tabs, html, problemOf, say, useAction, useAsked, useEffect, useRetry, useState } from "../ui.js";
 import { Changed } from "./preview.js";
 import { routeChip } from "./overview.js";
 
@@ -30,8 +31,11 @@ export function Routes({ address }) {
       : html`<${Empty} title="No route yet"><p>A route takes the changes of a table to a queue, a webhook, a command or a bus. Write one in a model or in the <a href="#/routes?tab=file">route file</a>.</p><//>`}</div>`;
 }
 
+/** Dialogs are in the address, so that a link opens them. */
+const setOpen = (what) => amend({ open: what });
+
 function OneRoute({ name, route, routes, reload, address }) {
-  const [open, setOpen] = useState();
+  const { open } = address.query;
   const action = useAction();
   return html`<div class="stack"><div class="bar"><h1>Route ${name}</h1>${route && routeChip(route.state)}<span class="grow"></span><a href="#/routes">All routes</a>
       ${may.change && route && html`${route.backfill?.state === "running" ? html`<button type="button" onClick=${() => action.run(async () => { await administer("cancel-backfill", { route: name }); await reload(); })}>Cancel the backfill</button>` : html`<button type="button" onClick=${() => setOpen("backfill")}>Backfill</button>`}`}</div>
@@ -44,7 +48,7 @@ function OneRoute({ name, route, routes, reload, address }) {
       : html`<p>This route was removed; its dead letters are kept.</p>`}
     <${Failure} error=${action.error} />
     <${Letters} name=${name} routes=${routes} address=${address} reload=${reload} dead=${route?.dead} />
-    ${open === "backfill" && html`<${Confirm} title=${`Backfill ${name}`} action="Start" onClose=${() => setOpen()} onDone=${async () => { await administer("backfill-route", { route: name }); await reload(); }}><p>Every row that the route takes is delivered to its target, in order with the changes.</p><//>`}</div>`;
+    ${open === "backfill" && may.change && route && html`<${Confirm} title=${`Backfill ${name}`} action="Start" onClose=${() => setOpen()} onDone=${async () => { await administer("backfill-route", { route: name }); await reload(); }}><p>Every row that the route takes is delivered to its target, in order with the changes.</p><//>`}</div>`;
 }
 
 /** How far behind the route was in the last hour, also before the console was opened. */
@@ -61,9 +65,8 @@ function Lag({ name }) {
 // ---- dead letters
 
 function Letters({ name, routes, address, reload, dead }) {
-  const [starts, setStarts] = useState([undefined]);
-  const asked = useAsked(() => administer("list-dead-letters", { route: name, limit: 50, after: starts.at(-1) }), [name, starts, dead]);
-  const [open, setOpen] = useState();
+  const paging = usePaging(address, name);
+  const asked = useAsked(() => administer("list-dead-letters", { route: name, limit: 50, after: paging.start }), [name, paging.start, dead]);
   const action = useAction();
   const again = async () => { await Promise.all([asked.reload(), reload()]); };
   const act = (call, which, more = {}) => action.run(async () => {
@@ -73,17 +76,18 @@ function Letters({ name, routes, address, reload, dead }) {
     return done;
   });
   const letters = asked.value?.dead_letters ?? [];
-  const chosen = address.query.letter;
-  return html`<section class="card"><header><h2>Dead letters</h2>${letters.length > 0 && may.change && html`<span><button type="button" disabled=${action.busy} onClick=${() => act("replay-dead-letters", { route: name })}>Replay all</button> <button type="button" onClick=${() => setOpen("move")}>Move all</button> <button type="button" class="danger" onClick=${() => setOpen("drop")}>Drop all</button></span>`}</header>
+  const { letter: chosen, open } = address.query;
+  const isMany = letters.length > 0 && may.change;
+  return html`<section class="card"><header><h2>Dead letters</h2>${isMany && html`<span><button type="button" disabled=${action.busy} onClick=${() => act("replay-dead-letters", { route: name })}>Replay all</button> <button type="button" onClick=${() => setOpen("move")}>Move all</button> <button type="button" class="danger" onClick=${() => setOpen("drop")}>Drop all</button></span>`}</header>
     <${Failure} error=${asked.error ?? action.error} />
     ${action.done?.delivered !== undefined && html`<p class="done" role="status">${count(action.done.delivered)} delivered, ${count(action.done.failed)} failed again, ${count(action.done.left)} left.</p>`}
-    ${!asked.value ? html`<${Loading} what="dead letters" />` : letters.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Dead letters"><table><thead><tr><th scope="col">Change</th><th scope="col">Last attempt</th><th scope="col" class="number">Attempts</th><th scope="col">Error</th><th scope="col"><span class="sr">Actions</span></th></tr></thead>
-      <tbody>${letters.map((letter) => html`<tr><th scope="row"><a href=${link(["routes", name], { letter: letter.id })}>${letter.change.entity ?? letter.change.table} ${letter.change.event}</a></th><td>${letter.last}</td><td class="number">${count(letter.attempts)}</td><td class="wrong">${letter.error}</td><td>${may.change && html`<button type="button" class="small" disabled=${action.busy} onClick=${() => act("replay-dead-letters", { id: letter.id })}>Replay</button> <button type="button" class="small" disabled=${action.busy} onClick=${() => act("drop-dead-letters", { id: letter.id })}>Drop</button>`}</td></tr>`)}</tbody></table></div>
-      <div class="bar"><button type="button" disabled=${starts.length < 2} onClick=${() => setStarts(starts.slice(0, -1))}>Previous page</button><button type="button" disabled=${!asked.value.next} onClick=${() => setStarts([...starts, asked.value.next])}>Next page</button></div>`
-      : html`<p class="quiet">None: every change was delivered or is still tried.</p>`}
-    ${chosen && html`<${Letter} id=${chosen} onClose=${() => go(["routes", name])} />`}
-    ${open === "drop" && html`<${Confirm} title="Drop all dead letters" action="Drop" danger onClose=${() => setOpen()} onDone=${() => act("drop-dead-letters", { route: name })}><p>The dead letters of ${name} are deleted. This cannot be undone.</p><//>`}
-    ${open === "move" && html`<${Move} name=${name} routes=${routes} onClose=${() => setOpen()} onDone=${(to) => act("move-dead-letters", { route: name }, { to })} />`}</section>`;
+    ${!asked.value ? !asked.error && html`<${Loading} what="dead letters" />` : letters.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Dead letters"><table><thead><tr><th scope="col">Change</th><th scope="col">Last attempt</th><th scope="col" class="number">Attempts</th><th scope="col">Error</th><th scope="col"><span class="sr">Actions</span></th></tr></thead>
+      <tbody>${letters.map((letter) => html`<tr><th scope="row"><a href=${link(["routes", name], { ...address.query, letter: letter.id })}>${letter.change.entity ?? letter.change.table} ${letter.change.event}</a></th><td>${letter.last}</td><td class="number">${count(letter.attempts)}</td><td class="wrong">${letter.error}</td><td>${may.change && html`<button type="button" class="small" disabled=${action.busy} onClick=${() => act("replay-dead-letters", { id: letter.id })}>Replay</button> <button type="button" class="small" disabled=${action.busy} onClick=${() => act("drop-dead-letters", { id: letter.id })}>Drop</button>`}</td></tr>`)}</tbody></table></div>`
+      : paging.number > 1 ? html`<p class="quiet">No more.</p>` : html`<p class="quiet">None: every change was delivered or is still tried.</p>`}
+    ${(letters.length > 0 || paging.number > 1) && html`<div class="bar"><${PageTurns} paging=${paging} next=${asked.value?.next} busy=${asked.loading} /></div>`}
+    ${chosen && html`<${Letter} id=${chosen} onClose=${() => amend({ letter: "" })} />`}
+    ${open === "drop" && isMany && html`<${Confirm} title="Drop all dead letters" action="Drop" danger onClose=${() => setOpen()} onDone=${() => act("drop-dead-letters", { route: name })}><p>The dead letters of ${name} are deleted. This cannot be undone.</p><//>`}
+    ${open === "move" && isMany && html`<${Move} name=${name} routes=${routes} onClose=${() => setOpen()} onDone=${(to) => act("move-dead-letters", { route: name }, { to })} />`}</section>`;
 }
 
 function Move({ name, routes, onClose, onDone }) {
@@ -110,15 +114,15 @@ function Letter({ id, onClose }) {
 function RouteFile({ reload }) {
   const asked = useAsked(() => administer("read-routes"), []);
   const [text, setText] = useState();
-  const checked = useAction();
+  const checked = useAction({ isRead: true });
   const applied = useAction();
-  const first = useRef(true);
+  const check = () => checked.run(() => administer("apply-routes", { text, dry_run: true }));
   useEffect(() => {
     if (text === undefined || !may.change) return undefined;
-    if (first.current) first.current = false;
-    const timer = setTimeout(() => checked.run(() => administer("apply-routes", { text, dry_run: true })), 600);
+    const timer = setTimeout(check, 600);
     return () => clearTimeout(timer);
   }, [text]);
+  useRetry(checked.error, check);
   if (asked.error) return html`<${Failure} error=${asked.error} />`;
   if (!asked.value) return html`<${Loading} what="the route file" />`;
   const now = text ?? asked.value.text;
