@@ -327,7 +327,7 @@ class Reference(Followed):
         self.application("klayers", "first_layout", "import")
         for folder in ["apps", "models"]:
             (self.folder / folder).symlink_to(ROOT / folder)
-        self.follow("apps/klayers/README.md", seconds=300)
+        self.follow("apps/klayers/README.md", seconds=600)
 
     def test_every_command_of_warehouse_runs(self):
         self.application("warehouse")
