@@ -4,7 +4,8 @@
 //! [`Gateway`] is a [`Database`](trestle_api::Database) before another one. What a write on a modelled table means is computed by
 //! the same pure code that the embedded engine runs in its commit. It asks for rows (`known_rows.rs`), which are read
 //! (`fetch.rs`) until it lacks none; then one request is sent (`commit.rs`) in which every row that was read is checked to be as
-//! it was (`part.rs`). Where another write was quicker, all of it begins again (`write.rs`).
+//! it was (`part.rs`). Where another write was quicker, all of it begins again (`write.rs`). What a write that looked for rows has left
+//! to do is stored with it (`look_again.rs`), and finished by another gateway if its own is killed (`left_intents.rs`).
 //!
 //! Models are kept at the endpoint (`documents.rs`) and driven by `trestle-models`, as those of an engine are (`host.rs`). Any number
 //! of gateways stand before an endpoint; `fleet.rs` changes what is in force for all of them, and `moment.rs` gives audits the rows of
@@ -55,6 +56,8 @@ mod host;
 mod intent;
 mod keeper;
 mod known_rows;
+mod left_intents;
+mod limits;
 mod look_again;
 mod moment;
 mod moment_view;
