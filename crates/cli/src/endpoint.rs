@@ -20,9 +20,10 @@ pub(crate) enum EndpointCommand {
     /// Creates two tables whose names begin with `trestle-probe-`, writes about two hundred small rows and deletes the tables. The
     /// result is stored at the endpoint, in the table `_trestle.endpoint`, where gateways find it.
     Probe(ProbeFlags),
-    /// Test everything that a gateway does at an endpoint: derived keys, every effect, PartiQL, concurrent writers, audit and repair.
+    /// Test everything that a gateway does at an endpoint: derived keys, every effect, PartiQL, concurrent writers, audit and repair, a
+    /// route, a migration; and a copy of a table and back.
     ///
-    /// Creates about ten tables whose names begin with `trestle-check-`, and deletes them, also if it fails or is stopped. Ends with
+    /// Creates about fifteen tables whose names begin with `trestle-check-`, and deletes them, also if it fails or is stopped. Ends with
     /// code 0 if every step passed or was skipped because the endpoint lacks what it needs, and with 5 if one failed.
     Check(CheckFlags),
 }

@@ -19,6 +19,7 @@ use crate::config::Config;
 use crate::exit::{Code, Failure};
 use crate::{logging, runtime};
 use administration::ServerAdministration;
+pub(crate) use gateway_routes::{ROUTES_TABLE, ROUTES_TABLE_THERE};
 use regions::ServerRegions;
 use reindexes::ServerReindexes;
 use routes::Routes;

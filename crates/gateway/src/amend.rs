@@ -89,8 +89,8 @@ impl Endpoint {
             // If all of them move, each takes two items.
             let rest = parts.split_off(parts.len().min(ROWS_MAX / 2));
             let page = std::mem::replace(&mut parts, rest);
-            if let Sent::Overtaken(positions) = self.send(commit(page)).await? {
-                return Ok(Sent::Overtaken(positions));
+            if let Sent::Overtaken(why) = self.send(commit(page)).await? {
+                return Ok(Sent::Overtaken(why));
             }
         }
         self.send(commit(parts)).await

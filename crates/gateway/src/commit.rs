@@ -9,13 +9,11 @@ use trestle_api::{
 
 use crate::endpoint::Endpoint;
 use crate::fleet::ON_ITS_WAY_MAX;
-use crate::look_again::Looked;
+use crate::limits;
+use crate::look_again::Look;
 use crate::part::Part;
 
-/// Items in one transaction.
-const ITEMS_MAX: usize = 100;
-
-/// Everything that is written atomically.
+/// What is to be written as one.
 #[derive(Debug, Default)]
 pub(crate) struct Commit {
     /// Rows that were read.
@@ -29,9 +27,8 @@ pub(crate) struct Commit {
     /// Items of the gateway: the record of the client's transaction, or the check that a moment is held. If
     /// one fails, the whole write starts again, and finds out why.
     pub(crate) own: Vec<TransactWriteItem>,
-    /// Searches for rows. The commit does not check that no other rows were added meanwhile: see
-    /// `look_again.rs`.
-    pub(crate) looked: Vec<Looked>,
+    /// Rows were looked for. That no other has come meanwhile is not checked: they are looked for again (`look_again.rs`).
+    pub(crate) looks: Vec<Look>,
 }
 
 /// The result of sending a commit.
@@ -39,13 +36,21 @@ pub(crate) struct Commit {
 pub(crate) enum Sent {
     /// It was carried out.
     Done(Vec<ConsumedCapacity>),
-    /// A row has changed since it was read, or is in another transaction: start again. The positions of those
-    /// rows in the client's request.
-    Overtaken(Vec<usize>),
+    /// A row is not as it was read, or is in another transaction: begin again.
+    Overtaken(WhyAgain),
+}
+
+/// Why a write begins again.
+#[derive(Debug, Default)]
+pub(crate) struct WhyAgain {
+    /// The positions of rows in the client's request that others have changed, or change.
+    pub(crate) positions: Vec<usize>,
+    /// The endpoint had too much to do, and nothing else was in the way.
+    pub(crate) is_throttled: bool,
 }
 
 impl Endpoint {
-    /// Sends the commit.
+    /// Sends it, and looks again for the rows that it rests on.
     pub(crate) async fn send(&self, mut commit: Commit) -> Result<Sent, Error> {
         if !commit.parts.iter().any(Part::writes) && commit.others.is_empty() && commit.items.is_none() {
             return Ok(Sent::Done(Vec::new()));
@@ -54,6 +59,9 @@ impl Endpoint {
         self.until_renewed().await?;
         if !self.has_transactions().await? {
             return self.send_by_intent(commit).await;
+        }
+        if !commit.looks.is_empty() {
+            return self.send_and_look(commit).await;
         }
         let is_one = commit.parts.len() == 1 && commit.items.is_none() && commit.own.is_empty();
         match commit.parts.pop_if(|_| is_one) {
@@ -69,8 +77,8 @@ impl Endpoint {
             Ok(Response::UpdateItem(answer)) => answer.consumed_capacity,
             Ok(Response::DeleteItem(answer)) => answer.consumed_capacity,
             Ok(_) => return Err(Error::internal("the answer to a write is of another kind")),
-            Err(error) if is_overtaken(&error) => return Ok(Sent::Overtaken(Vec::new())),
-            Err(error) => return Err(error),
+            Err(error) if is_overtaken(&error) => return Ok(Sent::Overtaken(WhyAgain::default())),
+            Err(error) => return Err(limits::named(error)),
         };
         Ok(Sent::Done(used.into_iter().collect()))
     }
@@ -87,15 +95,10 @@ impl Endpoint {
         }
     }
 
-    async fn send_together(&self, commit: Commit) -> Result<Sent, Error> {
+    pub(crate) async fn send_together(&self, commit: Commit) -> Result<Sent, Error> {
+        limits::check(&commit)?;
         let count = commit.parts.len() + commit.others.len() + commit.own.len();
-        if count > ITEMS_MAX {
-            return Err(Error::validation(format!(
-                "The write was refused: with everything that follows from it, it has {count} rows, and a transaction of the \
-                 endpoint has at most {ITEMS_MAX}. Write fewer items in one request, or items on which fewer rows depend"
-            )));
-        }
-        // The client's items come first, so that the reasons have their order.
+        // The order of the client's items is that of its reasons.
         let mut positions: Vec<Option<usize>> = Vec::with_capacity(count);
         let mut items = Vec::with_capacity(count);
         let mut is_ours = Vec::with_capacity(count);
@@ -124,16 +127,15 @@ impl Endpoint {
                 Ok(Sent::Done(answer.consumed_capacity.unwrap_or_default()))
             }
             Ok(_) => Err(Error::internal("the answer to a transaction is of another kind")),
-            Err(error) if is_overtaken(&error) => Ok(Sent::Overtaken(Vec::new())),
-            // It was sent again and may still be executed: if the write started again, it would be done
-            // twice.
+            Err(error) if is_overtaken(&error) => Ok(Sent::Overtaken(WhyAgain::default())),
+            // It was sent again, and may still be carried out: begun again, it would be made twice.
             Err(error) if error.kind() == ErrorKind::TransactionInProgress => {
                 Err(unknown("still works on the transaction"))
             }
             Err(error) if error.kind() == ErrorKind::TransactionCanceled => {
                 canceled(&error, &positions, &is_ours, commit.items)
             }
-            Err(error) => Err(error),
+            Err(error) => Err(limits::named(error)),
         }
     }
 }
@@ -164,28 +166,30 @@ fn canceled(
     let mut overtaken = Vec::new();
     let mut final_reasons = vec![CancellationReason::none(); items.unwrap_or_default()];
     let mut refused: Option<&CancellationReason> = None;
-    let mut is_retryable = false;
+    let (mut has_others, mut is_throttled) = (false, false);
     for ((reason, position), is_ours) in reasons.iter().zip(positions).zip(is_ours) {
-        let passes = match reason.code {
+        match reason.code {
             CancellationCode::None => continue,
-            CancellationCode::TransactionConflict
-            | CancellationCode::ProvisionedThroughputExceeded
-            | CancellationCode::ThrottlingError => true,
-            CancellationCode::ConditionalCheckFailed => *is_ours,
-            _ => false,
-        };
-        if passes {
-            is_retryable = true;
-            overtaken.extend(*position);
-        } else {
-            refused = Some(reason);
-            if let Some(slot) = position.and_then(|position| final_reasons.get_mut(position)) {
-                *slot = reason.clone();
+            CancellationCode::ProvisionedThroughputExceeded | CancellationCode::ThrottlingError => {
+                is_throttled = true;
+            }
+            CancellationCode::TransactionConflict => has_others = true,
+            CancellationCode::ConditionalCheckFailed if *is_ours => has_others = true,
+            _ => {
+                refused = Some(reason);
+                if let Some(slot) = position.and_then(|position| final_reasons.get_mut(position)) {
+                    *slot = reason.clone();
+                }
+                continue;
             }
         }
+        overtaken.extend(*position);
     }
     match refused {
-        None if is_retryable => Ok(Sent::Overtaken(overtaken)),
+        None if has_others || is_throttled => Ok(Sent::Overtaken(WhyAgain {
+            positions: overtaken,
+            is_throttled: is_throttled && !has_others,
+        })),
         None => Err(error.clone()),
         Some(_)
             if items.is_some()

@@ -11,6 +11,7 @@ use trestle_hook::Hook;
 
 use crate::documents::InForce;
 use crate::fleet::{Member, Sightings};
+use crate::intent::OwnIntents;
 use crate::known_rows::KnownRows;
 use crate::moment::HeldMoment;
 use crate::scan_both::Windows;
@@ -44,8 +45,10 @@ pub(crate) struct Endpoint {
     pub(crate) moment: Mutex<HeldMoment>,
     /// Whether the endpoint supports transactions, once it is known.
     pub(crate) transactions: OnceCell<bool>,
-    /// Intents of this gateway that could not be finished or dropped.
-    pub(crate) abandoned: Mutex<Vec<String>>,
+    /// Whether there is a table of intents, at an endpoint with transactions: writes there need one only if they look for rows.
+    pub(crate) intents: OnceCell<()>,
+    /// What this gateway knows of its own intents.
+    pub(crate) own_intents: Mutex<OwnIntents>,
     /// Held while this gateway finishes an intent that it abandoned or took over.
     pub(crate) finishing: tokio::sync::Mutex<()>,
     /// The last renewals seen of gateways that have left intents.
@@ -71,7 +74,8 @@ impl Endpoint {
             changing: Mutex::default(),
             moment: Mutex::default(),
             transactions: OnceCell::new(),
-            abandoned: Mutex::default(),
+            intents: OnceCell::new(),
+            own_intents: Mutex::default(),
             finishing: tokio::sync::Mutex::default(),
             sightings: Mutex::default(),
             writes: AtomicU64::new(0),

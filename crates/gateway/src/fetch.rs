@@ -143,7 +143,7 @@ impl Endpoint {
     }
 }
 
-fn request(query: &RowQuery, is_consistent: bool, start: Option<Item>) -> Query {
+pub(crate) fn request(query: &RowQuery, is_consistent: bool, start: Option<Item>) -> Query {
     let mut expressions = RequestExpressions::default();
     let key_condition = expressions.take(query.key_condition.print(), 'k');
     let filter = query

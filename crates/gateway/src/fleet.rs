@@ -216,9 +216,7 @@ impl Endpoint {
             });
             let has_documents = !documents.is_empty();
             let has_transactions = self.has_transactions().wait()?;
-            if !has_transactions {
-                self.finish_intents(true).wait()?;
-            }
+            self.finish_intents().wait()?;
             let next = documents::Next {
                 documents,
                 moment,

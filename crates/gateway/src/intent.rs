@@ -1,12 +1,17 @@
-//! Writes of modelled rows at an endpoint without transactions.
+//! Writes of modelled rows that take more than one request: all of them at an endpoint without transactions, and those that look for rows
+//! (`look_again.rs`) at any. An intent says what is left to do. Where there are transactions, it is part of the one that writes the
+//! rows, and the look is left.
 //!
-//! 1. An intent row is put, to which the following locks belong.
-//! 2. Every row that will be written, or that was read, is locked by a row of `_trestle.locks`. If another
-//!    write has locked one, all locks are released, and the write starts again.
-//! 3. The rows are read again. If one has changed, all locks are released, and the write starts again.
-//! 4. The plan is stored in the intent. From now on, the write will be completed in any case.
-//! 5. Rows are written: new and changed rows first, then removed ones.
-//! 6. The locks are removed, then the intent.
+//! Without transactions:
+//!
+//! 1. An intent row is put: what is locked next belongs to it.
+//! 2. Every row that is to be written, or that was read, is locked by a row of `_trestle.locks`. If another write has locked one,
+//!    all locks are released, and the write begins again.
+//! 3. The rows are read again. If one is not as it was read, all locks are released, and the write begins again.
+//! 4. The plan is stored in the intent. From here on the write is made, whatever happens.
+//! 5. Rows are written: those that come or change first, those that go last.
+//! 6. If rows are to be looked for again, the plan is emptied: its rows are written.
+//! 7. The locks are removed. Rows are looked for again, then the intent is removed.
 //!
 //! *Invariants*: while a row is locked by an intent, no gateway changes it for another write. So every step
 //! can be repeated. An intent whose gateway has ended is finished from its plan, or dropped if it has none,
@@ -15,27 +20,28 @@
 //! removed, and undo a later write. An expired gateway no longer writes, because its lease has passed before
 //! (`fleet.rs`). Clients that read rows see some rows of a write before the others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use futures_util::future::{join_all, try_join_all};
 use trestle_api::{
-    DatabaseExt, DeleteItem, Error, ErrorKind, GetItem, PutItem, Scan, TransactWriteItem, UpdateItem,
+    DatabaseExt, DeleteItem, Error, ErrorKind, GetItem, Put, PutItem, TransactWriteItem, UpdateItem,
 };
 use trestle_env::ids;
 use trestle_item::{AttributeValue, Item, Map, codec, size};
 
-use crate::commit::{Commit, Sent};
+use crate::commit::{Commit, Sent, WhyAgain};
 use crate::documents::alone;
 use crate::endpoint::Endpoint;
+use crate::look_again::Look;
 use crate::moment::ImageName;
 use crate::own_table::OwnTable;
 use crate::part::{Becomes, Part};
 use crate::table_shape::RowId;
 use crate::transactions::{has_transactions, refusal};
 
-/// The intents of writes under way.
-const INTENTS: OwnTable = OwnTable {
+/// Writes that are under way.
+pub(crate) const INTENTS: OwnTable = OwnTable {
     name: "_trestle.intents",
     key: INTENT,
     range: None,
@@ -48,25 +54,53 @@ const LOCKS: OwnTable = OwnTable {
     range: None,
     ttl: None,
 };
-const INTENT: &str = "intent";
-const GATEWAY: &str = "gateway";
+pub(crate) const INTENT: &str = "intent";
+pub(crate) const GATEWAY: &str = "gateway";
 const ROWS: &str = "rows";
-const PLAN: &str = "plan";
-const UNDONE: &str = "undone";
+pub(crate) const PLAN: &str = "plan";
+pub(crate) const UNDONE: &str = "undone";
+const LOOKS: &str = "looks";
 const ROW: &str = "row";
 /// The largest plan: an item has at most 400 KB.
 pub(crate) const PLAN_BYTES_MAX: usize = 380_000;
 
 /// A write under way.
 #[derive(Clone, Debug)]
-struct Intent {
-    id: String,
-    /// The gateway that executes or finishes it.
-    gateway: String,
+pub(crate) struct Intent {
+    pub(crate) id: String,
+    /// The gateway that makes it, or finishes it.
+    pub(crate) gateway: String,
     /// The locks.
     rows: Vec<String>,
-    /// The rows to be written, once the write is decided.
-    plan: Option<Vec<Part>>,
+    /// The rows to be written, once it is decided; none if they are written.
+    pub(crate) plan: Option<Vec<Part>>,
+    /// What is to be looked for again when the rows are written.
+    looks: Vec<Look>,
+}
+
+/// What a gateway knows of its own intents.
+#[derive(Debug, Default)]
+pub(crate) struct OwnIntents {
+    /// Those that it works on.
+    pub(crate) under_way: HashSet<String>,
+    /// Those that could not be finished or dropped.
+    pub(crate) abandoned: Vec<String>,
+}
+
+impl OwnIntents {
+    pub(crate) fn has_abandoned(&self) -> bool {
+        !self.abandoned.is_empty()
+    }
+}
+
+/// What became of a write without a transaction.
+enum CarriedOut {
+    /// A row is not as it was read, or is part of another write: begin again.
+    Overtaken,
+    /// Its rows are written.
+    Written,
+    /// Another gateway writes the rest of its rows, and ends it.
+    TakenOver,
 }
 
 /// A lock that another write holds.
@@ -82,19 +116,42 @@ fn lock_name(table: &str, key: &Item) -> String {
 }
 
 impl Intent {
-    fn key(id: &str) -> Item {
+    pub(crate) fn key(id: &str) -> Item {
         Item::from([(INTENT, id)])
     }
 
-    fn to_item(&self) -> Item {
+    fn to_item(&self) -> Result<Item, Error> {
         let mut item = Self::key(&self.id);
         item.insert(GATEWAY, self.gateway.as_str());
         let rows = self.rows.iter().map(|row| AttributeValue::S(row.clone()));
         item.insert(ROWS, AttributeValue::L(rows.collect()));
-        item
+        if let Some(plan) = &self.plan {
+            item.insert(PLAN, stored(plan));
+        }
+        if !self.looks.is_empty() {
+            item.insert(LOOKS, self.stored_looks()?);
+        }
+        Ok(item)
     }
 
-    fn from_item(item: &Item) -> Option<Self> {
+    fn stored_looks(&self) -> Result<AttributeValue, Error> {
+        let looks: Result<_, Error> = self.looks.iter().map(Look::to_value).collect();
+        looks.map(AttributeValue::L)
+    }
+
+    /// As part of the transaction that writes the rows.
+    fn part(&self) -> Result<TransactWriteItem, Error> {
+        Ok(TransactWriteItem {
+            put: Some(Box::new(Put {
+                table_name: INTENTS.name.to_owned(),
+                item: self.to_item()?,
+                ..Put::default()
+            })),
+            ..TransactWriteItem::default()
+        })
+    }
+
+    pub(crate) fn from_item(item: &Item) -> Option<Self> {
         let text = |name: &str| item.get(name).and_then(AttributeValue::as_s).map(str::to_owned);
         let Some(AttributeValue::L(rows)) = item.get(ROWS) else {
             return None;
@@ -107,16 +164,29 @@ impl Intent {
             Some(_) => return None,
             None => None,
         };
+        let looks = match item.get(LOOKS) {
+            Some(AttributeValue::L(looks)) => looks
+                .iter()
+                .map(Look::from_value)
+                .collect::<Option<Vec<Look>>>()?,
+            Some(_) => return None,
+            None => Vec::new(),
+        };
         Some(Intent {
             id: text(INTENT)?,
             gateway: text(GATEWAY)?,
             rows: rows?,
             plan,
+            looks,
         })
     }
 }
 
-/// The stored form of a part in a plan.
+fn stored(plan: &[Part]) -> AttributeValue {
+    AttributeValue::L(plan.iter().map(part_to).collect())
+}
+
+/// A part as it is stored in a plan.
 fn part_to(part: &Part) -> AttributeValue {
     let bytes = |item: &Item| AttributeValue::B(codec::encode(item));
     let mut stored = Item::from([("table", part.table.as_str()), ("hash", part.hash.as_str())]);
@@ -166,16 +236,26 @@ fn part_from(stored: &AttributeValue) -> Option<Part> {
     })
 }
 
-/// An intent of this gateway. If it is dropped without being finished, the keeper finishes or drops the
-/// intent.
-struct Unfinished<'e> {
+/// An intent that this gateway works on. If this is dropped before it is ended, the keeper finishes the intent or lets it go.
+pub(crate) struct UnderWay<'e> {
     endpoint: &'e Endpoint,
-    intent: Option<String>,
+    id: String,
+    is_ended: bool,
 }
 
-impl Drop for Unfinished<'_> {
+impl UnderWay<'_> {
+    pub(crate) fn end(mut self) {
+        self.is_ended = true;
+    }
+}
+
+impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.endpoint.abandoned.lock().extend(self.intent.take());
+        let mut own = self.endpoint.own_intents.lock();
+        own.under_way.remove(&self.id);
+        if !self.is_ended {
+            own.abandoned.push(std::mem::take(&mut self.id));
+        }
     }
 }
 
@@ -193,8 +273,57 @@ impl Endpoint {
         asked.await.copied()
     }
 
-    /// Executes a write without a transaction.
-    pub(crate) async fn send_by_intent(&self, commit: Commit) -> Result<Sent, Error> {
+    pub(crate) fn begin_intent(&self, id: &str) -> UnderWay<'_> {
+        self.own_intents.lock().under_way.insert(id.to_owned());
+        UnderWay {
+            endpoint: self,
+            id: id.to_owned(),
+            is_ended: false,
+        }
+    }
+
+    /// Makes a write in one transaction and looks again for the rows that it rests on. The intent to look is part of the transaction.
+    pub(crate) async fn send_and_look(&self, mut commit: Commit) -> Result<Sent, Error> {
+        let is_there = self.intents.get_or_try_init(|| INTENTS.ensure(&*self.database));
+        is_there.await?;
+        let intent = Intent {
+            id: ids::uuid(),
+            gateway: self.member.id.clone(),
+            rows: Vec::new(),
+            plan: Some(Vec::new()),
+            looks: std::mem::take(&mut commit.looks),
+        };
+        commit.own.push(intent.part()?);
+        // A client that goes away ends this anywhere.
+        let under_way = self.begin_intent(&intent.id);
+        let mut sent = self.send_together(commit).await;
+        if let Ok(Sent::Done(used)) = &mut sent {
+            used.retain(|used| used.table_name.as_deref() != Some(INTENTS.name));
+        }
+        let looked = match &sent {
+            Ok(Sent::Done(_)) => self.look_and_remove(&intent).await,
+            // Nothing was written.
+            Ok(Sent::Overtaken(_)) => Ok(()),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::Validation | ErrorKind::TransactionCanceled
+                ) =>
+            {
+                Ok(())
+            }
+            // It may have been carried out.
+            Err(_) => self.finish_intent(&intent.id).await,
+        };
+        match looked {
+            Ok(()) => under_way.end(),
+            Err(error) => put_off(&error),
+        }
+        sent
+    }
+
+    /// Makes a write without a transaction.
+    pub(crate) async fn send_by_intent(&self, mut commit: Commit) -> Result<Sent, Error> {
         if commit.items.is_some() {
             return Err(refusal(
                 "a gateway refuses transactions of clients there",
@@ -210,54 +339,56 @@ impl Endpoint {
                 .map(|part| lock_name(&part.table, &part.key))
                 .collect(),
             plan: None,
+            looks: std::mem::take(&mut commit.looks),
         };
         let put = PutItem {
             table_name: INTENTS.name.to_owned(),
-            item: intent.to_item(),
+            item: intent.to_item()?,
             ..PutItem::default()
         };
-        // The future may be dropped at any point when a client disconnects.
-        let mut unfinished = Unfinished {
-            endpoint: self,
-            intent: Some(intent.id.clone()),
-        };
+        // A client that goes away ends this anywhere.
+        let under_way = self.begin_intent(&intent.id);
         self.database.put_item(put).await?;
         let made = self.carry_out(&intent, commit).await;
-        if !matches!(made, Ok(Sent::Done(_))) {
-            // It is unknown whether it was decided, or it must be dropped.
-            if let Err(error) = self.finish_intent(&intent.id).await {
-                tracing::warn!("a failed write will be completed or dropped later: {error}");
-                return made;
-            }
+        let ended = match &made {
+            Ok(CarriedOut::Written) => self.look_and_remove(&intent).await,
+            Ok(CarriedOut::TakenOver) => Ok(()),
+            // Whether it was decided is not known, or it is to be dropped.
+            _ => self.finish_intent(&intent.id).await,
+        };
+        match ended {
+            Ok(()) => under_way.end(),
+            Err(error) => put_off(&error),
         }
-        unfinished.intent = None;
-        made
+        Ok(match made? {
+            CarriedOut::Overtaken => Sent::Overtaken(WhyAgain::default()),
+            CarriedOut::Written | CarriedOut::TakenOver => Sent::Done(Vec::new()),
+        })
     }
 
-    async fn carry_out(&self, intent: &Intent, commit: Commit) -> Result<Sent, Error> {
+    async fn carry_out(&self, intent: &Intent, commit: Commit) -> Result<CarriedOut, Error> {
         let held = self.lock(intent).await?;
         if !held.is_empty() {
             for held in held.into_iter().flatten() {
                 self.meet(held).await?;
             }
-            return Ok(Sent::Overtaken(Vec::new()));
+            return Ok(CarriedOut::Overtaken);
         }
         if !self.all_hold(&commit.parts).await? {
-            return Ok(Sent::Overtaken(Vec::new()));
+            return Ok(CarriedOut::Overtaken);
         }
         if !self.own_items_hold(commit.own).await? {
-            return Ok(Sent::Overtaken(Vec::new()));
+            return Ok(CarriedOut::Overtaken);
         }
         let mut written: Vec<Part> = commit.parts.into_iter().filter(Part::writes).collect();
         written.sort_by_key(|part| matches!(part.becomes, Becomes::Removed));
         if !self.decide(intent, &written).await? {
-            return Ok(Sent::Overtaken(Vec::new()));
+            return Ok(CarriedOut::Overtaken);
         }
-        for part in written {
-            self.apply(part).await?;
-        }
-        self.let_go(intent).await?;
-        Ok(Sent::Done(Vec::new()))
+        Ok(match self.write_plan(intent, written).await? {
+            true => CarriedOut::Written,
+            false => CarriedOut::TakenOver,
+        })
     }
 
     /// Locks all rows of an intent. Returns the locks of other writes that still exist.
@@ -338,8 +469,12 @@ impl Endpoint {
 
     /// Stores the plan. `false` if another gateway has taken the intent over, or dropped it.
     async fn decide(&self, intent: &Intent, written: &[Part]) -> Result<bool, Error> {
-        let plan = AttributeValue::L(written.iter().map(part_to).collect());
-        let bytes = size::of_item(&Map::from_iter([(PLAN.to_owned(), plan.clone())]));
+        let plan = stored(written);
+        let mut to_do = Map::from_iter([(PLAN.to_owned(), plan.clone())]);
+        if !intent.looks.is_empty() {
+            to_do.insert(LOOKS.to_owned(), intent.stored_looks()?);
+        }
+        let bytes = size::of_item(&to_do);
         if bytes > PLAN_BYTES_MAX {
             return Err(Error::validation(format!(
                 "The write was refused: with everything that follows from it, it has {bytes} bytes, and at an endpoint without \
@@ -390,15 +525,63 @@ impl Endpoint {
         }
     }
 
-    /// Removes the locks of an intent, then the intent.
-    async fn let_go(&self, intent: &Intent) -> Result<(), Error> {
+    /// Writes the rows of a plan and removes the locks. False if another gateway has taken the intent over.
+    pub(crate) async fn write_plan(&self, intent: &Intent, plan: Vec<Part>) -> Result<bool, Error> {
+        let has_rows = !plan.is_empty();
+        for part in plan {
+            self.apply(part).await?;
+        }
+        // When the locks are gone, others change the rows: the plan must not be written again. An intent that is removed next is not.
+        if has_rows && !intent.looks.is_empty() && !self.empty_plan(intent).await? {
+            return Ok(false);
+        }
+        self.unlock_all(intent).await?;
+        Ok(true)
+    }
+
+    /// From now on, the rows of an intent's plan are written. False if another gateway has taken the intent over.
+    async fn empty_plan(&self, intent: &Intent) -> Result<bool, Error> {
+        let update = UpdateItem {
+            table_name: INTENTS.name.to_owned(),
+            key: Intent::key(&intent.id),
+            update_expression: Some("SET #p = :none".to_owned()),
+            condition_expression: Some("#g = :own".to_owned()),
+            expression_attribute_names: Some(names([("#p", PLAN), ("#g", GATEWAY)])),
+            expression_attribute_values: Some(Map::from_iter([
+                (":none".to_owned(), stored(&[])),
+                (":own".to_owned(), AttributeValue::S(self.member.id.clone())),
+            ])),
+            ..UpdateItem::default()
+        };
+        match self.database.update_item(update).await {
+            Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => Ok(false),
+            answer => answer.map(|_| true),
+        }
+    }
+
+    pub(crate) async fn unlock_all(&self, intent: &Intent) -> Result<(), Error> {
         let unlocked = intent.rows.iter().map(|row| self.unlock(row, &intent.id));
         for unlocked in join_all(unlocked).await {
             unlocked?;
         }
+        Ok(())
+    }
+
+    /// Looks again for the rows that a write rests on, whose rows are written, and removes its intent.
+    pub(crate) async fn look_and_remove(&self, intent: &Intent) -> Result<(), Error> {
+        // Without a model, nothing follows from a row.
+        if let Some(hook) = self.hook() {
+            for look in &intent.looks {
+                self.look_again(&hook, look).await?;
+            }
+        }
+        self.remove(&intent.id).await
+    }
+
+    pub(crate) async fn remove(&self, id: &str) -> Result<(), Error> {
         let delete = DeleteItem {
             table_name: INTENTS.name.to_owned(),
-            key: Intent::key(&intent.id),
+            key: Intent::key(id),
             ..DeleteItem::default()
         };
         self.database.delete_item(delete).await.map(drop)
@@ -435,139 +618,25 @@ impl Endpoint {
             .transpose()
     }
 
-    async fn own_intent(&self, id: &str) -> Result<Option<Intent>, Error> {
+    pub(crate) async fn own_intent(&self, id: &str) -> Result<Option<Intent>, Error> {
         let intent = self.intent(id).await?;
         Ok(intent.filter(|intent| intent.gateway == self.member.id))
     }
-
-    /// Takes over an intent of another gateway, and finishes it.
-    async fn take_over(&self, intent: &Intent) -> Result<(), Error> {
-        let mut unfinished = Unfinished {
-            endpoint: self,
-            intent: Some(intent.id.clone()),
-        };
-        let _one_at_a_time = self.finishing.lock().await;
-        if self.take(intent).await? {
-            self.finish_intent(&intent.id).await?;
-        }
-        unfinished.intent = None;
-        Ok(())
-    }
-
-    /// `false` if it does not exist any more, or a third gateway has taken it over.
-    async fn take(&self, intent: &Intent) -> Result<bool, Error> {
-        let name = |name: &String| AttributeValue::S(name.clone());
-        let update = UpdateItem {
-            table_name: INTENTS.name.to_owned(),
-            key: Intent::key(&intent.id),
-            update_expression: Some("SET #g = :own".to_owned()),
-            condition_expression: Some("#g = :seen".to_owned()),
-            expression_attribute_names: Some(names([("#g", GATEWAY)])),
-            expression_attribute_values: Some(Map::from_iter([
-                (":own".to_owned(), name(&self.member.id)),
-                (":seen".to_owned(), name(&intent.gateway)),
-            ])),
-            ..UpdateItem::default()
-        };
-        match self.database.update_item(update).await {
-            Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => Ok(false),
-            answer => answer.map(|_| true),
-        }
-    }
-
-    /// Finishes an intent of this gateway that has a plan, and drops one without a plan. Does nothing if
-    /// another gateway has taken it over.
-    async fn finish_intent(&self, id: &str) -> Result<(), Error> {
-        let Some(mut intent) = self.own_intent(id).await? else {
-            return Ok(());
-        };
-        if intent.plan.is_none() && !self.undo(id).await? {
-            // It was just decided, or does not exist any more.
-            match self.own_intent(id).await? {
-                Some(decided) => intent = decided,
-                None => return Ok(()),
-            }
-        }
-        for part in intent.plan.take().unwrap_or_default() {
-            self.apply(part).await?;
-        }
-        self.let_go(&intent).await
-    }
-
-    /// Prevents that an intent is decided. `false` if it already was, or does not exist any more.
-    async fn undo(&self, id: &str) -> Result<bool, Error> {
-        let update = UpdateItem {
-            table_name: INTENTS.name.to_owned(),
-            key: Intent::key(id),
-            update_expression: Some("SET #u = :true".to_owned()),
-            condition_expression: Some("attribute_exists(#i) AND attribute_not_exists(#p)".to_owned()),
-            expression_attribute_names: Some(names([("#p", PLAN), ("#i", INTENT), ("#u", UNDONE)])),
-            expression_attribute_values: Some(Map::from_iter([(
-                ":true".to_owned(),
-                AttributeValue::from(true),
-            )])),
-            ..UpdateItem::default()
-        };
-        match self.database.update_item(update).await {
-            Err(error) if error.kind() == ErrorKind::ConditionalCheckFailed => Ok(false),
-            answer => answer.map(|_| true),
-        }
-    }
-
-    /// Finishes the intents that this gateway abandoned, and those of expired gateways.
-    pub(crate) async fn sweep_abandoned(&self) -> Result<(), Error> {
-        let abandoned = std::mem::take(&mut *self.abandoned.lock());
-        for id in abandoned {
-            let mut unfinished = Unfinished {
-                endpoint: self,
-                intent: Some(id.clone()),
-            };
-            let _one_at_a_time = self.finishing.lock().await;
-            match self.finish_intent(&id).await {
-                Ok(()) => unfinished.intent = None,
-                Err(error) => tracing::warn!("a failed write will be completed or dropped later: {error}"),
-            }
-        }
-        self.finish_intents(false).await
-    }
-
-    /// Finishes the intents of expired gateways; or all, when no gateway writes: later writes are under
-    /// another version, or in another moment.
-    pub(crate) async fn finish_intents(&self, all: bool) -> Result<(), Error> {
-        let mut start = None;
-        loop {
-            let asked = Scan {
-                table_name: INTENTS.name.to_owned(),
-                consistent_read: Some(true),
-                exclusive_start_key: start,
-                ..Scan::default()
-            };
-            let page = self.database.scan(asked).await?;
-            for row in page.items.iter().flat_map(|rows| rows.iter()) {
-                let intent = Intent::from_item(&row).ok_or_else(|| unreadable(&row))?;
-                if all && intent.gateway == self.member.id {
-                    let _one_at_a_time = self.finishing.lock().await;
-                    self.finish_intent(&intent.id).await?;
-                } else if all || self.is_over(&intent.gateway).await? {
-                    self.take_over(&intent).await?;
-                }
-            }
-            start = page.last_evaluated_key;
-            if start.is_none() {
-                return Ok(());
-            }
-        }
-    }
 }
 
-fn names<const N: usize>(names: [(&str, &str); N]) -> std::collections::BTreeMap<String, String> {
+/// An intent could not be finished. The keeper tries again.
+pub(crate) fn put_off(error: &Error) {
+    tracing::warn!("what a write left to do is done later, or the write is dropped: {error}");
+}
+
+pub(crate) fn names<const N: usize>(names: [(&str, &str); N]) -> std::collections::BTreeMap<String, String> {
     names
         .into_iter()
         .map(|(short, name)| (short.to_owned(), name.to_owned()))
         .collect()
 }
 
-fn unreadable(row: &Item) -> Error {
+pub(crate) fn unreadable(row: &Item) -> Error {
     Error::internal(format!(
         "a row of {} cannot be read: it was changed by hand, or written by a newer version of Trestle: {row:?}",
         INTENTS.name

@@ -141,7 +141,7 @@ impl InStep {
             }
         }
         self.watch(&found)?;
-        self.sweep()?;
+        self.sweep();
         if !is_by_other {
             self.stopped = None;
         }
@@ -163,19 +163,26 @@ impl InStep {
         }
     }
 
-    /// Finishes abandoned intents at an endpoint without transactions.
-    fn sweep(&mut self) -> Result<(), Error> {
-        let has_abandoned = !self.endpoint.abandoned.lock().is_empty();
+    /// Finishes writes that were left undone.
+    fn sweep(&mut self) {
+        let endpoint = &self.endpoint;
+        let has_abandoned = endpoint.own_intents.lock().has_abandoned();
         self.looks += 1;
-        if self.endpoint.transactions.get() != Some(&false) || !(has_abandoned || self.looks >= SWEEP_LOOKS) {
-            return Ok(());
+        if !has_abandoned && self.looks < SWEEP_LOOKS {
+            return;
         }
-        // The gateway that changes the models in force finishes all of them.
-        if self.stopped.is_some() {
-            return Ok(());
-        }
-        self.looks = 0;
-        self.endpoint.sweep_abandoned().wait()
+        // A gateway that changes what is in force finishes all of them. It waits for this one.
+        let Ok(_writing) = endpoint.writing.try_read() else {
+            return;
+        };
+        self.looks = match endpoint.sweep_abandoned().wait() {
+            Ok(true) => 0,
+            Ok(false) => SWEEP_LOOKS,
+            Err(error) => {
+                tracing::warn!("what gateways left to do cannot be looked for: {error}");
+                0
+            }
+        };
     }
 
     /// Ends announcements and moments of other gateways that have expired.

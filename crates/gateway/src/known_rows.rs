@@ -10,7 +10,8 @@ use trestle_hook::{RowQuery, Rows};
 use trestle_item::Item;
 
 use crate::find::{FoundRow, LyingRow};
-use crate::look_again::Looked;
+use crate::look_again::Look;
+use crate::part::Part;
 use crate::table_shape::RowId;
 
 /// Rows as they were read, each consistently, but not all at the same moment.
@@ -91,15 +92,12 @@ impl KnownRows {
             .collect()
     }
 
-    /// The queries of the last run, and their results.
-    pub(crate) fn looked(&self) -> Vec<Looked> {
+    /// The looks for rows of the last run, which a commit of these parts rests on.
+    pub(crate) fn looks(&self, parts: &[Part]) -> Vec<Look> {
         let run = self.run.borrow();
         let looked = run.looked.iter().filter_map(|at| self.queries.get(*at));
-        let looked = looked.map(|(query, found)| Looked {
-            query: query.clone(),
-            found: found.iter().cloned().collect(),
-        });
-        looked.collect()
+        let looks = looked.map(|(query, found)| Look::new(query.clone(), found, parts));
+        looks.collect()
     }
 
     /// Records that the last run used a known row.

@@ -1,11 +1,11 @@
 //! Models over any endpoint that speaks DynamoDB's protocol: Amazon DynamoDB, DynamoDB Local, a Trestle server; and, without
 //! transactions (`intent.rs`), others.
 //!
-//! [`Gateway`] is a [`Database`](trestle_api::Database) in front of another one. The effects of a write on a
-//! modelled table are computed by the same pure code that the embedded engine runs in its commit. It requests
-//! rows (`known_rows.rs`), which are read (`fetch.rs`) until none is missing; then one request is sent
-//! (`commit.rs`) that checks that every row is unchanged since it was read (`part.rs`). If another write was
-//! faster, all of this is repeated (`write.rs`).
+//! [`Gateway`] is a [`Database`](trestle_api::Database) before another one. What a write on a modelled table means is computed by
+//! the same pure code that the embedded engine runs in its commit. It asks for rows (`known_rows.rs`), which are read
+//! (`fetch.rs`) until it lacks none; then one request is sent (`commit.rs`) in which every row that was read is checked to be as
+//! it was (`part.rs`). Where another write was quicker, all of it begins again (`write.rs`). What a write that looked for rows has left
+//! to do is stored with it (`look_again.rs`), and finished by another gateway if its own is killed (`left_intents.rs`).
 //!
 //! Models are stored at the endpoint (`documents.rs`) and managed by `trestle-models`, as with an engine
 //! (`host.rs`). Any number of gateways can serve one endpoint; `fleet.rs` changes the models in force for all
@@ -57,6 +57,8 @@ mod host;
 mod intent;
 mod keeper;
 mod known_rows;
+mod left_intents;
+mod limits;
 mod look_again;
 mod moment;
 mod moment_view;

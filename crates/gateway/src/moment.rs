@@ -21,12 +21,13 @@ use parking_lot::Mutex;
 use trestle_api::{DatabaseExt, Error, ErrorKind, GetItem, PutItem, Query, Wait, pause_after};
 use trestle_env::ids;
 use trestle_hook::{Documents, Hook};
-use trestle_item::{AttributeValue, Item, Map, Number, codec, key};
+use trestle_item::{AttributeValue, Item, Map, Number, codec};
 
 use crate::documents;
 use crate::endpoint::Endpoint;
 use crate::own_table::OwnTable;
 use crate::part::Part;
+use crate::table_shape::RowId;
 
 /// Earlier states of rows.
 const IMAGES: OwnTable = OwnTable {
@@ -54,20 +55,15 @@ pub(crate) type Image = Option<Item>;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ImageName {
     pub(crate) table: String,
-    /// Two rows of a table have the same digest with a probability of about 2^-128.
+    /// See [`RowId::digest`].
     pub(crate) digest: u128,
 }
 
 impl ImageName {
     pub(crate) fn of(table: &str, row_key: &Item) -> Self {
-        let mut bytes = codec::encode(row_key);
-        bytes.push(0);
-        let first = key::hash(&bytes);
-        bytes.push(1);
-        let second = key::hash(&bytes);
         ImageName {
             table: table.to_owned(),
-            digest: (u128::from(first) << 64) | u128::from(second),
+            digest: RowId::new(table, row_key).digest(),
         }
     }
 

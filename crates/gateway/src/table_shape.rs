@@ -9,7 +9,7 @@ use trestle_api::{
     KeySchemaElement, KeyType, LocalSecondaryIndex, TableDescription,
 };
 use trestle_expr::KeyAttribute;
-use trestle_item::{Item, ScalarType, codec};
+use trestle_item::{Item, ScalarType, codec, key};
 use trestle_partiql::Keys;
 use trestle_writes::refused_statement;
 
@@ -161,6 +161,16 @@ impl RowId {
             table: table.to_owned(),
             key: codec::encode(key),
         }
+    }
+
+    /// Stands for the key among those of its table. Two rows have the same with odds of about 2^-128.
+    pub(crate) fn digest(&self) -> u128 {
+        let mut bytes = self.key.clone();
+        bytes.push(0);
+        let first = key::hash(&bytes);
+        bytes.push(1);
+        let second = key::hash(&bytes);
+        (u128::from(first) << 64) | u128::from(second)
     }
 }
 

@@ -15,9 +15,10 @@ use trestle_hook::{By, Change, Companion, Hook, Refused, Verdict};
 use trestle_item::Item;
 use trestle_writes::{Action, Write, canceled_by, reason_of, with_key};
 
-use crate::commit::{Commit, Sent};
+use crate::commit::{Commit, Sent, WhyAgain};
 use crate::endpoint::Endpoint;
 use crate::known_rows::KnownRows;
+use crate::limits;
 use crate::part::{Becomes, Part};
 use crate::relocate::relocated;
 use crate::table_shape::RowId;
@@ -87,7 +88,7 @@ impl Endpoint {
     /// Carries out a write under the models in force.
     pub(crate) async fn write(&self, hook: &Arc<dyn Hook>, asked: Asked) -> Result<Written, Error> {
         self.writes.fetch_add(1, Ordering::Relaxed);
-        let mut overtaken = Vec::new();
+        let mut why = WhyAgain::default();
         for attempt in 0..ATTEMPTS_MAX {
             if attempt > 0 {
                 // A random pause, so that the same writes do not conflict again.
@@ -100,14 +101,15 @@ impl Endpoint {
                 return Ok(Written::default());
             }
             let (commit, rows) = self.compute(&**hook, &asked, now).await?;
-            match self.send_and_look(hook, commit).await? {
+            match self.send(commit).await? {
                 Sent::Done(capacity) => return Ok(Written { rows, capacity }),
-                Sent::Overtaken(positions) => overtaken = positions,
+                Sent::Overtaken(again) => why = again,
             }
         }
         Err(match asked.items {
+            None if why.is_throttled => limits::throttled(),
             None => Error::transaction_conflict(),
-            Some(items) => contended(items, &overtaken),
+            Some(items) => contended(items, &why),
         })
     }
 
@@ -146,12 +148,12 @@ impl Endpoint {
             .into_iter()
             .zip(computed)
             .map(|(asked, (commit, rows))| async move {
-                // It may have searched for rows that the others add.
-                if !commit.looked.is_empty() && !is_alone {
+                // It may have looked for the very rows that the others add.
+                if !commit.looks.is_empty() && !is_alone {
                     return Err(asked);
                 }
                 self.writes.fetch_add(1, Ordering::Relaxed);
-                match self.send_and_look(hook, commit).await {
+                match self.send(commit).await {
                     Ok(Sent::Done(capacity)) => Ok(Ok(Written { rows, capacity })),
                     Ok(Sent::Overtaken(_)) => Err(asked),
                     Err(error) => Ok(Err(error)),
@@ -215,13 +217,14 @@ impl Endpoint {
         parts.retain(|part| {
             part.writes() || part.old.is_some() || asked.items.is_some() || part.position.is_none()
         });
+        let parts = relocated(parts, &known);
         let commit = Commit {
-            parts: relocated(parts, &known),
+            looks: known.looks(&parts),
+            parts,
             others: asked.others.clone(),
             capacity: asked.capacity,
             items: asked.items,
             own: asked.token.iter().map(|token| token.part(now)).collect(),
-            looked: known.looked(),
         };
         Ok((commit, finals))
     }
@@ -469,22 +472,23 @@ fn refusal(position: Option<usize>, refused: Refused, items: Option<usize>) -> E
     }
 }
 
-/// The error for a transaction that conflicted with others too often.
-fn contended(items: usize, overtaken: &[usize]) -> Error {
+/// A transaction that others overtook again and again, or that the endpoint throttled.
+fn contended(items: usize, why: &WhyAgain) -> Error {
     let mut reasons = vec![CancellationReason::none(); items];
-    let conflict = || {
-        CancellationReason::new(
+    let reason = || match why.is_throttled {
+        true => limits::throttled_part(),
+        false => CancellationReason::new(
             CancellationCode::TransactionConflict,
             "Transaction is ongoing for the item",
-        )
+        ),
     };
-    for position in overtaken {
+    for position in &why.positions {
         if let Some(slot) = reasons.get_mut(*position) {
-            *slot = conflict();
+            *slot = reason();
         }
     }
-    if let Some(first) = reasons.first_mut().filter(|_| overtaken.is_empty()) {
-        *first = conflict();
+    if let Some(first) = reasons.first_mut().filter(|_| why.positions.is_empty()) {
+        *first = reason();
     }
     Error::transaction_canceled(reasons)
 }

@@ -1,5 +1,8 @@
 //! `trestle endpoint check`: tests everything that a gateway does, on scratch tables of an endpoint.
 
+mod deliveries;
+mod elsewhere;
+mod moves;
 mod scratch;
 mod steps;
 
@@ -65,7 +68,7 @@ struct CheckReport {
     tables_deleted: usize,
 }
 
-const WHAT_IT_DOES: &str = "It makes about ten tables whose names begin with trestle-check-, writes and reads a few thousand small rows, \
+const WHAT_IT_DOES: &str = "It makes about fifteen tables whose names begin with trestle-check-, writes and reads a few thousand small rows, \
 and deletes the tables. At Amazon DynamoDB that takes a few minutes and costs less than 0.05 USD.";
 
 pub(super) fn check(flags: &CheckFlags) -> Result<(), Failure> {

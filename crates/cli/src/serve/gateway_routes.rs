@@ -32,10 +32,10 @@ const LOOK_FOR_ROUTES: Duration = Duration::from_secs(2);
 /// How long a call waits for the routes: longer than the lease of a gateway that was killed.
 const TAKING_OVER_MAX: Duration = Duration::from_secs(30);
 
-/// The name of the routers' table, and its name at the endpoint. A Trestle server has a table of the first
-/// name for its own routes.
-const TABLE: &str = "_trestle.routes";
-const TABLE_THERE: &str = "_trestle.gateway_routes";
+/// What routers call their table, and what it is called at the endpoint. A Trestle server has a table of the first name for routes of its
+/// own.
+pub(crate) const ROUTES_TABLE: &str = "_trestle.routes";
+pub(crate) const ROUTES_TABLE_THERE: &str = "_trestle.gateway_routes";
 
 /// The epoch of a router that delivers nothing.
 const NO_EPOCH: u64 = 0;
@@ -91,7 +91,7 @@ impl GatewayRoutes {
             clock,
             workers: workers.clone(),
         };
-        let open_side = Arc::new(materials.duty.open_side(TABLE, TABLE_THERE));
+        let open_side = Arc::new(materials.duty.open_side(ROUTES_TABLE, ROUTES_TABLE_THERE));
         let routes = Arc::new(GatewayRoutes {
             stored: materials.routes(NO_EPOCH, open_side),
             materials,
@@ -300,7 +300,7 @@ impl GatewayRoutes {
 
     async fn begin(&self, work: &mut Option<AtWork>, epoch: u64, models: Vec<(String, u64)>) {
         tracing::info!("this gateway runs the routes");
-        let fence = Arc::new(self.materials.duty.fence(epoch, TABLE, TABLE_THERE));
+        let fence = Arc::new(self.materials.duty.fence(epoch, ROUTES_TABLE, ROUTES_TABLE_THERE));
         let state = Arc::clone(&fence) as Arc<dyn Database>;
         let routes = Arc::new(self.materials.routes(epoch, state));
         routes.resume().await;

@@ -42,7 +42,7 @@ fn a_server_passes_every_step_and_nothing_is_left() {
     let server = serve(home.path(), &[]);
     let (code, report) = check(home.path(), &url(&server));
     assert_eq!(code, Some(0), "{report:#}");
-    assert_eq!(steps(&report, "passed").len(), 16, "{report:#}");
+    assert_eq!(steps(&report, "passed").len(), 19, "{report:#}");
     assert_no_table(&server);
 }
 
@@ -55,7 +55,7 @@ fn an_endpoint_without_transactions_passes_what_needs_none() {
     assert_eq!(code, Some(0), "{report:#}");
     assert_eq!(
         steps(&report, "skipped"),
-        ["client transactions", "PartiQL transactions"],
+        ["client transactions", "PartiQL transactions", "routes"],
         "{report:#}"
     );
     assert_no_table(&server);

@@ -14,6 +14,8 @@ mod forwarding;
 mod histories;
 mod leases;
 mod left_intents;
+mod left_looks;
+mod limits;
 mod migrations;
 mod moments;
 mod moves_without_transactions;

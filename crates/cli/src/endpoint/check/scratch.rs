@@ -20,9 +20,9 @@ const GONE_MAX: Duration = Duration::from_secs(120);
 pub(super) struct ScratchTables {
     database: Arc<dyn Database>,
     prefix: String,
-    is_stopped: AtomicBool,
+    is_stopped: Arc<AtomicBool>,
     /// Requests that were sent, by operation.
-    sent: Mutex<BTreeMap<&'static str, u64>>,
+    sent: Arc<Mutex<BTreeMap<&'static str, u64>>>,
 }
 
 impl ScratchTables {
@@ -30,8 +30,18 @@ impl ScratchTables {
         ScratchTables {
             database,
             prefix,
-            is_stopped: AtomicBool::new(false),
-            sent: Mutex::default(),
+            is_stopped: Arc::default(),
+            sent: Arc::default(),
+        }
+    }
+
+    /// Other tables of the same endpoint, whose names begin with those of this one.
+    pub(super) fn beside(&self, prefix: &str) -> Self {
+        ScratchTables {
+            database: Arc::clone(&self.database),
+            prefix: format!("{}{prefix}", self.prefix),
+            is_stopped: Arc::clone(&self.is_stopped),
+            sent: Arc::clone(&self.sent),
         }
     }
 
@@ -87,8 +97,9 @@ impl ScratchTables {
                     names_in(item).for_each(add);
                 }
             }
-            // These name no table, or name it by an ARN from the endpoint.
-            Request::DescribeStream(_)
+            // These name no table, or name it by what the endpoint gave.
+            Request::ListTables(_)
+            | Request::DescribeStream(_)
             | Request::GetShardIterator(_)
             | Request::GetRecords(_)
             | Request::ListTagsOfResource(_)
@@ -117,6 +128,12 @@ impl ScratchTables {
                 self.take_from_keys(&mut response.unprocessed_keys);
             }
             Response::BatchWriteItem(response) => self.take_from_keys(&mut response.unprocessed_items),
+            // Where it goes on is named as the endpoint names it.
+            Response::ListTables(response) => {
+                let names = std::mem::take(&mut response.table_names).into_iter();
+                let own = names.filter_map(|name| name.strip_prefix(&self.prefix).map(str::to_owned));
+                response.table_names = own.collect();
+            }
             Response::DescribeTable(response) => {
                 let name = &mut response.table.table_name;
                 if let Some(own) = name.strip_prefix(&self.prefix) {

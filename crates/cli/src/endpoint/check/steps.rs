@@ -1,6 +1,9 @@
 //! The steps of the check: each does something through two gateways of the endpoint, and compares the result
 //! with a database in memory that has the same model.
 
+use super::deliveries::routes;
+use super::elsewhere::copied_tables;
+use super::moves::migrations;
 use super::scratch::ScratchTables;
 use super::{StepOutcome, StepReport};
 use serde_json::{Value, json};
@@ -13,15 +16,15 @@ use trestle_item::Item;
 use trestle_wire::read_request;
 
 const MODEL: &str = include_str!("model.toml");
-const TABLE: &str = "rows";
+pub(super) const TABLE: &str = "rows";
 /// Writers at each of the two gateways, and rows of each.
 const WRITERS: usize = 4;
 const ROWS: usize = 8;
-/// How long a change may take to appear in the endpoint's stream.
-const STREAM_MAX: Duration = Duration::from_secs(90);
+/// How long the stream of an endpoint may take to show a change.
+pub(super) const STREAM_MAX: Duration = Duration::from_secs(90);
 
 /// Why a step did not pass.
-enum Hitch {
+pub(super) enum Hitch {
     Failed(String),
     /// The endpoint lacks this.
     Lacks(&'static str),
@@ -35,7 +38,7 @@ impl<E: std::fmt::Display> From<E> for Hitch {
 
 type Step = fn(&Stage) -> Result<(), Hitch>;
 
-const STEPS: [(&str, Step); 14] = [
+const STEPS: [(&str, Step); 17] = [
     ("derived keys", derived_keys),
     ("heads", heads),
     ("unique values", unique_values),
@@ -50,14 +53,19 @@ const STEPS: [(&str, Step); 14] = [
     ("concurrent writers", concurrent_writers),
     ("audit and repair", audit_and_repair),
     ("writes past the gateways", past_writes),
+    ("routes", routes),
+    ("migrations", migrations),
+    ("copied tables", copied_tables),
 ];
 
-/// Two gateways of the endpoint, and the database for comparison.
-struct Stage {
-    scratch: Arc<ScratchTables>,
-    capabilities: Capabilities,
-    gateways: [Gateway; 2],
-    embedded: Embedded,
+/// Two gateways before the endpoint, and what they are held against.
+pub(super) struct Stage {
+    pub(super) scratch: Arc<ScratchTables>,
+    pub(super) capabilities: Capabilities,
+    pub(super) gateways: [Gateway; 2],
+    pub(super) embedded: Embedded,
+    /// The model.
+    pub(super) text: String,
 }
 
 /// Runs all steps; `tell` is called for each step when it has ended.
@@ -146,12 +154,12 @@ impl Stage {
             capabilities,
             gateways: [first, second],
             embedded,
+            text,
         })
     }
 
-    /// Sends a request through one of the gateways and to the database in memory: the responses must be
-    /// equal.
-    fn both(&self, gateway: usize, request: Request) -> Result<(), Hitch> {
+    /// Sends a request through one of the gateways and to the database in memory: the answers must be the same.
+    pub(super) fn both(&self, gateway: usize, request: Request) -> Result<(), Hitch> {
         let wanted = self.embedded.execute(request.clone()).wait();
         let [first, second] = &self.gateways;
         let through = if gateway.is_multiple_of(2) { first } else { second };
@@ -165,8 +173,8 @@ impl Stage {
         }
     }
 
-    /// Sends requests, alternating between the gateways.
-    fn all(&self, requests: impl IntoIterator<Item = Request>) -> Result<(), Hitch> {
+    /// Sends requests, by the gateways in turn.
+    pub(super) fn all(&self, requests: impl IntoIterator<Item = Request>) -> Result<(), Hitch> {
         let mut requests = requests.into_iter().enumerate();
         requests.try_for_each(|(at, request)| self.both(at, request))
     }
@@ -186,15 +194,35 @@ impl Stage {
         }
     }
 
-    fn needs(&self, has: bool, what: &'static str) -> Result<(), Hitch> {
+    pub(super) fn needs(&self, has: bool, what: &'static str) -> Result<(), Hitch> {
         match has {
             true => Ok(()),
             false => Err(Hitch::Lacks(what)),
         }
     }
 
+    /// Looks again and again until something is so, for some time.
+    pub(super) fn wait_until(
+        &self,
+        longest: Duration,
+        what_fails: &str,
+        mut is_so: impl FnMut() -> Result<bool, Hitch>,
+    ) -> Result<(), Hitch> {
+        let began = Instant::now();
+        while !is_so()? {
+            if began.elapsed() > longest || self.scratch.is_stopped() {
+                return Err(Hitch::Failed(format!(
+                    "{what_fails} within {} seconds",
+                    longest.as_secs()
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(250));
+        }
+        Ok(())
+    }
+
     /// Whether everything derived agrees with its rows.
-    fn is_exact(&self) -> Result<bool, Hitch> {
+    pub(super) fn is_exact(&self) -> Result<bool, Hitch> {
         let options = RepairOptions {
             dry_run: true,
             ..RepairOptions::default()
@@ -204,8 +232,8 @@ impl Stage {
     }
 }
 
-/// All rows, in a fixed order.
-fn rows(database: &dyn Database) -> Result<Vec<Item>, Hitch> {
+/// All rows, in one order.
+pub(super) fn rows(database: &dyn Database) -> Result<Vec<Item>, Hitch> {
     let (mut rows, mut start) = (Vec::new(), None);
     loop {
         let asked = Scan {
@@ -226,7 +254,7 @@ fn rows(database: &dyn Database) -> Result<Vec<Item>, Hitch> {
 }
 
 /// A request in DynamoDB's JSON, on the table of the check.
-fn of(operation: OperationName, mut body: Value) -> Result<Request, Hitch> {
+pub(super) fn of(operation: OperationName, mut body: Value) -> Result<Request, Hitch> {
     if let Some(body) = body.as_object_mut() {
         body.insert("TableName".to_owned(), json!(TABLE));
     }
@@ -237,14 +265,14 @@ fn request(operation: OperationName, body: &Value) -> Result<Request, Hitch> {
     Ok(read_request(operation, body.to_string().as_bytes())?)
 }
 
-fn put(item: Value) -> Result<Request, Hitch> {
+pub(super) fn put(item: Value) -> Result<Request, Hitch> {
     of(
         OperationName::PutItem,
         json!({ "Item": item, "ReturnValues": "ALL_OLD" }),
     )
 }
 
-fn set(key: Value, name: &str, value: Value) -> Result<Request, Hitch> {
+pub(super) fn set(key: Value, name: &str, value: Value) -> Result<Request, Hitch> {
     of(
         OperationName::UpdateItem,
         json!({
@@ -254,14 +282,14 @@ fn set(key: Value, name: &str, value: Value) -> Result<Request, Hitch> {
     )
 }
 
-fn delete(key: Value) -> Result<Request, Hitch> {
+pub(super) fn delete(key: Value) -> Result<Request, Hitch> {
     of(
         OperationName::DeleteItem,
         json!({ "Key": key, "ReturnValues": "ALL_OLD" }),
     )
 }
 
-fn row(kind: &str, values: &[(&str, &str)]) -> Value {
+pub(super) fn row(kind: &str, values: &[(&str, &str)]) -> Value {
     let mut row = json!({"kind": {"S": kind}});
     for (name, value) in values {
         row[*name] = json!({ "S": value });
@@ -337,7 +365,7 @@ fn entries(stage: &Stage) -> Result<(), Hitch> {
     ])
 }
 
-fn order(number: usize, shop: &str) -> Value {
+pub(super) fn order(number: usize, shop: &str) -> Value {
     let mut order = row("order", &[("order", &number.to_string()), ("shop", shop)]);
     order["price"] = json!({"N": (number % 5 + 1).to_string()});
     order
@@ -494,30 +522,17 @@ fn past_writes(stage: &Stage) -> Result<(), Hitch> {
         ..PastWritesOptions::default()
     };
     let watch = first.watch_past_writes(options)?;
-    let began = Instant::now();
-    let waits = |what: &str| match began.elapsed() > STREAM_MAX || stage.scratch.is_stopped() {
-        true => Err(Hitch::Failed(format!(
-            "{what} within {} seconds: {:?}",
-            STREAM_MAX.as_secs(),
-            watch.status()
-        ))),
-        false => {
-            std::thread::sleep(Duration::from_millis(250));
-            Ok(())
-        }
-    };
-    // Changes show that the stream is being read.
+    // Changes show that the stream is read.
     let mut number = 0;
-    while watch.status().records == 0 {
+    stage.wait_until(STREAM_MAX, "no change came through the stream", || {
         number += 1;
         let noted = json!({"S": number.to_string()});
         stage.both(0, set(row("shop", &[("shop", "north")]), "note", noted)?)?;
-        waits("no change came through the stream")?;
-    }
+        Ok(watch.status().records > 0)
+    })?;
     remove_past(stage)?;
-    while watch.status().changed == 0 {
-        waits("a row that was removed past the gateways was not found")?;
-    }
+    let not_found = "a row that was removed past the gateways was not found";
+    stage.wait_until(STREAM_MAX, not_found, || Ok(watch.status().changed > 0))?;
     drop(watch);
     match stage.is_exact()? {
         true => Ok(()),
