@@ -118,8 +118,7 @@ impl App {
         }
         for layer in stored {
             if !named.remove(&layer.to_string()) {
-                let gone = self.layers.delete(&layer).await;
-                swept += usize::from(gone.map_err(Error::Layers)?);
+                swept += usize::from(self.layers.delete(&layer).await.map_err(Error::Layers)?);
             }
         }
         if !named.is_empty() {

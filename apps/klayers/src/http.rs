@@ -34,6 +34,8 @@ pub struct Service {
     pub runs: Arc<Runs>,
     /// The token for calls that change something; without one, they are refused.
     pub token: Option<String>,
+    /// What addresses of zips begin with; without it, they begin with the host that a client has called.
+    pub base_url: Option<String>,
 }
 
 type Served = State<Arc<Service>>;
@@ -97,8 +99,7 @@ async fn protect(State(service): Served, request: Request, next: Next) -> Respon
 }
 
 const NO_TOKEN: &str = "nothing can be changed here: the server was started without KLAYERS_TOKEN";
-const OTHER_TOKEN: &str =
-    "this needs the server's token: Authorization: Bearer TOKEN, or as AWS_ACCESS_KEY_ID";
+const OTHER_TOKEN: &str = "this needs the server's token: Authorization: Bearer TOKEN, or AWS_ACCESS_KEY_ID";
 
 /// The token or access key of a request, and the region of its signature, if it has one.
 fn credential(headers: &HeaderMap) -> Option<(&str, Option<&str>)> {
@@ -231,8 +232,7 @@ async fn runs(State(service): Served) -> Answer {
 }
 
 async fn begin(State(service): Served, Query(force): Query<Force>) -> Answer {
-    let begun = service.runs.begin(force).await;
-    let begun =
-        begun.ok_or_else(|| app::Error::Conflict("a run is under way; /api/v1/runs shows it".to_owned()))?;
+    let under_way = || app::Error::Conflict("a run is under way; /api/v1/runs shows it".to_owned());
+    let begun = service.runs.begin(force).await.ok_or_else(under_way)?;
     Ok((StatusCode::ACCEPTED, Json(json!({"started": begun.as_str()}))).into_response())
 }

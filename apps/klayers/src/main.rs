@@ -50,6 +50,9 @@ struct Cli {
     /// What calls that change something must know, as bearer or as access key. Without it, they are refused
     #[arg(long, env = "KLAYERS_TOKEN", hide_env_values = true)]
     token: Option<String>,
+    /// What URLs of zips begin with, for a proxy in front: https://layers.example.org [default: the host that was called]
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
     #[command(flatten)]
     force: Force,
     #[command(flatten)]
@@ -131,9 +134,8 @@ async fn command(cli: Cli, app: &App, runs: &Arc<Runs>) -> Result<(), Box<dyn Er
 
 impl Cli {
     fn objects(&self) -> Result<Objects, String> {
-        let below = || self.database.files("klayers").join("layers");
-        let place = self.layers.clone();
-        let place = place.unwrap_or_else(|| below().display().to_string());
+        let below = self.database.files("klayers").join("layers");
+        let place = self.layers.clone().unwrap_or(below.display().to_string());
         Objects::open(&place, self.s3_endpoint.as_deref()).map_err(|error| format!("--layers: {error}"))
     }
 
@@ -161,7 +163,10 @@ async fn serve(runs: Arc<Runs>, cli: Cli) -> Result<(), Box<dyn Error>> {
     runs.start().await;
     tracing::info!("{url}/openapi.json says what there is; end with Ctrl-C");
     writeln!(std::io::stdout(), "klayers serves {url}")?;
-    let token = cli.token;
-    let routes = http::routes(http::Service { runs, token });
+    let routes = http::routes(http::Service {
+        runs,
+        token: cli.token,
+        base_url: cli.base_url.map(|url| url.trim_end_matches('/').to_owned()),
+    });
     Ok(listener.serve(routes).await?)
 }

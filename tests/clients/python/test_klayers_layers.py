@@ -96,8 +96,8 @@ class Layers(unittest.TestCase):
                 return found.group()
         self.fail(f"{command[0]} ended")
 
-    def serve(self):
-        self.address = self.started(self.command("serve", "--port", "0", "--token", TOKEN))
+    def serve(self, *more):
+        self.address = self.started(self.command("serve", "--port", "0", "--token", TOKEN, *more))
         access = {**ACCESS, "endpoint_url": self.address, "region_name": REGION, "aws_access_key_id": TOKEN}
         self.lambda_client = boto3.client("lambda", config=ONCE, **access)
         self.addCleanup(self.lambda_client.close)
@@ -252,6 +252,19 @@ class Layers(unittest.TestCase):
         with self.assertRaises(ClientError) as denied:
             other.publish_layer_version(**mine)
         self.assertEqual("AccessDeniedException", denied.exception.response["Error"]["Code"])
+
+    def test_behind_a_proxy_a_layer_is_downloaded_from_the_proxys_address(self):
+        wheel(self.wheels, "alpha", "1.0")
+        self.packages("alpha")
+        self.run_pipeline()
+        proxy = "https://layers.example.org/klayers"
+        client = self.serve("--base-url", f"{proxy}/")
+        found = client.get_layer_version(LayerName=NAME.format("alpha"), VersionNumber=1)
+        self.assertEqual(f"{proxy}/layers/{found['LayerVersionArn']}", found["Content"]["Location"])
+        # The proxy hands on what lies behind its own address.
+        path = found["Content"]["Location"].removeprefix(proxy)
+        with urllib.request.urlopen(self.address + path, timeout=30) as answer:
+            self.assertEqual(self.layer("alpha"), answer.read())
 
     def test_beside_a_server_at_the_same_endpoint_a_run_names_the_call_that_runs_there(self):
         self.more = {"AWS_ACCESS_KEY_ID": "anybody", "AWS_SECRET_ACCESS_KEY": "anything", "AWS_REGION": REGION}

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use trestle::app::{self, OrNotFound as _, fingerprint};
 
-use super::{Answer, Served, credential};
+use super::{Answer, Served, Service, credential};
 use crate::layers::is_name;
 use crate::model::Layer;
 use crate::python::Python;
@@ -21,12 +21,10 @@ use crate::{App, Built, Deployed, Error, LayerArn, Release};
 pub(super) const BODY_BYTES_MAX: usize = 70 << 20;
 /// Versions in an answer, as in Lambda.
 const VERSIONS_MAX: usize = 50;
-const BY_ARN: &str =
-    "name a version of a layer by its ARN; ListLayers is not served, /api/v2/PYTHON/layers/latest/REGION is";
+const BY_ARN: &str = "name one by its ARN; ListLayers is not served, /api/v2/PYTHON/layers/latest/REGION is";
 
 const NO_REGION: &str = "sign the request, or name an ARN: the region is not known";
-const NO_NAME: &str =
-    "the name of a layer, or its region, is not made of letters, digits, - and _, 140 at most";
+const NO_NAME: &str = "a layer's name or region is not made of letters, digits, - and _, 140 at most";
 
 /// An error in the form for clients of Lambda and of this server: its kind is in a header.
 pub(super) struct Refusal(pub(super) app::Error);
@@ -98,11 +96,13 @@ fn described((arn, row): &(LayerArn, Layer)) -> Value {
     })
 }
 
-/// A version with the URL of its bytes on this server.
-fn with_content(found: &(LayerArn, Layer), headers: &HeaderMap) -> Value {
+/// A version with the address of its bytes, on this server: as clients reach it, or as this client has called it.
+fn with_content(found: &(LayerArn, Layer), service: &Service, headers: &HeaderMap) -> Value {
     let mut shown = described(found);
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let location = format!("http://{}/layers/{}", host.unwrap_or_default(), found.0);
+    let called = format!("http://{}", host.unwrap_or_default());
+    let base = service.base_url.as_ref().unwrap_or(&called);
+    let location = format!("{base}/layers/{}", found.0);
     shown["LayerArn"] = json!(found.0.of_all_versions());
     shown["Content"] = json!({"Location": location, "CodeSha256": found.1.cd_hsh, "CodeSize": found.1.cd_sz});
     shown
@@ -135,11 +135,9 @@ pub(super) async fn versions(
     let most = part.max_items.unwrap_or(VERSIONS_MAX).clamp(1, VERSIONS_MAX);
     let is_cut = shown.len() > most;
     shown.truncate(most);
-    let mut answer = json!({"LayerVersions": shown});
-    if let Some(last) = shown.last().filter(|_| is_cut) {
-        answer["NextMarker"] = json!(last["Version"].to_string());
-    }
-    Ok(Json(answer))
+    let last = shown.last().filter(|_| is_cut);
+    let next = last.map(|last| last["Version"].to_string());
+    Ok(Json(json!({"LayerVersions": shown, "NextMarker": next})))
 }
 
 pub(super) async fn version(
@@ -151,7 +149,7 @@ pub(super) async fn version(
     let rows = deployed(&service.runs.app, &region, &layer).await?;
     let found = rows.iter().find(|(arn, _)| arn.version == version);
     let found = found.or_not_found(format_args!("version {version} of layer {name}"))?;
-    Ok(Json(with_content(found, &headers)))
+    Ok(Json(with_content(found, &service, &headers)))
 }
 
 pub(super) async fn by_arn(state: Served, Query(asked): Query<Value>, headers: HeaderMap) -> Answered {
@@ -198,7 +196,7 @@ pub(super) async fn publish(
     };
     let rows = deployed(app, &region, &arn.layer).await?;
     let made = rows.iter().find(|row| row.0 == arn);
-    let made = made.map(|found| with_content(found, &headers));
+    let made = made.map(|found| with_content(found, &service, &headers));
     Ok((StatusCode::CREATED, Json(made)).into_response())
 }
 

@@ -448,6 +448,7 @@ async fn what_changes_something_needs_the_token() {
     let (world, api) = served().await;
     let closed = routes(Service {
         token: None,
+        base_url: None,
         runs: world.runs(files(), None),
     });
     let post = async |api: &Router, path: &str, given: Option<&str>| {
@@ -494,6 +495,66 @@ async fn what_changes_something_needs_the_token() {
         post(&api, "/api/v1/load-config", Some(&bearer)).await.0,
         StatusCode::OK
     );
+}
+
+/// What a call of Lambda is answered with, by a server that was called by this name.
+async fn called(api: &Router, host: &str, path: &str, body: Option<&Value>) -> Value {
+    let request = match body {
+        Some(_) => Request::post(path).header(header::CONTENT_TYPE, "application/json"),
+        None => Request::get(path),
+    };
+    let request = request
+        .header(header::HOST, host)
+        .header(header::AUTHORIZATION, format!("Bearer {TOKEN}"))
+        .body(body.map_or_else(Body::empty, |body| Body::from(body.to_string())));
+    let answer = api.clone().oneshot(request.unwrap()).await.unwrap();
+    assert!(answer.status().is_success(), "{path}: {}", answer.status());
+    let body = to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+    serde_json::from_slice(&body).unwrap()
+}
+
+#[tokio::test]
+async fn urls_of_zips_begin_with_the_address_of_the_proxy_or_with_the_host_that_was_called() {
+    let world = World::new();
+    let (named, inside) = ("https://layers.example.org/klayers", "127.0.0.1:8080");
+    let behind_proxy = routes(Service {
+        token: Some(TOKEN.to_owned()),
+        base_url: Some(named.to_owned()),
+        runs: world.runs(files(), None),
+    });
+    let alone = world.served(Files::default());
+    let layer = format!("arn:aws:lambda:{REGION}:1:layer:mine");
+    let versions = format!("/2018-10-31/layers/{layer}/versions");
+    let mut published = 0;
+    for (api, base) in [(&behind_proxy, named), (&alone, "http://127.0.0.1:8080")] {
+        // An empty zip.
+        let content = format!("UEsFBg{}==", "A".repeat(24));
+        let content = json!({"Content": {"ZipFile": content}, "CompatibleRuntimes": ["python3.12"]});
+        let made = called(api, inside, &versions, Some(&content)).await;
+        published += 1;
+        let arn = made["LayerVersionArn"].as_str().unwrap();
+        let location = format!("{base}/layers/{arn}");
+        assert_eq!(made["Content"]["Location"], location);
+        let by_version = called(api, inside, &format!("{versions}/{published}"), None).await;
+        assert_eq!(by_version["Content"]["Location"], location);
+        let by_arn = format!("/2018-10-31/layers?find=LayerVersion&Arn={arn}");
+        let by_arn = called(api, inside, &by_arn, None).await;
+        assert_eq!(by_arn["Content"]["Location"], location);
+        // The proxy hands on what lies behind its own address.
+        let path = location.strip_prefix(base).unwrap();
+        let zip = get(api, path).await;
+        assert_eq!(zip.kind, "application/zip");
+        assert_eq!(json!(zip.body.len()), made["Content"]["CodeSize"]);
+    }
+    let elsewhere = called(&alone, "tunnel:9000", &format!("{versions}/1"), None).await;
+    let location = elsewhere["Content"]["Location"].as_str().unwrap();
+    assert!(
+        location.starts_with("http://tunnel:9000/layers/arn:"),
+        "{location}"
+    );
+    let other = called(&behind_proxy, "tunnel:9000", &format!("{versions}/1"), None).await;
+    let location = other["Content"]["Location"].as_str().unwrap();
+    assert!(location.starts_with(named), "{location}");
 }
 
 #[tokio::test]

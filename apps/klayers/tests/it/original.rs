@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use klayers::model::*;
 use klayers::{Deployed, Error, Files, Force, PackageIndex as _};
-use trestle::api::Scan;
-use trestle::{DatabaseExt as _, Item};
+use trestle::api::{Query, Scan};
+use trestle::{AnyDatabase, AttributeValue, DatabaseExt as _, Item};
 
 use crate::import::{Imported, import};
 use crate::patterns::TABLE;
@@ -133,6 +133,150 @@ async fn point_01_the_six_access_patterns_on_the_originals_26_rows_in_both_layou
         let packages = db.config(ConfigKind::Pckgs, scope).await.unwrap();
         assert!(packages.is_some() && db.config(ConfigKind::Rgns, scope).await.unwrap().is_some());
     }
+}
+
+/// The layers of the file that are deployed: region, package, version of Python, number and status.
+const DEPLOYED: [(&str, &str, &str, u32, &str); 7] = [
+    (REGION, "example", P38, 2, "latest"),
+    (REGION, "idna", P38, 1, "latest"),
+    (REGION, "requests", P38, 1, "deprecated"),
+    (REGION, "requests", P38, 2, "deprecated"),
+    (REGION, "requests", P38, 3, "latest"),
+    (REGION, "requests", P39, 1, "latest"),
+    ("us-east-1", "requests", P38, 1, "latest"),
+];
+
+/// What the indexes of regions and of packages project beside keys.
+const IN_REGION: [&str; 5] = ["pckg", "pckgVrsn", "arn", "exDt", "crtdDt"];
+const OF_PACKAGE: [&str; 2] = ["rgn", "rqrmntsHsh"];
+
+/// What an index answers about a partition, and within it about a status if one is asked for.
+async fn asked(
+    stored: &AnyDatabase,
+    (index, attribute): (&str, &str),
+    of: &str,
+    status: Option<&str>,
+) -> Vec<Item> {
+    let names = [("#of".to_owned(), attribute.to_owned())];
+    let mut values = Item::from([(":of", of)]);
+    let mut condition = "#of = :of".to_owned();
+    if let Some(status) = status {
+        condition += " AND dplySts = :status";
+        values.insert(":status", status);
+    }
+    let query = stored.query(Query {
+        table_name: TABLE.to_owned(),
+        index_name: Some(index.to_owned()),
+        key_condition_expression: Some(condition),
+        expression_attribute_names: Some(names.into()),
+        expression_attribute_values: Some(values),
+        ..Query::default()
+    });
+    query.await.unwrap().items.unwrap().to_vec()
+}
+
+fn key_of(row: &Item) -> (String, String) {
+    let text = |name: &str| row.get(name).unwrap().as_s().unwrap().to_owned();
+    (text("pk"), text("sk"))
+}
+
+#[tokio::test]
+async fn point_01_the_indexes_answer_what_the_originals_rows_say() {
+    let world = World::new();
+    import(&world.app.db, ROWS).await.unwrap();
+    let scanned = world.stored.scan(Scan {
+        table_name: TABLE.into(),
+        ..Scan::default()
+    });
+    let rows = scanned.await.unwrap().items.unwrap().to_vec();
+    type Partition = fn(&(&str, &str, &str, u32, &str)) -> String;
+    let indexes: [(&str, &str, Partition, &[&str]); 4] = [
+        ("deployed_in_region", "rgn", |row| row.0.to_owned(), &IN_REGION),
+        (
+            "deployed_in_region_by_python_version",
+            "rgn#PyVrsn",
+            |row| format!("{}:{}", row.0, row.2),
+            &IN_REGION,
+        ),
+        ("package_global", "pckg", |row| row.1.to_owned(), &OF_PACKAGE),
+        (
+            "package_global_by_python_version",
+            "pckg#PyVrsn",
+            |row| format!("{}:{}", row.1, row.2),
+            &OF_PACKAGE,
+        ),
+    ];
+    for (index, attribute, partition, projected) in indexes {
+        let partitions = sorted(DEPLOYED.iter().map(partition).chain(["nowhere".to_owned()]));
+        for of in partitions {
+            for status in [None, Some("latest"), Some("deprecated")] {
+                let is_asked = |row: &&(&str, &str, &str, u32, &str)| {
+                    partition(row) == of && status.is_none_or(|status| row.4 == status)
+                };
+                let expected =
+                    DEPLOYED
+                        .iter()
+                        .filter(is_asked)
+                        .map(|(region, package, python, number, _)| {
+                            let pk = format!("lyr#{region}:{package}:{python}");
+                            (pk, format!("lyrVrsn#v{number}"))
+                        });
+                let found = asked(&world.stored, (index, attribute), &of, status).await;
+                assert_eq!(
+                    sorted(found.iter().map(key_of)),
+                    sorted(expected),
+                    "{index}: {of}, {status:?}"
+                );
+                let statuses = found
+                    .iter()
+                    .map(|row| row.get("dplySts").unwrap().as_s().unwrap());
+                assert!(statuses.is_sorted(), "{index}: {of}");
+                for row in found {
+                    let whole = rows.iter().find(|whole| key_of(whole) == key_of(&row)).unwrap();
+                    let shown = |name: &str| {
+                        projected.contains(&name) || ["pk", "sk", "dplySts", attribute].contains(&name)
+                    };
+                    let expected = whole.iter().filter(|(name, _)| shown(name));
+                    let expected: Item = expected
+                        .map(|(name, value)| (name.as_str(), value.clone()))
+                        .collect();
+                    assert_eq!(row, expected, "{index}: {of}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn point_01_the_index_of_requirements_answers_with_layers_builds_and_their_heads() {
+    let world = World::new();
+    import(&world.app.db, ROWS).await.unwrap();
+    let index = ("requirements_hash", "rqrmntsHsh");
+    let kinds = async |hash: &str| {
+        let found = asked(&world.stored, index, hash, None).await;
+        let count = |prefix: &str, sk: &str| {
+            let keys = found.iter().map(key_of);
+            keys.filter(|key| key.0.starts_with(prefix) && key.1.starts_with(sk))
+                .count()
+        };
+        for row in &found {
+            assert_eq!(row.get("rqrmntsHsh").and_then(AttributeValue::as_s), Some(hash));
+            assert_eq!(row.len(), 4, "{row:?}");
+        }
+        let counts = [
+            count("lyr#", "lyrVrsn#v"),
+            count("lyr#", "lyrVrsn0#"),
+            count("bld#", "pckg#"),
+            count("bldVrsn0#", "pckg#"),
+        ];
+        assert_eq!(counts.iter().sum::<usize>(), found.len());
+        counts
+    };
+    assert_eq!(kinds("....").await, [7, 4, 5, 3]);
+    // The one layer of the second layout, and its head.
+    assert_eq!(kinds("...").await, [1, 1, 0, 0]);
+    // Only a head of the file has this: the database makes heads of layers.
+    assert_eq!(kinds(",,,").await, [0, 0, 0, 0]);
 }
 
 #[tokio::test]

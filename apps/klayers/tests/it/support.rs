@@ -95,6 +95,7 @@ impl World {
         routes(Service {
             runs: self.runs(files, None),
             token: Some(TOKEN.to_owned()),
+            base_url: None,
         })
     }
 

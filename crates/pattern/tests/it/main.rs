@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 mod documented;
+mod envelope;
 mod faults;
 mod naive;
 mod properties;

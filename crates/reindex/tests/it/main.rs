@@ -10,6 +10,7 @@ mod background;
 mod claims;
 mod faults;
 mod gaps;
+mod kills;
 mod large_partitions;
 mod leases;
 mod preparing;

@@ -37,3 +37,4 @@ mod transactions;
 mod types;
 mod warehouse;
 mod without_model;
+mod yielding;
