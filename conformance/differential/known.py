@@ -57,7 +57,11 @@ def listed(written):
 
 
 def texts_of(written, shared):
-    return [Text(shared[text[1:]] if text.startswith("@") else text) for text in listed(written)]
+    """The texts of one side; `@name` stands for one of the shared texts, or for several."""
+    found = []
+    for text in listed(written):
+        found += texts_of(shared[text[1:]], shared) if text.startswith("@") else [Text(text)]
+    return found
 
 
 def condition_of(written):

@@ -20,6 +20,8 @@ KINDS = {
     "path": r"\[\w+(?:, (?:\w+|\[\d+\]))*\]",
     "expression": r"(?:Condition|Filter|KeyCondition|Projection|Update)Expression",
     "placeholders": r"ExpressionAttribute(?:Names|Values)",
+    "function": r"\w+",
+    "language": r"an update expression|a condition expression",
     "operator": r"[<>=+-]+|[A-Z]+|[a-z_]+",
     "type": ATTRIBUTE_TYPE,
     "types": rf"{ATTRIBUTE_TYPE}(?:, ?{ATTRIBUTE_TYPE})*",

@@ -23,7 +23,7 @@ LETTERS_MIN = 12
 REQUEST = {"Statement": "SELECT"}
 SAMPLES = {
     "table": "d1_plain", "index": "by_g", "name": "#a", "names": "#a, #b", "path": "[m, x]", "expression": "FilterExpression",
-    "placeholders": "ExpressionAttributeNames", "operator": "ADD", "type": "S", "types": "S, N", "number": "1.5", "count": "2", "word": "MAP",
+    "placeholders": "ExpressionAttributeNames", "function": "size", "language": "an update expression", "operator": "ADD", "type": "S", "types": "S, N", "number": "1.5", "count": "2", "word": "MAP",
     "position": "1:20:3", "trail": "root", "quoted": '")"', "text": "ab", "statement": "SELECT", "codes": "None, ValidationError",
 }
 
