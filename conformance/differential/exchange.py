@@ -19,11 +19,19 @@ class Exchange:
     def is_alike(self):
         return self.ours.same_as(self.theirs)
 
-    def statuses_are_usual(self):
-        return all(answer.status == usual_status(answer.error) for answer in (self.ours, self.theirs))
+    def answers_are_sound(self):
+        """Whether statuses go with their errors, and cancelled transactions have a reason for each action."""
+        return all(
+            answer.status == usual_status(answer.error) and (answer.error != CANCELLED or self.has_reasons_for_all(answer))
+            for answer in (self.ours, self.theirs)
+        )
+
+    def has_reasons_for_all(self, cancelled):
+        actions = self.request.get("TransactItems", [])
+        return tells_its_reasons(cancelled) and len(cancelled.reasons()) == len(actions)
 
     def differing_parts(self):
-        """The whole, or the reasons that differ where both servers cancel a transaction of as many actions."""
+        """The whole, or the reasons that differ where both servers cancel a transaction."""
         if self.cancelled_by_both():
             return self.differing_reasons()
         ours, theirs = self.ours.said(), self.theirs.said()
@@ -35,11 +43,7 @@ class Exchange:
 
     def cancelled_by_both(self):
         both = (self.ours, self.theirs)
-        return (
-            all(answer.error == CANCELLED and tells_its_reasons(answer) for answer in both)
-            and len(self.ours.reasons()) == len(self.theirs.reasons())
-            and self.ours.items() == self.theirs.items()
-        )
+        return all(answer.error == CANCELLED for answer in both) and self.ours.items() == self.theirs.items()
 
     def differing_reasons(self):
         pairs = zip(self.ours.reasons(), self.theirs.reasons())

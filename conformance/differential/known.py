@@ -83,7 +83,7 @@ def load(path=FILE):
 
 def explain(explanations, exchange):
     """The numbers of the entries that explain a difference, one for each of its parts; None where a part has none."""
-    if not exchange.statuses_are_usual():
+    if not exchange.answers_are_sound():
         return None
     found = []
     for part in exchange.differing_parts():

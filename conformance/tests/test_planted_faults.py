@@ -10,6 +10,7 @@ from .answers import cancelled, exchange, failure, success
 NO_TABLE = "Requested resource not found"
 NO_TABLE_THERE = "Cannot do operations on a non-existent table"
 DOT = "The conditional request failed."
+TWO_ACTIONS = {"TransactItems": [{}, {}]}
 
 
 class PlantedFaults(unittest.TestCase):
@@ -146,21 +147,30 @@ class PlantedFaults(unittest.TestCase):
         self.assert_reported("Query", success(ours), success(theirs), {"ExclusiveStartKey": {"pk": {"S": "a"}}})
 
     def test_reasons_of_a_cancelled_transaction(self):
+        def assert_reported(ours, theirs):
+            self.assert_reported("TransactWriteItems", ours, theirs, TWO_ACTIONS)
+
         failed, none = ("ConditionalCheckFailed", "The conditional request failed"), ("None", None)
-        self.assert_reported("TransactWriteItems", cancelled(failed, none), success({}))
-        self.assert_reported("TransactWriteItems", cancelled(failed, none), cancelled(none, failed))
-        self.assert_reported("TransactWriteItems", cancelled(failed, none), cancelled(failed))
-        self.assert_reported("TransactWriteItems", cancelled(failed, none), failure("ValidationException", "The conditional request failed"))
-        self.assert_reported("TransactWriteItems", cancelled(("ConditionalCheckFailed", "It failed"), none), cancelled(failed, none))
-        self.assert_reported("TransactWriteItems", cancelled(("ValidationError", "The document path is bad"), none), success({}))
-        codes_wrong = cancelled(failed, none)
-        codes_wrong.message = codes_wrong.message.replace("None", "ConditionalCheckFailed")
-        self.assert_reported("TransactWriteItems", codes_wrong, cancelled(failed, none))
+        assert_reported(cancelled(failed, none), success({}))
+        assert_reported(cancelled(failed, none), cancelled(none, failed))
+        assert_reported(cancelled(failed, none), failure("ValidationException", "The conditional request failed"))
+        assert_reported(cancelled(("ConditionalCheckFailed", "It failed"), none), cancelled(failed, none))
+        assert_reported(cancelled(("ValidationError", "The document path is bad"), none), success({}))
+
+    def test_a_cancelled_transaction_has_a_reason_for_each_action(self):
+        dotted, plain, none = ("ConditionalCheckFailed", DOT), ("ConditionalCheckFailed", DOT[:-1]), ("None", None)
+        self.assert_explained("TransactWriteItems", cancelled(plain, none), cancelled(dotted, none), TWO_ACTIONS)
+        self.assert_reported("TransactWriteItems", cancelled(plain), cancelled(dotted), TWO_ACTIONS)
+        self.assert_reported("TransactWriteItems", cancelled(plain, none, none), cancelled(dotted, none, none), TWO_ACTIONS)
+        self.assert_reported("TransactWriteItems", cancelled(plain), cancelled(dotted, none), TWO_ACTIONS)
+        other_codes = cancelled(plain, none)
+        other_codes.message = other_codes.message.replace("None", "ConditionalCheckFailed")
+        self.assert_reported("TransactWriteItems", other_codes, cancelled(dotted, none), TWO_ACTIONS)
 
     def test_every_reason_that_differs_needs_an_explanation(self):
         dotted, plain = ("ConditionalCheckFailed", DOT), ("ConditionalCheckFailed", DOT[:-1])
-        self.assert_explained("TransactWriteItems", cancelled(plain, ("None", None)), cancelled(dotted, ("None", None)))
-        self.assert_reported("TransactWriteItems", cancelled(plain, ("None", None)), cancelled(dotted, plain))
+        self.assert_explained("TransactWriteItems", cancelled(plain, plain), cancelled(dotted, dotted), TWO_ACTIONS)
+        self.assert_reported("TransactWriteItems", cancelled(plain, ("None", None)), cancelled(dotted, plain), TWO_ACTIONS)
 
     def test_rows_left_at_the_end(self):
         rows = {"Count": 1, "ScannedCount": 1, "Items": [{"pk": {"S": "a"}}]}
