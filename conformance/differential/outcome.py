@@ -7,12 +7,17 @@ import re
 PRECISE = decimal.Context(prec=60)
 PREFIX = re.compile(r"^\d+ validation errors? detected: ")
 SETS = ("SS", "NS", "BS")
+# Members of an error that are compared by themselves.
+MESSAGE = ("__type", "message", "Message")
+# Reasons that say no more than their codes; DynamoDB Local ends the text with a full stop.
+PLAIN_REASONS = ("None", "ConditionalCheckFailed: The conditional request failed", "ConditionalCheckFailed: The conditional request failed.")
 
 
 class Outcome:
     """An answer: `error` is None for a success, else the exception's name with its message beside it."""
 
-    def __init__(self, error, message, body):
+    def __init__(self, status, error, message, body):
+        self.status = status
         self.error = error
         self.message = message
         self.body = body
@@ -20,17 +25,38 @@ class Outcome:
     @classmethod
     def of(cls, answer):
         if answer.error is None:
-            return cls(None, "", canonical(answer.body))
+            return cls(answer.status, None, "", canonical(answer.body))
         extra = {}
         if isinstance(answer.body, dict):
-            extra = {k: v for k, v in answer.body.items() if k in ("Item", "CancellationReasons")}
-        return cls(answer.error, PREFIX.sub("", answer.message or ""), canonical(extra))
+            extra = {k: v for k, v in answer.body.items() if k not in MESSAGE}
+        return cls(answer.status, answer.error, PREFIX.sub("", answer.message or ""), canonical(extra))
+
+    def said(self):
+        """The kind of error and its text; of a cancelled transaction also the reasons, but for conditions that failed."""
+        if self.error is None:
+            return "ok"
+        reasons = [text for text in map(reason_text, self.reasons()) if text not in PLAIN_REASONS]
+        return "; ".join([f"{self.error}: {self.message}", *reasons])
+
+    def reasons(self):
+        return self.body.get("CancellationReasons", []) if self.error else []
+
+    def items(self):
+        """What an error gives back of rows."""
+        return {name: value for name, value in self.body.items() if name != "CancellationReasons"}
 
     def template(self, tables):
         """The kind of answer, without what is particular to this request."""
-        if self.error is None:
-            return "ok"
-        return f"{self.error}: {general(self.message, tables)}"
+        return general(self.said(), tables)
+
+    def same_as(self, other):
+        return (self.status, self.error, self.message, self.body) == (other.status, other.error, other.message, other.body)
+
+
+def reason_text(reason):
+    """Why one action of a transaction failed, or None where it did not."""
+    code = reason.get("Code", "no code")
+    return f"{code}: {reason['Message']}" if "Message" in reason else code
 
 
 def canonical(node):

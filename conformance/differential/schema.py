@@ -20,7 +20,7 @@ SHORT = {
 
 
 class Table:
-    """One table: its name, its key as (name, type), and its indexes as (name, key, is global)."""
+    """One table: its name, its key as (name, type), its indexes as (name, key, is global), and what indexes hold that do not hold all."""
 
     def __init__(self, short_name, name):
         short = SHORT[short_name]
@@ -33,6 +33,17 @@ class Table:
             for kind in ("gsi", "lsi")
             for index, given in spec.get(kind, {}).items()
         ]
+        self.held = {
+            given["IndexName"]: self.held_by(given)
+            for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+            for given in self.create_request.get(kind, [])
+            if given["Projection"]["ProjectionType"] != "ALL"
+        }
+
+    def held_by(self, index):
+        """The attributes that an index without the whole rows holds."""
+        keys = {name for name, _ in self.key} | {part["AttributeName"] for part in index["KeySchema"]}
+        return keys | set(index["Projection"].get("NonKeyAttributes", []))
 
     @staticmethod
     def flat(text):

@@ -58,7 +58,7 @@ class Session:
             whole["Items"] = self.settled(operation, request, canonical(items))
         if "ConsumedCapacity" in first.body and "Limit" not in request:
             whole["ConsumedCapacity"] = first.body["ConsumedCapacity"]
-        return Outcome(None, "", whole)
+        return Outcome(first.status, None, "", whole)
 
     def settled(self, operation, request, items):
         """Items with every order that is not promised taken out: a scan's, and an index's among equal sort keys."""

@@ -2,29 +2,27 @@
 
 import json
 import random
-import re
 import time
 
-from . import requests, schema
-from .outcome import places, shorten
+from . import known, requests, schema
+from .exchange import Exchange
 from .session import Session
-
-CLAUSE = re.compile(r"\b(?:SET|REMOVE|ADD|DELETE)\b")
 
 
 class Difference:
-    """One class of differences with its shortest example."""
+    """One class of differences with its shortest example, and the numbers of the entries that explain it, if any do."""
 
-    def __init__(self, operation, ours, theirs, at):
+    def __init__(self, operation, ours, theirs, at, explained_by):
         self.operation, self.ours, self.theirs, self.at = operation, ours, theirs, at
+        self.explained_by = explained_by
         self.count = 0
         self.example = None
 
-    def add(self, request, ours, theirs):
+    def add(self, exchange):
         self.count += 1
-        text = json.dumps(request, ensure_ascii=True)
+        text = json.dumps(exchange.request, ensure_ascii=True)
         if self.example is None or len(text) < len(self.example[0]):
-            self.example = (text, answer_text(ours), answer_text(theirs))
+            self.example = (text, answer_text(exchange.ours), answer_text(exchange.theirs))
 
     def merge(self, other):
         self.count += other.count
@@ -33,26 +31,25 @@ class Difference:
 
 
 def answer_text(outcome):
-    said = outcome.message if outcome.error else ""
-    return f"{outcome.error or 'ok'} {said} {json.dumps(outcome.body)}"[:700]
+    return f"{outcome.said()} {json.dumps(outcome.body)}"[:700]
 
 
-def has_several_actions(request):
-    """Whether an update can have more than one fault that only the row shows."""
-    expression = re.sub(r"\([^()]*\)", "", str(request.get("UpdateExpression", "")))
-    return expression.count(",") + len(CLAUSE.findall(expression)) > 1
+class Found:
+    """The differences of a run by class, and what explains them."""
 
+    def __init__(self, explanations):
+        self.explanations = explanations
+        self.by_class = {}
 
-def compare(operation, request, ours, theirs, tables):
-    """None, or the key of the class of difference."""
-    templates = ours.template(tables), theirs.template(tables)
-    if ours.error != theirs.error or ours.message != theirs.message:
-        if templates[0] == templates[1]:
-            return operation, *templates, "details of the message"
-        return operation, *templates, "several actions" if has_several_actions(request) else ""
-    if ours.body != theirs.body:
-        return operation, *templates, shorten(places(ours.body, theirs.body))
-    return None
+    def note(self, exchange):
+        key = (
+            exchange.operation,
+            exchange.ours.template(exchange.tables),
+            exchange.theirs.template(exchange.tables),
+            exchange.where(),
+            known.explain(self.explanations, exchange),
+        )
+        self.by_class.setdefault(key, Difference(*key)).add(exchange)
 
 
 def tables_of(request, tables):
@@ -61,12 +58,12 @@ def tables_of(request, tables):
 
 
 def run(ours, theirs, seed, count, spoiled_share):
-    """(requests sent, seconds, {key: Difference})"""
+    """(requests sent, seconds, {class: Difference})"""
     chance = random.Random(seed)
     tables = schema.all_tables(f"d{seed}x{int(time.time() * 1000) % 10_000_000}")
     session = Session(ours, theirs, tables)
     session.create_tables()
-    found = {}
+    found = Found(known.load())
     started = time.monotonic()
     try:
         for _ in range(count):
@@ -75,31 +72,24 @@ def run(ours, theirs, seed, count, spoiled_share):
         final_states(session, found)
     finally:
         session.delete_tables()
-    return count, time.monotonic() - started, found
+    return count, time.monotonic() - started, found.by_class
 
 
 def step(session, operation, request, found):
-    ours, theirs = session.outcomes(operation, request)
-    key = compare(operation, request, ours, theirs, session.tables)
-    if key is None:
+    exchange = Exchange(operation, request, *session.outcomes(operation, request), session.tables)
+    if exchange.is_alike():
         return
-    note(found, key, request, ours, theirs)
-    if ours.error is None or theirs.error is None:
-        # The two may no longer have the same rows, and then one difference would be reported many times.
+    found.note(exchange)
+    if exchange.ours.error is None or exchange.theirs.error is None:
+        # The two may no longer hold the same rows, and then one difference would show as many.
         for table in tables_of(request, session.tables):
             session.wipe(table)
-
-
-def note(found, key, request, ours, theirs):
-    if key not in found:
-        found[key] = Difference(*key)
-    found[key].add(request, ours, theirs)
 
 
 def final_states(session, found):
     """A write that was answered alike but stored differently shows here."""
     for table in session.tables:
         request = {"TableName": table.name}
-        ours, theirs = session.outcomes("Scan", request)
-        if ours.body != theirs.body:
-            note(found, ("the rows left at the end", "ok", "ok", shorten(places(ours.body, theirs.body))), request, ours, theirs)
+        exchange = Exchange("the rows left at the end", request, *session.outcomes("Scan", request), session.tables)
+        if not exchange.is_alike():
+            found.note(exchange)

@@ -1,0 +1,189 @@
+"""What must hold of a request and its two answers for an entry of known_differences.json that names it in `when`.
+
+A condition of two successes checks everything in which they differ.
+"""
+
+import json
+import re
+from collections import Counter
+
+from . import values
+
+CLAUSE = re.compile(r"\b(SET|REMOVE|ADD|DELETE)\b")
+IN_PARENTHESES = re.compile(r"\([^()]*\)")
+STEP = re.compile(r"\.(#?\w+)|\[(\d+)\]")
+HALF_UNIT = 0.5
+# Of a table on demand that is new.
+PARTITIONS = 4
+
+
+def actions_of(request):
+    """The paths that an update changes."""
+    expression = IN_PARENTHESES.sub("", IN_PARENTHESES.sub("", str(request.get("UpdateExpression", ""))))
+    words = CLAUSE.split(expression)
+    return [
+        re.match(r"[\w#.\[\]]*", action.strip())[0]
+        for clause, actions in zip(words[1::2], words[2::2])
+        for action in actions.split(",")
+    ]
+
+
+def several_actions(exchange):
+    """An update that can have more than one fault that only the row shows."""
+    return len(actions_of(exchange.request)) > 1
+
+
+def another_action_is_invalid(exchange):
+    """A transaction that ours cancels for the value of one action alone."""
+    codes = [reason.get("Code") for reason in exchange.ours.reasons()]
+    return codes.count("ValidationError") == 1 and codes.count("None") == len(codes) - 1
+
+
+def all_but(members, exchange):
+    """Whether two bodies are alike in every other member."""
+    ours, theirs = exchange.ours.body, exchange.theirs.body
+    return all(ours.get(name) == theirs.get(name) for name in ours.keys() | theirs.keys() if name not in members)
+
+
+def nested_paths_alone(exchange):
+    """UPDATED_OLD and UPDATED_NEW: ours has the nested paths of the update, theirs the whole attributes around them."""
+    if exchange.request.get("ReturnValues") not in ("UPDATED_OLD", "UPDATED_NEW") or not all_but({"Attributes"}, exchange):
+        return False
+    names = exchange.request.get("ExpressionAttributeNames") or {}
+    nested = {}
+    for path in actions_of(exchange.request):
+        head = re.match(r"#?\w+", path)[0] if re.match(r"#?\w+", path) else ""
+        if head != path:
+            nested.setdefault(names.get(head, head), []).append([names.get(name, name) or int(n) for name, n in STEP.findall(path[len(head) :])])
+    ours, theirs = (answer.body.get("Attributes", {}) for answer in (exchange.ours, exchange.theirs))
+    return all(
+        ours.get(name) == theirs.get(name) or (name in nested and name in theirs and ours.get(name) == only_paths(theirs[name], nested[name]))
+        for name in ours.keys() | theirs.keys()
+    )
+
+
+def only_paths(value, paths):
+    """A value with only what lies on the paths; None where nothing does."""
+    if [] in paths:
+        return value
+    (kind, inner), = value.items()
+    wanted = {}
+    for first, *rest in paths:
+        wanted.setdefault(first, []).append(rest)
+    if kind == "M":
+        found = {name: only_paths(inner[name], wanted[name]) for name in wanted if name in inner}
+        found = {name: part for name, part in found.items() if part is not None}
+        return {"M": found} if found else None
+    if kind == "L":
+        found = [only_paths(inner[n], wanted[n]) for n in sorted(n for n in wanted if isinstance(n, int)) if n < len(inner)]
+        found = [part for part in found if part is not None]
+        return {"L": found} if found else None
+    return None
+
+
+def capacity_not_asked_for(exchange):
+    """Theirs has a capacity though the request asks for none."""
+    asked = exchange.request.get("ReturnConsumedCapacity", "NONE") != "NONE"
+    return not asked and "ConsumedCapacity" not in exchange.ours.body and all_but({"ConsumedCapacity"}, exchange)
+
+
+def units(capacity, path=()):
+    """{where: units} of every count in a ConsumedCapacity."""
+    found = {}
+    for name, inner in capacity.items():
+        if isinstance(inner, dict):
+            found.update(units(inner, (*path, name)))
+        else:
+            found[(*path, name)] = inner
+    return found
+
+
+def capacities(exchange):
+    return [units(answer.body.get("ConsumedCapacity", {})) for answer in (exchange.ours, exchange.theirs)]
+
+
+def least_charge_of_a_read(exchange):
+    """Ours charges the least that a read costs where theirs charges less; all else is alike."""
+    ours, theirs = capacities(exchange)
+    partitions = 1 if {"IndexName", "Limit"} & exchange.request.keys() or exchange.operation == "Query" else PARTITIONS
+    least = HALF_UNIT * partitions * (2 if exchange.request.get("ConsistentRead") else 1)
+    return all_but({"ConsumedCapacity"}, exchange) and all(
+        ours.get(where) == theirs.get(where) or (ours.get(where) == least and theirs.get(where, 0) in (0, HALF_UNIT))
+        for where in ours.keys() | theirs.keys()
+    )
+
+
+def rows_fetched_for_local_index(exchange):
+    """Ours charges the table for each row that a read of a local index fetches from it, which theirs does not; all else is alike."""
+    request, (ours, theirs) = exchange.request, capacities(exchange)
+    fetched = HALF_UNIT * exchange.ours.body.get("ScannedCount", 0) * (2 if request.get("ConsistentRead") else 1)
+    differing = {where for where in ours.keys() | theirs.keys() if ours.get(where) != theirs.get(where)}
+    return (
+        "IndexName" in request
+        and "ProjectionExpression" in request
+        and all_but({"ConsumedCapacity"}, exchange)
+        and differing <= {("CapacityUnits",), ("Table", "CapacityUnits")}
+        and all(ours.get(where, 0) - theirs.get(where, 0) == fetched for where in differing)
+    )
+
+
+def index_row_unchanged(exchange):
+    """Theirs charges units for an index that ours does not; what the table is charged is alike, and so is all else."""
+    ours, theirs = capacities(exchange)
+    total = ("CapacityUnits",)
+    differing = {where for where in ours.keys() | theirs.keys() if ours.get(where) != theirs.get(where)} - {total}
+    return (
+        all_but({"ConsumedCapacity"}, exchange)
+        and ours.keys() <= theirs.keys()
+        and theirs.get(total, 0) > ours.get(total, 0)
+        and all(where[0] == "GlobalSecondaryIndexes" and theirs[where] > ours.get(where, 0) for where in differing)
+    )
+
+
+def filter_beyond_index(exchange):
+    """A scan of an index with a filter on attributes that the index does not hold; as many rows are read."""
+    request = exchange.request
+    table = next((table for table in exchange.tables if table.name == request.get("TableName")), None)
+    if table is None or "FilterExpression" not in request or request.get("IndexName") not in table.held:
+        return False
+    names = request.get("ExpressionAttributeNames") or {}
+    words = re.findall(r"(?<![\w:.#])#?\w+", request["FilterExpression"])
+    beyond = {names.get(word, word) for word in words} - table.held[request["IndexName"]]
+    return bool(beyond & set(values.ATTRIBUTES)) and all_but({"Count", "Items"}, exchange) and counts_are_true(exchange) and one_has_more(exchange)
+
+
+def counts_are_true(exchange):
+    bodies = (exchange.ours.body, exchange.theirs.body)
+    return all(body["Count"] == len(body["Items"]) for body in bodies if "Items" in body) and ("Items" in bodies[0]) == ("Items" in bodies[1])
+
+
+def one_has_more(exchange):
+    """Whether the rows of one answer are among those of the other."""
+    ours, theirs = (Counter(json.dumps(row, sort_keys=True) for row in answer.body.get("Items", [])) for answer in (exchange.ours, exchange.theirs))
+    return ours <= theirs or theirs <= ours
+
+
+def start_key_made_up(exchange):
+    """A scan that begins at a key which is not the end of a page: the order of partitions is each server's own."""
+    return (
+        "ExclusiveStartKey" in exchange.request
+        and all_but({"Count", "ScannedCount", "Items", "ConsumedCapacity"}, exchange)
+        and counts_are_true(exchange)
+        and one_has_more(exchange)
+    )
+
+
+BY_NAME = {
+    condition.__name__.replace("_", " "): condition
+    for condition in (
+        several_actions,
+        another_action_is_invalid,
+        nested_paths_alone,
+        capacity_not_asked_for,
+        least_charge_of_a_read,
+        rows_fetched_for_local_index,
+        index_row_unchanged,
+        filter_beyond_index,
+        start_key_made_up,
+    )
+}
