@@ -191,6 +191,21 @@ test("the palette finds tables, models, access patterns, routes, queues, migrati
   await picture(page, "console-palette");
 });
 
+test("keys that are pressed as a dialog ends open the next one, and it stays", { timeout: 60_000 }, async (t) => {
+  const server = await serve(t);
+  const { page } = await visit(t, at(server, "#/overview"));
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  for (let i = 0; i < 40; i += 1) {
+    for (const [key, name] of [["Control+k", "Command palette"], ["?", "Keys"]]) {
+      const dialog = page.getByRole("dialog", { name });
+      await page.keyboard.press(key);
+      await dialog.waitFor({ timeout: 3000 });
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+    }
+  }
+});
+
 test("the palette does what can be done where the user is, and offers no more than the user may", { timeout: 120_000 }, async (t) => {
   const server = await sampled(t);
   await queues(server);
