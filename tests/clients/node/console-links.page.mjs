@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { at, browsing, hooked, picture, serve, until, violationsInBothThemes } from "./console.mjs";
-import { EFFECTS, administer, call, put, queues, sampled, streamed } from "./console-sample.mjs";
+import { CONTACT, EFFECTS, administer, call, itemLink, put, queues, sampled, streamed } from "./console-sample.mjs";
 
 const { visit } = browsing();
 
@@ -50,6 +50,10 @@ test("the question of each button has an address that a reload restores, and non
   await asked("#/models/manhunt", "Remove", "#/models/manhunt?open=remove", "Remove model manhunt");
   await asked("#/items/manhunt", "Columns", "#/items/manhunt?open=columns", "Columns");
   await asked("#/items/manhunt", "Export", "#/items/manhunt?open=export", "Export");
+  await asked("#/items/manhunt?hash=c0de-1", "Delete the collection …", "#/items/manhunt?hash=c0de-1&open=collection", "Delete a collection of manhunt");
+  await asked(itemLink(CONTACT), "Delete", "&open=delete", "Delete this item");
+  await administer(server, "pause-writes", { tables: ["books"] });
+  await asked("#/overview", "Resume writes to books", "#/overview?open=resume&tables=books", "Resume writes");
   await administer(server, "plan-migration", { text: moved });
   await asked("#/migrations", "Start", "#/migrations/effects?open=start", "Start the migration");
   await administer(server, "start-migration", { paused: true });
