@@ -56,7 +56,9 @@ function useTheme() {
   }];
 }
 
-const isTyping = (event) => /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.isContentEditable;
+/** A field of a dialog that was just closed has the focus until the browser draws again. */
+const isGone = (field) => Boolean(field.closest("dialog:not([open])"));
+const isTyping = ({ target }) => (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.isContentEditable) && !isGone(target);
 
 function useKeys(keys) {
   const waiting = useRef();

@@ -116,14 +116,20 @@ let dialogs = 0;
 /** A dialog of the browser's own: it keeps the focus, and Escape closes it. */
 export function Dialog({ title, onClose, children, wide }) {
   const ref = useRef();
+  const isShown = useRef(true);
   const [id] = useState(() => `dialog-${(dialogs += 1)}`);
   // Before it is painted: a key that is pressed at once is for the dialog.
   useLayoutEffect(() => {
     const opener = document.activeElement;
     ref.current.showModal();
-    return () => opener?.focus?.();
+    return () => {
+      isShown.current = false;
+      opener?.focus?.();
+    };
   }, []);
-  return html`<dialog ref=${ref} class=${wide ? "wide" : ""} aria-labelledby=${id} onClose=${onClose}
+  // The browser tells of the end of a dialog some time later, when it may be gone and the same one open again.
+  const ended = () => isShown.current && onClose();
+  return html`<dialog ref=${ref} class=${wide ? "wide" : ""} aria-labelledby=${id} onClose=${ended}
       onClick=${(event) => event.target === ref.current && ref.current.close()}>
     <div class="dialog">
       <header><h2 id=${id}>${title}</h2><button type="button" class="plain" aria-label="Close" onClick=${() => ref.current.close()}>✕</button></header>

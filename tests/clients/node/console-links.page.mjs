@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { at, browsing, hooked, picture, serve, until, violationsInBothThemes } from "./console.mjs";
-import { EFFECTS, administer, call, put, queues, sampled, streamed } from "./console-sample.mjs";
+import { CONTACT, EFFECTS, administer, call, itemLink, put, queues, sampled, streamed } from "./console-sample.mjs";
 
 const { visit } = browsing();
 
@@ -50,6 +50,10 @@ test("the question of each button has an address that a reload restores, and non
   await asked("#/models/manhunt", "Remove", "#/models/manhunt?open=remove", "Remove model manhunt");
   await asked("#/items/manhunt", "Columns", "#/items/manhunt?open=columns", "Columns");
   await asked("#/items/manhunt", "Export", "#/items/manhunt?open=export", "Export");
+  await asked("#/items/manhunt?hash=c0de-1", "Delete the collection …", "#/items/manhunt?hash=c0de-1&open=collection", "Delete a collection of manhunt");
+  await asked(itemLink(CONTACT), "Delete", "&open=delete", "Delete this item");
+  await administer(server, "pause-writes", { tables: ["books"] });
+  await asked("#/overview", "Resume writes to books", "#/overview?open=resume&tables=books", "Resume writes");
   await administer(server, "plan-migration", { text: moved });
   await asked("#/migrations", "Start", "#/migrations/effects?open=start", "Start the migration");
   await administer(server, "start-migration", { paused: true });
@@ -189,6 +193,21 @@ test("the palette finds tables, models, access patterns, routes, queues, migrati
   await page.getByRole("region", { name: "Tables" }).waitFor();
   await search(page, "jobs");
   await picture(page, "console-palette");
+});
+
+test("keys that are pressed as a dialog ends open the next one, and it stays", { timeout: 60_000 }, async (t) => {
+  const server = await serve(t);
+  const { page } = await visit(t, at(server, "#/overview"));
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  for (let i = 0; i < 40; i += 1) {
+    for (const [key, name] of [["Control+k", "Command palette"], ["?", "Keys"]]) {
+      const dialog = page.getByRole("dialog", { name });
+      await page.keyboard.press(key);
+      await dialog.waitFor({ timeout: 3000 });
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+    }
+  }
 });
 
 test("the palette does what can be done where the user is, and offers no more than the user may", { timeout: 120_000 }, async (t) => {

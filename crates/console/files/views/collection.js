@@ -2,6 +2,7 @@
 // deletes in bounded steps; each ends with a bookmark, after which the next continues.
 import { administer, may } from "../api.js";
 import { keysOf } from "../requests.js";
+import { amend } from "../router.js";
 import { count, shown } from "../values.js";
 import { Dialog, Failure, Field, html, useEffect, useRef, useRetry, useState } from "../ui.js";
 
@@ -13,12 +14,12 @@ const REST_MS = 400;
 /** Keys of rows that stay which are kept to be shown. */
 const KEYS_MAX = 100;
 
-/** The button, where the user may delete, and the table is not one of the server's own. */
-export function CollectionButton({ table, call, prefix }) {
-  const [open, setOpen] = useState(false);
+/** The button, where the user may delete, and the table is not one of the server's own. The dialog is in the address. */
+export function CollectionButton({ table, call, prefix, open }) {
+  const setOpen = (what) => amend({ open: what });
   if (!may.change || table.TableName.startsWith("_trestle")) return null;
-  return html`<div class="bar"><button type="button" class="small danger" onClick=${() => setOpen(true)}>Delete the collection …</button></div>
-    ${open && html`<${DeleteCollection} table=${table} call=${call} prefix=${prefix} onClose=${() => setOpen(false)} />`}`;
+  return html`<div class="bar"><button type="button" class="small danger" onClick=${() => setOpen("collection")}>Delete the collection …</button></div>
+    ${open === "collection" && html`<${DeleteCollection} table=${table} call=${call} prefix=${prefix} onClose=${() => setOpen()} />`}`;
 }
 
 const step = (call, more, after) => administer("delete-collection", { ...call, ...more, ...(after ? { after } : {}) });

@@ -28,7 +28,7 @@ function NewRule({ busy, onAdd }) {
   };
   const input = (name, label, hint, more = {}) => html`<${Field} id=${`fault-${name}`} label=${label} hint=${hint}><input id=${`fault-${name}`} value=${form[name]} spellcheck=${false} onInput=${change(name)} ...${more} /><//>`;
   return html`<form class="stack" onSubmit=${submit}><fieldset><legend>New rule</legend><div class="form">
-      <${Field} id="fault-kind" label="Fault"><select id="fault-kind" value=${form.fault} onChange=${change("fault")}>${FAULTS.map(([id, label]) => html`<option value=${id}>${label}</option>`)}</select><//>
+      <${Field} id="fault-kind" label="Fault" hint="what the requests get"><select id="fault-kind" value=${form.fault} onChange=${change("fault")}>${FAULTS.map(([id, label]) => html`<option value=${id}>${label}</option>`)}</select><//>
       ${input("operations", "Operations", "all unless given; commas between")}${input("tables", "Tables", "all unless given; commas between")}
       ${input("share", "Share of requests", "1 unless given", { type: "number", min: 0, max: 1, step: "any" })}${input("times", "Times, at most", "no limit unless given", { type: "number", min: 1 })}
       ${form.fault === "delay" && input("ms", "Milliseconds late", undefined, { type: "number", min: 1, required: true })}${input("seed", "Seed", "the same requests in each run", { type: "number", min: 0 })}</div>

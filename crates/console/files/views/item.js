@@ -4,7 +4,7 @@ import { eventOf } from "../change.js";
 import { historyOf } from "../history.js";
 import { STORED, complaint, mayLack, recognise, templateOf } from "../model.js";
 import { COMPARED_MAX, createOf, deleteOf, updateOf } from "../requests.js";
-import { go } from "../router.js";
+import { amend, go } from "../router.js";
 import { KeyValue } from "../rows.js";
 import { TYPES, TYPE_NAMES, count, differences, editable, parse, plainItem, shown, typeOf, when } from "../values.js";
 import { Changed, Preview } from "./preview.js";
@@ -13,7 +13,7 @@ import { Confirm, EntityChip, Failure, Json, Loading, html, say, useAction, useA
 const written = () => window.dispatchEvent(new Event("trestle-written"));
 
 export function ItemDrawer({ table, known, address }) {
-  const { item: text, tab, ...rest } = address.query;
+  const { item: text, tab, open, ...rest } = address.query;
   const close = () => go(["items", table.TableName], rest);
   const ref = useRef();
   // Before it is painted: a key that is pressed at once is for the drawer.
@@ -59,7 +59,7 @@ function KnownItem({ table, known, address, close }) {
     <p>${Object.entries(key).map(([name, value]) => html`<span class="quiet">${name}</span> <${KeyValue} entity=${entity} attribute=${name} value=${value} /> `)}</p>
     ${entity?.of && html`<p class="quiet">The database writes this row: it is derived from rows of ${entity.of}.</p>`}
     <div class="tabs" role="tablist" aria-label="Item">${[["edit", may.write ? "Edit" : "Attributes"], ["json", "JSON"], ["history", "History"]].map(([id, label]) => html`<button type="button" role="tab" class=${tab === id ? "" : "plain"} aria-selected=${tab === id} onClick=${() => setTab(id)}>${label}</button>`)}</div>
-    ${tab === "edit" && html`<${Editor} key=${JSON.stringify(item)} table=${table} known=${known} read=${item} reload=${asked.reload} close=${close} />`}
+    ${tab === "edit" && html`<${Editor} key=${JSON.stringify(item)} table=${table} known=${known} read=${item} reload=${asked.reload} close=${close} open=${address.query.open} />`}
     ${tab === "json" && html`<${Json} value=${plainItem(item)} label="Item as plain JSON" /><details><summary>DynamoDB JSON</summary><${Json} value=${item} label="Item as DynamoDB JSON" /></details>`}
     ${tab === "history" && html`<${History} table=${table} itemKey=${key} />`}`;
 }
@@ -121,7 +121,7 @@ function derivedKeys(table, entity) {
   return new Set(names.filter((name) => templateOf(entity, name) && templateOf(entity, name) !== `{${name}}`));
 }
 
-function Editor({ table, known, read, reload, close }) {
+function Editor({ table, known, read, reload, close, open }) {
   const entity = recognise(known, read);
   const derived = derivedKeys(table, entity);
   const optional = entity?.attributes.filter((attribute) => !read[attribute.name]) ?? [];
@@ -131,7 +131,7 @@ function Editor({ table, known, read, reload, close }) {
     ...Object.keys(read).filter((name) => derived.has(name)).sort().map((name) => line(name, read[name])),
   ];
   const [lines, setLines] = useState(asRead);
-  const [open, setOpen] = useState();
+  const setOpen = (what) => amend({ open: what });
   const action = useAction();
   const fixed = new Set([...keyNames(table), known?.table.entity_attribute, ...(entity?.identity ?? []), ...(entity?.attributes.filter((one) => one.immutable && read[one.name]).map((one) => one.name) ?? [])]);
   const { item, wrong } = readLines(lines, entity);
@@ -160,7 +160,7 @@ function Editor({ table, known, read, reload, close }) {
       <button type="button" disabled=${!changes.length} onClick=${() => setLines(asRead())}>Undo</button><span class="grow"></span>
       <button type="button" class="danger" onClick=${() => setOpen("delete")}>Delete</button></div>
       <p class="quiet">Written only if ${isLarge ? `the attributes that you change are as they were read: the item has more than ${COMPARED_MAX}` : "no attribute was changed or removed since the item was read"}.</p>`}
-    ${open === "delete" && html`<${Confirm} title="Delete this item" action="Delete" danger onDone=${remove} onClose=${() => setOpen()}><p>It is deleted only if ${isLarge ? `${COMPARED_MAX} of its attributes are` : "every attribute is"} as it was read. This cannot be undone.</p><${Preview} write=${{ operation: "DeleteItem", request: deleteOf(table, read) }} changes=${differences(read)} /><//>`}`;
+    ${open === "delete" && may.write && html`<${Confirm} title="Delete this item" action="Delete" danger onDone=${remove} onClose=${() => setOpen()}><p>It is deleted only if ${isLarge ? `${COMPARED_MAX} of its attributes are` : "every attribute is"} as it was read. This cannot be undone.</p><${Preview} write=${{ operation: "DeleteItem", request: deleteOf(table, read) }} changes=${differences(read)} /><//>`}`;
 }
 
 const NoNewItem = ({ close }) => html`<${Top} title="New item" close=${close} /><div class="empty"><h2>This console is read-only for you</h2><p>${session.readOnly ? "The server was started with --console read-only." : `The access key ${session.accessKey} has the role ${session.role}.`}</p></div>`;

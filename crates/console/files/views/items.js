@@ -284,7 +284,7 @@ function Browse({ table, known, address }) {
   </form>
   ${wrong && html`<${Failure} error=${wrong} />`}
   ${built && html`<details><summary>The request: ${built.operation}</summary><${Json} value=${built.request} label="Request" /></details>`}
-  ${built?.operation === "Query" && !index && html`<${CollectionButton} key=${id} table=${table} call=${{ table: table.TableName, partition: given.hash[0] }} prefix=${given.range[0]?.op === "begins_with" ? given.range[0].value : undefined} />`}
+  ${built?.operation === "Query" && !index && html`<${CollectionButton} key=${id} table=${table} call=${{ table: table.TableName, partition: given.hash[0] }} prefix=${given.range[0]?.op === "begins_with" ? given.range[0].value : undefined} open=${address.query.open} />`}
   <${Results} pages=${pages} asked=${asked} table=${table} keys=${keys} known=${known} address=${address} label=${`Rows of ${table.TableName}`} />`;
 }
 
@@ -371,7 +371,7 @@ function Access({ table, known, address }) {
     </tbody></table></fieldset></form>
   <${Failure} error=${bound.error} />
   ${ready && html`<details><summary>The request: ${ready.operation}</summary><${Json} value=${ready.request} label="Request" /></details>`}
-  ${ready?.operation === "Query" && html`<${CollectionButton} key=${id} table=${table} call=${{ model: known.model.name, access: pattern.name, where: given }} />`}
+  ${ready?.operation === "Query" && html`<${CollectionButton} key=${id} table=${table} call=${{ model: known.model.name, access: pattern.name, where: given }} open=${address.query.open} />`}
   <${Results} pages=${pages} asked=${asked} table=${table} keys=${keysOf(table, pattern.index)} known=${known} address=${address} label=${`Rows of ${pattern.name}`} />`;
 }
 

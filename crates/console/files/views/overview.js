@@ -144,7 +144,7 @@ function Work({ migrations, reindexes }) {
   </ul>`;
 }
 
-export function Overview() {
+export function Overview({ address }) {
   const listed = useAsked(tables, [], EVERY_MS * 3);
   const models = useAsked(modelDescriptions, [], EVERY_MS * 6);
   const queueList = useAsked(allQueues, [], EVERY_MS);
@@ -158,7 +158,7 @@ export function Overview() {
     <${Failure} error=${all.error ?? queueList.error ?? models.error ?? reindexes.error} />
     ${state && html`<section class="card" aria-label="Alarms"><header><h2>Alarms</h2></header>
       ${found.length ? found.map((alarm) => html`<div class="alarm"><${Chip} kind=${alarm.kind}>${alarm.kind === "bad" ? "error" : "warning"}<//><a href=${alarm.href}>${alarm.text}</a></div>`) : html`<p><${Chip} kind="good">ok<//> No errors and no warnings.</p>`}</section>`}
-    ${state && html`<${PausedTables} tables=${state.paused} onResumed=${all.reload} />`}
+    ${state && html`<${PausedTables} tables=${state.paused} address=${address} onResumed=${all.reload} />`}
     ${lines && html`<div class="grid2">
       <section class="card"><${Chart} title="Requests, all tables" times=${lines.times} format=${perSecond} series=${[{ name: "all", values: lines.requests }, { name: "refused", values: lines.refused }]} /></section>
       <section class="card"><${Chart} title="Latency of the slowest operation, all tables" times=${lines.times} format=${micros} series=${[{ name: "median, at most", values: lines.p50 }, { name: "99 %, at most", values: lines.p99 }]} /></section>
