@@ -9,7 +9,7 @@ use trestle_embedded::{StartOptions, Unwatched};
 use trestle_item::AttributeValue;
 
 /// How long a hundred rows may take to move, and a gateway to hear of it.
-const MOVED_MAX: Duration = Duration::from_secs(120);
+const MOVED_MAX: Duration = Duration::from_secs(60);
 /// The model.
 const NAME: &str = "check";
 const FORMER: &str = "order#";
