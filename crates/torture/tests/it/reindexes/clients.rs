@@ -9,6 +9,8 @@ use trestle_torture::http::{Client, RawResponse};
 
 /// One of so many rows may be deleted, for good. There are enough that some are deleted between being read and being touched.
 const DELETED_SHARE: u64 = 4;
+/// Rows that a client inserts at most: a reindex that is slower than its clients would never come to the end of them.
+const INSERTED_MAX: u64 = 50;
 /// Before a client looks again for a server that is gone.
 const AWAY: Duration = Duration::from_millis(20);
 /// Between two requests, so that clients leave room on a small machine.
@@ -91,7 +93,7 @@ impl Writer {
             return self.delete(client, &key);
         }
         match self.random.u8(..10) {
-            0 => self.insert(client),
+            0 if self.inserted < INSERTED_MAX => self.insert(client),
             1..=3 if may_delete => self.delete(client, &key),
             1..=3 => self.replace(client, &key),
             _ => self.update(client, &key),
