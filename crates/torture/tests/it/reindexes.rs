@@ -6,6 +6,7 @@
 
 mod check;
 mod clients;
+mod injected;
 mod process;
 mod table;
 
@@ -14,6 +15,7 @@ use check::{Told, check, check_after_replay, replay};
 use clients::Writer;
 use process::Commands;
 use std::net::TcpListener;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +29,11 @@ use trestle_torture::server::{Server, serve, serve_at};
 const PATIENCE: Duration = Duration::from_secs(600);
 /// The most processes that work at the same time at an endpoint.
 const PROCESSES: usize = 3;
-/// The server's faults: writes are throttled, answered with errors, or carried out without an answer.
+/// A reindex that outlives its kills lasts so many seconds for each of them. A kill takes a fraction of one.
+const SECONDS_PER_KILL: u64 = 2;
+/// What becomes of a process that was killed.
+const SIGKILL: i32 = 9;
+/// What the server does to requests: writes are throttled, answered with errors, and carried out without an answer.
 const FAULTS: [&str; 3] = [
     "throttle,operation=UpdateItem,share=0.1",
     "internal,operation=UpdateItem,share=0.02",
@@ -48,6 +54,12 @@ impl Size {
             kills: rounds("REINDEX_KILLS", 10),
             writers: rounds("REINDEX_WRITERS", 3),
         }
+    }
+
+    /// Write units in a second with which a reindex outlives its kills.
+    fn slow_units(&self) -> String {
+        let seconds = self.kills * SECONDS_PER_KILL;
+        self.rows.div_ceil(seconds.max(1)).to_string()
     }
 }
 
@@ -70,38 +82,46 @@ fn at_an_endpoint_each_row_is_touched_once_whichever_process_is_killed() {
         random,
         kills: size.kills,
         killed: (0, 0),
+        throttled: 0,
     };
     table::create(&mut course.server.as_ref().unwrap().connect(), size.rows);
-    let versions = while_writing(&mut writers, &address, || {
-        let mut versions = Vec::new();
-        while versions.is_empty() || course.killed.0 + course.killed.1 < size.kills {
-            let version = 7 + versions.len() as u64;
-            course.reindex(version);
-            versions.push(version);
-        }
-        versions
+    // All kills are in one reindex. Another one, without a budget, follows it.
+    let versions = [7, 8];
+    while_writing(&mut writers, &address, || {
+        course.reindex(versions[0], &["--no-yield", "--write-units", &size.slow_units()]);
+        assert_eq!(
+            course.killed.0 + course.killed.1,
+            size.kills,
+            "kills of one reindex"
+        );
+        course.reindex(versions[1], &[]);
     });
+    course.end_server();
     let Course {
-        server,
         mut commands,
         killed,
+        throttled,
         ..
     } = course;
-    server.unwrap().kill();
+    assert!(throttled > 0, "no server has throttled a request");
+    assert!(writers.iter().all(|writer| writer.writes > 0));
     commands.outlive_leases();
     let server = Server::start(&mut serve_at(dir.path().join("data").as_path(), port));
     let mut client = server.connect();
     let told = Told::by(&commands, &versions);
+    for version in versions {
+        let status = commands.status(&name_of(version)).unwrap();
+        assert!(status["counts"]["throttled"].as_u64() > Some(0), "{status}");
+    }
     check(&mut client, &told, &writers, None);
     let passed_over = check::passed_over(&mut client, &told);
     let again = replay(&commands, &versions);
     check_after_replay(&mut client, &again, &passed_over, &writers, None);
     println!(
-        "killed {} processes and {} servers while {} rows were reindexed {} times beside {} writes",
+        "killed {} processes and {} servers while {} rows were reindexed once, beside {} writes; {throttled} requests were throttled",
         killed.0,
         killed.1,
         size.rows,
-        versions.len(),
         writers.iter().map(|writer| writer.writes).sum::<u64>()
     );
     server.kill();
@@ -153,13 +173,15 @@ struct Course<'a> {
     kills: u64,
     /// Processes that reindexed, and servers.
     killed: (u64, u64),
+    /// Requests that servers have throttled which are gone now.
+    throttled: u64,
 }
 
 impl Course<'_> {
-    /// Reindexes all rows to a version.
-    fn reindex(&mut self, version: u64) {
+    /// Reindexes all rows to a version. As long as there were too few kills, there is one after the other.
+    fn reindex(&mut self, version: u64, more: &[&str]) {
         let (name, begun) = (name_of(version), Instant::now());
-        let mut processes = vec![self.start(version)];
+        let mut processes = vec![start(&self.commands, version, more)];
         loop {
             std::thread::sleep(Duration::from_millis(self.random.u64(50..500)));
             processes.retain_mut(|process| process.try_wait().unwrap().is_none());
@@ -179,7 +201,7 @@ impl Course<'_> {
             }
             let status = self.commands.status(&name);
             match status.as_ref().map(|status| status["state"].as_str().unwrap()) {
-                None => processes.push(self.start(version)),
+                None => processes.push(start(&self.commands, version, more)),
                 Some("done") => break,
                 Some(_) => {
                     let missing = wanted - processes.len();
@@ -192,22 +214,26 @@ impl Course<'_> {
         }
     }
 
-    fn start(&self, version: u64) -> Child {
-        start(&self.commands, version, &[])
-    }
-
-    /// Kills a process that reindexes, or the server, which is restarted at once.
+    /// Kills a process that reindexes, or the server, of which there is another at once.
     fn kill(&mut self, processes: &mut Vec<Child>) {
         if self.random.u8(..3) == 0 {
-            self.server.take().unwrap().kill();
+            self.end_server();
             self.server = Some(faulty(self.directory, self.port));
             self.killed.1 += 1;
             return;
         }
         let mut process = processes.swap_remove(self.random.usize(..processes.len()));
         process.kill().unwrap();
-        process.wait().unwrap();
-        self.killed.0 += 1;
+        // One that had ended by itself was not killed.
+        let ended = process.wait().unwrap();
+        self.killed.0 += u64::from(ended.signal() == Some(SIGKILL));
+    }
+
+    /// Kills the server, and keeps what it has counted.
+    fn end_server(&mut self) {
+        let server = self.server.take().unwrap();
+        self.throttled += injected::throttled(&server);
+        server.kill();
     }
 }
 
