@@ -12,6 +12,7 @@ from . import values
 CLAUSE = re.compile(r"\b(SET|REMOVE|ADD|DELETE)\b")
 IN_PARENTHESES = re.compile(r"\([^()]*\)")
 STEP = re.compile(r"\.(#?\w+)|\[(\d+)\]")
+TYPES_TOLD = re.compile(r"Type mismatch for (?:key|Index Key) (\w+) [Ee]xpected: (\w+) [Aa]ctual: (\w+)")
 HALF_UNIT = 0.5
 # Of a table on demand that is new.
 PARTITIONS = 4
@@ -31,6 +32,34 @@ def actions_of(request):
 def several_actions(exchange):
     """An update that can have more than one fault that only the row shows."""
     return len(actions_of(exchange.request)) > 1
+
+
+def capacity_unknown(exchange):
+    """A ReturnConsumedCapacity that there is not."""
+    return exchange.request.get("ReturnConsumedCapacity", "NONE") not in ("NONE", "TOTAL", "INDEXES")
+
+
+def placeholders_empty(exchange):
+    """Names or values of expressions that are given and empty."""
+    return {} in (exchange.request.get("ExpressionAttributeNames"), exchange.request.get("ExpressionAttributeValues"))
+
+
+def types_as_told(exchange):
+    """The key has the type that ours expects, and the request gives it a value of the type that ours found."""
+    table = next((table for table in exchange.tables if table.name in json.dumps(exchange.request)), None)
+    told = TYPES_TOLD.findall(exchange.ours.said())
+    return table is not None and bool(told) and all(
+        table.types.get(name) == expected and gives(exchange, name, actual) for name, expected, actual in told
+    )
+
+
+def gives(exchange, name, kind):
+    """Whether an attribute of an item has a type; updates and statements give values by other names, or in text."""
+    items = [exchange.request.get("Item")]
+    for writes in (exchange.request.get("RequestItems") or {}).values():
+        items += [write.get("PutRequest", {}).get("Item") for write in writes]
+    given = [item[name] for item in items if item and name in item]
+    return any(kind in value for value in given) if any(items) else exchange.operation in ("UpdateItem", "ExecuteStatement")
 
 
 def another_action_is_invalid(exchange):
@@ -177,6 +206,9 @@ BY_NAME = {
     condition.__name__.replace("_", " "): condition
     for condition in (
         several_actions,
+        capacity_unknown,
+        placeholders_empty,
+        types_as_told,
         another_action_is_invalid,
         nested_paths_alone,
         capacity_not_asked_for,

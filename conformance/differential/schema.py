@@ -33,6 +33,7 @@ class Table:
             for kind in ("gsi", "lsi")
             for index, given in spec.get(kind, {}).items()
         ]
+        self.types = {part["AttributeName"]: part["AttributeType"] for part in self.create_request["AttributeDefinitions"]}
         self.held = {
             given["IndexName"]: self.held_by(given)
             for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")

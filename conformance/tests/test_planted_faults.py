@@ -41,12 +41,20 @@ class PlantedFaults(unittest.TestCase):
             self.assert_reported("PutItem", failure("ResourceNotFoundException", text), theirs)
 
     def test_a_wrong_name_or_type_in_a_text(self):
-        ours = "One or more parameter values were invalid: Type mismatch for key {} expected: {} actual: {}"
-        theirs = failure("ValidationException", "One or more parameter values were invalid: Type mismatch for key")
-        self.assert_explained("PutItem", failure("ValidationException", ours.format("pk", "S", "N")), theirs)
-        self.assert_reported("PutItem", failure("ValidationException", ours.format("", "S", "N")), theirs)
-        self.assert_reported("PutItem", failure("ValidationException", ours.format("pk", "S", "")), theirs)
-        self.assert_reported("PutItem", failure("ValidationException", ours.format("pk", "string", "number")), theirs)
+        ours = "One or more parameter values were invalid: Type mismatch for Index Key {} Expected: {} Actual: {} IndexName: by_r"
+        theirs = failure("ValidationException", "One or more parameter values were invalid: Type mismatch for Index Key")
+        request = {"TableName": "t_mixed", "Item": {"pk": {"S": "a"}, "sk": {"N": "1"}, "r": {"BOOL": True}}}
+        self.assert_explained("PutItem", failure("ValidationException", ours.format("r", "N", "BOOL")), theirs, request, [self.mixed])
+        for told in (("r", "S", "BOOL"), ("r", "N", "S"), ("a", "N", "BOOL"), ("", "N", "BOOL"), ("r", "number", "BOOL")):
+            self.assert_reported("PutItem", failure("ValidationException", ours.format(*told)), theirs, request, [self.mixed])
+
+    def test_a_fault_that_the_request_does_not_have(self):
+        capacity = "Value 'MUCH' at 'returnConsumedCapacity' failed to satisfy constraint: Member must satisfy enum value set: [INDEXES, TOTAL, NONE]"
+        names = "ExpressionAttributeNames can only be specified when using expressions"
+        for text, member, wrong, right in ((capacity, "ReturnConsumedCapacity", "MUCH", "TOTAL"), (names, "ExpressionAttributeNames", {}, {"#a": "a"})):
+            self.assert_explained("GetItem", failure("ValidationException", text), success({}), {member: wrong})
+            self.assert_reported("GetItem", failure("ValidationException", text), success({}), {member: right})
+            self.assert_reported("GetItem", failure("ValidationException", text), success({}))
 
     def test_another_status(self):
         ours, theirs = ("ResourceNotFoundException", NO_TABLE), ("ResourceNotFoundException", NO_TABLE_THERE)
