@@ -14,6 +14,7 @@ const RETRY_MS = 5000;
 
 /** Asks again for what failed: when the server is back if there was no answer, after a moment if the server, or what is behind it, failed. */
 export function useRetry(error, again) {
+  if (error) error.isAskedAgain = true;
   const latest = useRef();
   latest.current = { error, again };
   useEffect(() => onReturn(() => isLost(latest.current.error) && latest.current.again()), []);
@@ -65,7 +66,7 @@ export const ofAction = (error) => Object.assign(error, { isOfAction: true });
 /** An error in the server's own words, with what it found. */
 export function Failure({ error }) {
   if (!error) return null;
-  if (isLost(error)) return html`<div class="failure" role="alert"><strong>No answer</strong><p>${error.message} ${error.isOfAction ? NOT_KNOWN : "The console tries again until the server is back."}</p></div>`;
+  if (isLost(error)) return html`<div class="failure" role="alert"><strong>No answer</strong><p>${error.message} ${error.isOfAction ? NOT_KNOWN : error.isAskedAgain ? "The console tries again until the server is back." : ""}</p></div>`;
   const report = error.report ?? (error.problems && { problems: error.problems });
   return html`<div class="failure" role="alert">
     <strong>${error.code && error.code !== "Error" ? error.code : "Not done"}</strong>

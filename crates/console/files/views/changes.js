@@ -76,7 +76,9 @@ function useLive({ table, known, from, filter, isPaused }) {
     setLive((before) => ({ ...NOTHING, rows: before.rows.filter((row) => fits({ ...row, entity: row.entity?.name }, filter)), lost: before.lost }));
   }, [id]);
   useEffect(() => worker.current.postMessage({ isPaused, filter, turn: turn.current }), [isPaused]);
-  return broken ? { ...live, error: broken } : live;
+  const error = broken ?? live.error;
+  // The worker reads on where it is, and a new one is started.
+  return { ...live, error: error && { code: error.code, message: error.message, isAskedAgain: true } };
 }
 
 /** Attributes that say nothing that others do not: keys, which are shown by themselves, and what is derived. */
