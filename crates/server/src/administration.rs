@@ -34,6 +34,11 @@ pub(crate) fn is_for_writers(name: &str) -> bool {
     name == "preview-write"
 }
 
+/// Whether a call is made for each page of rows, so that a log of all of them would hide the others.
+pub(crate) fn is_of_rows(name: &str) -> bool {
+    name == "touch-rows"
+}
+
 /// Refuses what is no call, and what a web page may have sent.
 ///
 /// A page of another origin cannot send the header without a preflight, which is never granted here. A browser names the
