@@ -1,6 +1,6 @@
 //! The trait for answering administration calls.
 
-use crate::call::{AdminAnswer, AdminCall, Call};
+use crate::call::{AdminAnswer, AdminCall, Call, stray};
 use crate::error::AdminError;
 
 /// Answers administration calls.
@@ -18,13 +18,6 @@ pub trait AdministrationExt {
 impl<A: Administration + ?Sized> AdministrationExt for A {
     fn ask<C: Call>(&self, call: C) -> Result<C::Answer, AdminError> {
         let answer = self.answer(call.into_call())?;
-        C::from_answer(answer).ok_or_else(|| {
-            let message = format!(
-                "internal error: the answer to {} is of another call",
-                C::INFO.name
-            );
-            debug_assert!(false, "{message}");
-            AdminError::failed(message)
-        })
+        C::from_answer(answer).ok_or_else(stray::<C>)
     }
 }

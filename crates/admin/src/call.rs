@@ -150,6 +150,8 @@ calls! {
     ReplayReindex -> ReindexReplayed, "replay-reindex", "Tries the rows that a reindex gave up again.";
     ListReindexGaps -> ReindexGapList, "list-reindex-gaps", "A page of the rows that the destination of a reindex does not have.";
     ResendReindex -> ReindexReport, "resend-reindex", "Does rows of a reindex again.";
+    TouchRows -> TouchedRows, "touch-rows", "Raises the version of rows, for a reindex that works in another process.";
+    SetReindexVersion -> ReindexVersionSet, "set-reindex-version", "Lets rows that are inserted from now on have a version.";
     ReadGateway -> GatewayStatus, "read-gateway", "What a gateway knows of its endpoint.";
     ReadMetrics -> MetricsHistory, "read-metrics", "What the server did in the last hour, by operation.";
     ReadClock -> ClockTime, "read-clock", "The time of a virtual clock.";
@@ -176,6 +178,16 @@ impl AdminCall {
         struct Nothing {}
         read::<Nothing>(or_empty(body)).map(drop)
     }
+}
+
+/// The answer to a call was that of another one.
+pub(crate) fn stray<C: Call>() -> AdminError {
+    let message = format!(
+        "internal error: the answer to {} is of another call",
+        C::INFO.name
+    );
+    debug_assert!(false, "{message}");
+    AdminError::failed(message)
 }
 
 fn unknown(name: &str) -> AdminError {

@@ -1,6 +1,6 @@
 //! Calls to a running server.
 
-use crate::call::{AdminAnswer, AdminCall};
+use crate::call::{AdminAnswer, AdminCall, Call, stray};
 use crate::error::{AdminError, AdminErrorCode};
 use crate::http::{BACKUP, HEADER, PREFIX};
 use bytes::Bytes;
@@ -56,6 +56,13 @@ impl AdminClient {
                 None => may_repeat = false,
             }
         }
+    }
+
+    /// Makes a call and gives its answer's type. An error with the code `no-answer` leaves open whether the call was carried out.
+    pub async fn ask<C: Call>(&self, call: C) -> Result<C::Answer, AdminError> {
+        let sent = self.send(&call.into_call()).await;
+        let answered = sent.map_err(|lost| AdminError::new(AdminErrorCode::NoAnswer, lost.to_string()))?;
+        C::from_answer(answered?).ok_or_else(stray::<C>)
     }
 
     fn read(&self, call: &AdminCall, body: &[u8]) -> Result<AdminAnswer, AdminError> {

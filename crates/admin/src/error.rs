@@ -1,5 +1,6 @@
 //! The errors of calls.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
@@ -101,6 +102,13 @@ impl AdminError {
                 Self::failed(format!("internal error: a report is no JSON: {error}"))
             }
         }
+    }
+
+    /// What was found where a model or a migration was refused, if it is of this type.
+    #[must_use]
+    pub fn found<T: DeserializeOwned>(&self) -> Option<T> {
+        let report = self.report.as_ref()?;
+        T::deserialize(report).ok()
     }
 
     /// A file has errors.

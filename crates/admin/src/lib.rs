@@ -24,6 +24,8 @@ mod models;
 mod previews;
 mod reindexes;
 mod routes;
+mod touch_by_server;
+mod touches;
 
 pub use administration::{Administration, AdministrationExt};
 pub use call::{AdminAnswer, AdminCall, Call, CallInfo};
@@ -58,6 +60,8 @@ pub use routes::{
     DropDeadLetters, LetterSelection, ListDeadLetters, ListRoutes, MoveDeadLetters, ReadDeadLetter,
     ReadRoutes, ReplayDeadLetters, RouteFileText, RouteList,
 };
+pub use touch_by_server::TouchByServer;
+pub use touches::{ReindexVersionSet, SetReindexVersion, TouchRows, TouchedRow, TouchedRows};
 pub use trestle_binding::{MigrationPlan, MigrationStatus, ModelSummary, RepairReport, Report};
 pub use trestle_events::{
     BackfillState, BackfillStatus, Gap, GoneRoute, LastError, OnHold, Replayed, RouteState, RouteStatus,

@@ -8,6 +8,7 @@ mod place;
 mod progress;
 pub(crate) mod reindexes;
 mod running_server;
+pub(crate) mod touches;
 mod waiting;
 
 pub(crate) use directory::DirectoryAdministration;

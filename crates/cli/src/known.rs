@@ -11,7 +11,7 @@ use trestle_model::Model;
 
 /// A model of a server.
 pub(crate) struct KnownModel {
-    text: String,
+    pub(crate) text: String,
     pub(crate) model: Arc<Model>,
 }
 

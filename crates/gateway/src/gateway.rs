@@ -7,7 +7,8 @@ use trestle_api::{
     Access, BatchGetItem, BatchWriteItem, BatchWriteItemOutput, Database, DatabaseExt, DeleteItem,
     DeleteItemOutput, DescribeTable, Error, ErrorKind, ForwardFuture, GetItem, OperationName, PutItem,
     PutItemOutput, Request, Response, ResponseFuture, ReturnConsumedCapacity, ReturnValue, TransactGetItems,
-    TransactWriteItems, TransactWriteItemsOutput, UpdateItem, UpdateItemOutput, table_name,
+    TransactWriteItems, TransactWriteItemsOutput, UpdateItem, UpdateItemOutput, is_own_table,
+    own_table_refusal, table_name,
 };
 use trestle_binding::BindError;
 use trestle_env::{Clock, SystemClock};
@@ -429,6 +430,9 @@ pub struct TouchingGateway(Gateway);
 impl TouchingGateway {
     async fn touch(&self, update: UpdateItem) -> Result<UpdateItemOutput, Error> {
         let Gateway { inner } = &self.0;
+        if is_own_table(&update.table_name) {
+            return Err(own_table_refusal(&update.table_name));
+        }
         inner.models.refuse_while_not_in_force()?;
         let _writing = inner.endpoint.writing.read().await;
         match inner.endpoint.hook() {

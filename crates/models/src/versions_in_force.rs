@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trestle_api::{Error, TableStatus, table_name};
+use trestle_api::{Error, TableStatus, is_own_table, own_table_refusal, table_name};
 use trestle_binding::held::{Held, together};
 use trestle_binding::{BindError, ModelHook};
 
@@ -20,18 +20,25 @@ impl Models {
         self.versions_in_force.lock().of(table_name(table), entity)
     }
 
-    /// Stores that a reindex has begun; it takes effect in the same commit.
+    /// Stores that a reindex of a table, or of one entity of it, has begun, and lets it take effect in the same commit. An earlier
+    /// version changes nothing.
     pub fn set_version_in_force(
         &self,
         table: &str,
         entity: Option<&str>,
         version: u64,
     ) -> Result<(), BindError> {
+        if is_own_table(table) {
+            return Err(own_table_refusal(table).into());
+        }
         let _one_at_a_time = self.applying.lock();
         // Held so that the table is not deleted in between, and keeps its version.
         let _table_stays = self.changing_table.lock();
         if describe(&*self.host, table)?.is_none() {
             return Err(Error::resource_not_found().into());
+        }
+        if let Some(entity) = entity {
+            self.check_declares_version(table_name(table), entity)?;
         }
         let held = self.held.lock().clone();
         let mut versions = self.versions_in_force.lock().clone();
@@ -45,7 +52,20 @@ impl Models {
         Ok(())
     }
 
-    /// Whether inserted rows of a table get a version.
+    /// Refuses an entity that does not declare where its version stands.
+    fn check_declares_version(&self, table: &str, entity: &str) -> Result<(), Error> {
+        let model = self.model_with(table);
+        let known = model.as_ref().and_then(|model| model.entity(entity));
+        if known.is_some_and(|known| known.reindex_version().is_some()) {
+            return Ok(());
+        }
+        Err(Error::validation(format!(
+            "Rows of entity {entity} in table {table} have no version: the table's model does not declare it with \
+             `reindex_version`. Add it to the entity and apply the model, or set the version of the whole table"
+        )))
+    }
+
+    /// Whether rows of a table get a version when they are inserted.
     pub fn has_version_in_force(&self, table: &str) -> bool {
         self.versions_in_force.lock().tables().any(|known| known == table)
     }

@@ -36,7 +36,12 @@ pub(crate) fn is_for_writers(name: &str) -> bool {
     name == "preview-write"
 }
 
-/// Refuses requests that are not calls, and those that a web page may have sent.
+/// Whether a call is made for each page of rows, so that a log of all of them would hide the others.
+pub(crate) fn is_of_rows(name: &str) -> bool {
+    name == "touch-rows"
+}
+
+/// Refuses what is no call, and what a web page may have sent.
 ///
 /// A page of another origin cannot send the header without a preflight, which is never granted here. A
 /// browser sends the page's origin with every POST, so that a page that passed this check is refused, too.

@@ -354,7 +354,9 @@ impl Service {
         self.admit(head)?;
         let asked = self.receive(head, body).await?;
         asked.caller.check_call(name)?;
-        if !administration::only_looks(name) {
+        if administration::is_of_rows(name) {
+            tracing::debug!(id, call = name, key = asked.caller.name(), "rows are touched");
+        } else if !administration::only_looks(name) {
             tracing::info!(
                 id,
                 call = name,

@@ -17,6 +17,8 @@ use trestle_reindex::{Reindexer, Touch, TouchFuture};
 use crate::WithModels;
 #[cfg(feature = "remote")]
 use crate::endpoint::AtEndpoint;
+#[cfg(feature = "remote")]
+use crate::migrate::{MigrationPlan, MigrationStep};
 
 /// A database in this process (with the feature `embedded`), or (with the feature `remote`) at an endpoint: Amazon DynamoDB, DynamoDB Local, a Trestle server. Models,
 /// queues, routes and reindexes come from the same handle, so that a program is the same on either. Cloning it gives another handle to
@@ -144,10 +146,15 @@ impl AnyDatabase {
         }
     }
 
-    /// The migrations of its models; none where a server at the endpoint stores the models.
+    /// The migrations of its models; none if the endpoint does not answer.
     #[must_use]
     pub fn migrations(&self) -> Vec<MigrationStatus> {
-        self.with_models(Models::migrations).unwrap_or_default()
+        match &self.0 {
+            #[cfg(feature = "embedded")]
+            Kind::Here(embedded) => embedded.models().migrations(),
+            #[cfg(feature = "remote")]
+            Kind::There(there) => there.migrations(),
+        }
     }
 
     /// Ends the work of this process for the database: see [`Embedded::close`]. At an endpoint, another
@@ -240,11 +247,24 @@ impl WithModels for AnyDatabase {
     }
 
     #[cfg(feature = "remote")]
-    fn apply_model(&self, text: &str) -> Result<trestle_binding::Report, crate::ApplyError> {
+    fn apply_model_with(
+        &self,
+        text: &str,
+        options: trestle_models::ApplyOptions,
+    ) -> Result<trestle_binding::Report, crate::ApplyError> {
         match &self.0 {
             #[cfg(feature = "embedded")]
-            Kind::Here(embedded) => embedded.apply_model(text),
-            Kind::There(there) => there.apply_model(text),
+            Kind::Here(embedded) => embedded.apply_model_with(text, options),
+            Kind::There(there) => there.apply_model_with(text, options),
+        }
+    }
+
+    #[cfg(feature = "remote")]
+    fn remove_model(&self, name: &str) -> Result<(), crate::ApplyError> {
+        match &self.0 {
+            #[cfg(feature = "embedded")]
+            Kind::Here(embedded) => embedded.remove_model(name),
+            Kind::There(there) => there.remove_model(name),
         }
     }
 
@@ -258,6 +278,33 @@ impl WithModels for AnyDatabase {
             #[cfg(feature = "embedded")]
             Kind::Here(embedded) => embedded.migrate_model(text, options),
             Kind::There(there) => there.migrate_model(text, options),
+        }
+    }
+
+    #[cfg(feature = "remote")]
+    fn plan_migration(&self, text: &str) -> Result<MigrationPlan, BindError> {
+        match &self.0 {
+            #[cfg(feature = "embedded")]
+            Kind::Here(embedded) => embedded.plan_migration(text),
+            Kind::There(there) => there.plan_migration(text),
+        }
+    }
+
+    #[cfg(feature = "remote")]
+    fn step_migration(&self, model: &str, step: MigrationStep) -> Result<MigrationStatus, BindError> {
+        match &self.0 {
+            #[cfg(feature = "embedded")]
+            Kind::Here(embedded) => embedded.step_migration(model, step),
+            Kind::There(there) => there.step_migration(model, step),
+        }
+    }
+
+    #[cfg(feature = "remote")]
+    fn roll_back_migration(&self, model: &str) -> Result<Option<MigrationPlan>, BindError> {
+        match &self.0 {
+            #[cfg(feature = "embedded")]
+            Kind::Here(embedded) => embedded.roll_back_migration(model),
+            Kind::There(there) => there.roll_back_migration(model),
         }
     }
 }

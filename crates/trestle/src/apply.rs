@@ -24,7 +24,7 @@ pub enum ApplyError {
 /// commit from then on. A repetition changes nothing; a program calls it at every start.
 ///
 /// Generated clients have it as `apply_to`. For rows that are older than the model, and for a dry run, see
-/// [`WithModels::models`].
+/// [`WithModels::apply_model_with`].
 pub fn apply<M: Model>(db: &impl WithModels) -> Result<Report, ApplyError> {
     db.apply_model(M::definition().text())
 }

@@ -4,6 +4,7 @@
 //! models and enforces them. Otherwise the endpoint is itself a Trestle server or a gateway, which is asked
 //! to apply them. Queues and positions of routes are in tables of the program in either case (`own.rs`).
 
+mod migrations;
 mod model_text;
 mod own;
 mod reindexes;
@@ -13,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use trestle_api::{Database, DatabaseExt, DeleteItem, Error, ErrorKind, TouchRows, Wait};
-use trestle_binding::{BindError, Report};
+use trestle_binding::{BindError, MigrationPlan, MigrationStatus, Report};
 use trestle_env::{Clock, Signal, SystemClock, Timestamp};
 use trestle_events::{
     EndpointClock, GuardedDoors, RouteSetup, Router, RoutesAtWork, RowReading, ScanSettings, Setup,
@@ -22,13 +23,13 @@ use trestle_events::{
 use trestle_gateway::{Gateway, GatewayError};
 use trestle_item::Item;
 use trestle_model::Model;
-use trestle_models::{Models, StartOptions};
+use trestle_models::{ApplyOptions, Models, StartOptions};
 use trestle_queue::{Queues, Settings as QueueSettings};
 use trestle_reindex::{Reindexer, TouchFuture};
 use trestle_remote::{Remote, Settings};
 
 use crate::blocking::blocking;
-use crate::migrate::MigrateError;
+use crate::migrate::{MigrateError, MigrationStep};
 use crate::{ApplyError, WithModels};
 use model_text::without_routes;
 use own::OwnTables;
@@ -166,13 +167,19 @@ impl AtEndpoint {
         }
     }
 
-    /// The program runs the routes, so the model is stored without them: otherwise a server would run them as
-    /// well.
-    pub(crate) fn apply_model(&self, text: &str) -> Result<Report, ApplyError> {
+    /// Routes are run by the program, so that the model is stored without them: no server runs them as well.
+    pub(crate) fn apply_model_with(&self, text: &str, options: ApplyOptions) -> Result<Report, ApplyError> {
         let text = without_routes(text);
         match &self.models {
-            ModelsAt::Gateway(gateway) => gateway.apply_model(&text),
-            ModelsAt::Server(server) => blocking(|| server.apply(&text)),
+            ModelsAt::Gateway(gateway) => gateway.apply_model_with(&text, options),
+            ModelsAt::Server(server) => server.apply(&text, options),
+        }
+    }
+
+    pub(crate) fn remove_model(&self, name: &str) -> Result<(), ApplyError> {
+        match &self.models {
+            ModelsAt::Gateway(gateway) => gateway.remove_model(name),
+            ModelsAt::Server(server) => server.remove(name),
         }
     }
 
@@ -184,10 +191,43 @@ impl AtEndpoint {
                 Err(ApplyError::Refused(_)) => gateway.migrate_model(&text, options),
                 applied => applied.map(drop).map_err(MigrateError::of_apply),
             },
-            ModelsAt::Server(server) => {
-                let applied = blocking(|| server.apply(&text));
-                applied.map(drop).map_err(MigrateError::of_apply)
-            }
+            ModelsAt::Server(server) => match server.apply(&text, ApplyOptions::default()) {
+                Err(ApplyError::Refused(_)) => server.start_migration(&text, options),
+                applied => applied.map(drop).map_err(MigrateError::of_apply),
+            },
+        }
+    }
+
+    pub(crate) fn migrations(&self) -> Vec<MigrationStatus> {
+        match &self.models {
+            ModelsAt::Gateway(gateway) => blocking(|| gateway.models().migrations()),
+            ModelsAt::Server(server) => server.migrations(None).unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn plan_migration(&self, text: &str) -> Result<MigrationPlan, BindError> {
+        let text = without_routes(text);
+        match &self.models {
+            ModelsAt::Gateway(gateway) => gateway.plan_migration(&text),
+            ModelsAt::Server(server) => server.plan_migration(&text),
+        }
+    }
+
+    pub(crate) fn step_migration(
+        &self,
+        model: &str,
+        step: MigrationStep,
+    ) -> Result<MigrationStatus, BindError> {
+        match &self.models {
+            ModelsAt::Gateway(gateway) => gateway.step_migration(model, step),
+            ModelsAt::Server(server) => server.step_migration(model, step),
+        }
+    }
+
+    pub(crate) fn roll_back_migration(&self, model: &str) -> Result<Option<MigrationPlan>, BindError> {
+        match &self.models {
+            ModelsAt::Gateway(gateway) => gateway.roll_back_migration(model),
+            ModelsAt::Server(server) => server.roll_back_migration(model),
         }
     }
 
@@ -197,10 +237,28 @@ impl AtEndpoint {
         entity: Option<&str>,
         version: u64,
     ) -> Result<(), Error> {
-        let set = self.with_models(|models| models.set_version_in_force(table, entity, version))?;
+        let gateway = match &self.models {
+            ModelsAt::Gateway(gateway) => gateway,
+            ModelsAt::Server(server) => return server.set_reindex_version(table, entity, version),
+        };
+        let set = blocking(|| gateway.models().set_version_in_force(table, entity, version));
         set.map_err(|error| match error {
             BindError::Database(error) => error,
             other => Error::validation(other.to_string()),
+        })
+    }
+
+    /// The model of a table and its text.
+    pub(crate) fn model_of(&self, table: &str) -> Option<(Arc<Model>, String)> {
+        let models = match &self.models {
+            ModelsAt::Gateway(gateway) => gateway.models(),
+            ModelsAt::Server(server) => return server.model_of(table),
+        };
+        let mut names = models.list().into_iter().map(|summary| summary.name);
+        names.find_map(|name| {
+            let model = models.model(&name).ok()?;
+            model.table(table)?;
+            Some((model, models.text(&name).ok()?))
         })
     }
 

@@ -41,7 +41,7 @@
 //! The guide is `docs/migrate/migrations.md`; everything else that can be asked is at [`WithModels::models`].
 
 use trestle_binding::BindError;
-use trestle_models::{Models, Unwatched};
+use trestle_models::Models;
 use trestle_typed::Model;
 
 use crate::{ApplyError, WithModels};
@@ -86,11 +86,36 @@ pub fn to<M: Model, D: WithModels>(db: &D, options: StartOptions) -> Result<Migr
 
 /// What a migration to the program's version of a model would do, or what prevents it. Changes nothing.
 pub fn plan<M: Model>(db: &impl WithModels) -> Result<MigrationPlan, BindError> {
-    let options = PlanOptions {
-        dry_run: true,
-        ..PlanOptions::default()
-    };
-    db.with_models(|models| models.plan_migration(M::definition().text(), options, &mut Unwatched))?
+    db.plan_migration(M::definition().text())
+}
+
+/// What a migration under way is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MigrationStep {
+    /// Its state and progress.
+    Look,
+    /// Waiting until nothing more happens by itself. Rows move on this thread, too, if this process has the models.
+    Sweep,
+    /// Pausing the sweep; rows that are written still move.
+    Pause,
+    /// Resuming the sweep, at another rate if one is given.
+    Resume(Option<Rate>),
+    /// Its end, once it is verified.
+    Finish,
+}
+
+impl MigrationStep {
+    /// Does it with the models of this process.
+    pub(crate) fn with(self, models: &Models, model: &str) -> Result<MigrationStatus, BindError> {
+        let name = Some(model);
+        match self {
+            MigrationStep::Look => models.migration_status(name),
+            MigrationStep::Sweep => models.sweep(name, &mut |_| true),
+            MigrationStep::Pause => models.pause_migration(name),
+            MigrationStep::Resume(rate) => models.resume_migration(name, rate),
+            MigrationStep::Finish => models.finish_migration(name),
+        }
+    }
 }
 
 /// The migration of one model. Rows move as long as the database is open, also when this is dropped.
@@ -104,39 +129,37 @@ impl<D: WithModels> Migration<D> {
     /// Its state and progress; `None` if no row ever had to move.
     #[must_use]
     pub fn status(&self) -> Option<MigrationStatus> {
-        let status = |models: &Models| models.migration_status(Some(&self.model));
-        self.db.with_models(status).ok()?.ok()
+        self.step(MigrationStep::Look).ok()
     }
 
     /// Moves rows on this thread, too, and waits until all rows have moved, the migration is paused, or the remaining rows
     /// cannot move.
     pub fn wait(&self) -> Result<MigrationStatus, BindError> {
-        let sweep = |models: &Models| models.sweep(Some(&self.model), &mut |_| true);
-        self.db.with_models(sweep)?
+        self.step(MigrationStep::Sweep)
     }
 
     /// Pauses the sweep; rows that are written still move.
     pub fn pause(&self) -> Result<MigrationStatus, BindError> {
-        self.db
-            .with_models(|models| models.pause_migration(Some(&self.model)))?
+        self.step(MigrationStep::Pause)
     }
 
     /// Resumes the sweep, at another rate if one is given.
     pub fn resume(&self, rate: Option<Rate>) -> Result<MigrationStatus, BindError> {
-        let resume = |models: &Models| models.resume_migration(Some(&self.model), rate);
-        self.db.with_models(resume)?
+        self.step(MigrationStep::Resume(rate))
     }
 
     /// Ends the migration once it is verified: keys of the previous version are no longer understood, and a rollback is no longer
     /// possible.
     pub fn finish(&self) -> Result<MigrationStatus, BindError> {
-        self.db
-            .with_models(|models| models.finish_migration(Some(&self.model)))?
+        self.step(MigrationStep::Finish)
     }
 
     /// Rolls back to the previous version, which takes effect at once; an error names the rows that it could not hold.
     pub fn roll_back(&self) -> Result<Option<MigrationPlan>, BindError> {
-        let roll_back = |models: &Models| models.roll_back_migration(Some(&self.model), &mut Unwatched);
-        self.db.with_models(roll_back)?
+        self.db.roll_back_migration(&self.model)
+    }
+
+    fn step(&self, step: MigrationStep) -> Result<MigrationStatus, BindError> {
+        self.db.step_migration(&self.model, step)
     }
 }

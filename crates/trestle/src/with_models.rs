@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use trestle_api::{Database, Error};
-use trestle_binding::{BindError, Report};
+use trestle_binding::{BindError, MigrationPlan, MigrationStatus, Report};
 #[cfg(feature = "embedded")]
 use trestle_embedded::Embedded;
 use trestle_env::Clock;
 #[cfg(feature = "remote")]
 use trestle_gateway::Gateway;
-use trestle_models::{ApplyOptions, Models, StartOptions, Unwatched};
+use trestle_models::{ApplyOptions, Models, PlanOptions, StartOptions, Unwatched};
 
 use crate::ApplyError;
-use crate::migrate::MigrateError;
+use crate::migrate::{MigrateError, MigrationStep};
 
 /// A database that derives keys and executes effects: one in this process, or an endpoint behind a `Gateway` (with the
 /// feature `remote`), or [`AnyDatabase`](crate::AnyDatabase). `apply_to` and `migrate_to` of generated clients take any.
@@ -30,7 +30,12 @@ pub trait WithModels: Database + Clone + 'static {
 
     /// Applies a model: tables, keys, checks and effects. It blocks.
     fn apply_model(&self, text: &str) -> Result<Report, ApplyError> {
-        let applied = self.with_models(|models| models.apply(text, ApplyOptions::default(), &mut Unwatched));
+        self.apply_model_with(text, ApplyOptions::default())
+    }
+
+    /// The same with options: a dry run, or for rows that are older than the model, which are filled in. It blocks.
+    fn apply_model_with(&self, text: &str, options: ApplyOptions) -> Result<Report, ApplyError> {
+        let applied = self.with_models(|models| models.apply(text, options, &mut Unwatched));
         let report = applied.map_err(BindError::from)??;
         match report.is_refused() {
             true => Err(ApplyError::Refused(Box::new(report))),
@@ -38,7 +43,13 @@ pub trait WithModels: Database + Clone + 'static {
         }
     }
 
-    /// The same for rows that may have keys of the previous version: they move in the background. It blocks.
+    /// Forgets a model. Its tables and rows stay, and nothing is enforced there. It blocks.
+    fn remove_model(&self, name: &str) -> Result<(), ApplyError> {
+        let removed = self.with_models(|models| models.remove(name));
+        Ok(removed.map_err(BindError::from)??)
+    }
+
+    /// The same as [`WithModels::apply_model`] for rows that may have keys of the previous version: they move in the background. It blocks.
     fn migrate_model(&self, text: &str, options: StartOptions) -> Result<(), MigrateError> {
         let started = self.with_models(|models| models.start_migration(text, options, &mut Unwatched));
         match started.map_err(BindError::from)? {
@@ -49,6 +60,25 @@ pub trait WithModels: Database + Clone + 'static {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// What a migration to a version of a model would do, or what prevents it. Changes nothing. It blocks.
+    fn plan_migration(&self, text: &str) -> Result<MigrationPlan, BindError> {
+        let options = PlanOptions {
+            dry_run: true,
+            ..PlanOptions::default()
+        };
+        self.with_models(|models| models.plan_migration(text, options, &mut Unwatched))?
+    }
+
+    /// Asks for a step of the migration of a model, and says how the migration is doing then. It blocks.
+    fn step_migration(&self, model: &str, step: MigrationStep) -> Result<MigrationStatus, BindError> {
+        self.with_models(|models| step.with(models, model))?
+    }
+
+    /// Rolls the migration of a model back; a plan that is refused names the rows that the version before cannot hold. It blocks.
+    fn roll_back_migration(&self, model: &str) -> Result<Option<MigrationPlan>, BindError> {
+        self.with_models(|models| models.roll_back_migration(Some(model), &mut Unwatched))?
     }
 }
 

@@ -211,6 +211,8 @@ function calls(server) {
     "list-reindex-gaps": { name: "again" },
     "resend-reindex": { name: "again", ids: ["a"] },
     "cancel-reindex": { name: "again" },
+    "touch-rows": { table: "things", attribute: "reindexVersion", version: 1, keys: [] },
+    "set-reindex-version": { table: "things", version: 1 },
     "read-metrics": {},
     "read-gateway": {},
     "read-clock": {},

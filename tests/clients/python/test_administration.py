@@ -174,6 +174,7 @@ class Administration(unittest.TestCase):
         self.migrations()
         self.routes()
         self.reindexes()
+        self.touches()
         self.copies()
         self.clock()
         self.faults()
@@ -358,6 +359,26 @@ class Administration(unittest.TestCase):
         page = self.call("list-reindexes", limit=1)
         more = self.call("list-reindexes", after=page["next"])
         self.assertEqual(["all", "slow"], [one["name"] for one in page["reindexes"] + more["reindexes"]])
+
+    def touches(self):
+        """What a reindex of another process asks for."""
+        row = self.db.scan(TableName="shop", Limit=1)["Items"][0]
+        key, nowhere = {name: row[name] for name in ["pk", "sk"]}, {"pk": {"S": "nowhere"}, "sk": {"S": "profile"}}
+
+        def touch(version, **members):
+            touched = self.call("touch-rows", table="shop", attribute="reindexVersion", version=version, **members)
+            return [one["outcome"] for one in touched["rows"]], touched["write_units"]
+
+        self.assertEqual((["raised", "gone"], 1), touch(99, keys=[key, nowhere]))
+        self.assertEqual((["already-there"], 0), touch(99, keys=[key]))
+        self.assertEqual((["refused"], 0), touch(100, keys=[key], expected={"email": {"S": "of nobody"}}))
+        self.assertEqual({**row, "reindexVersion": {"N": "99"}}, self.db.get_item(TableName="shop", Key=key)["Item"])
+        many = {"table": "shop", "attribute": "reindexVersion", "version": 101, "keys": [nowhere] * 1001}
+        self.assertIn("1000", self.call("touch-rows", status=400, **many)["message"])
+        self.call("touch-rows", status=400, **{**many, "table": "_trestle.reindex", "keys": [nowhere]})
+        self.assertEqual("shop", self.call("set-reindex-version", table="shop", version=99)["table"])
+        self.call("set-reindex-version", status=404, table="none", version=99)
+        self.call("set-reindex-version", status=400, table="shop", entity="customer", version=99)
 
     def metrics(self):
         history = self.call("read-metrics")

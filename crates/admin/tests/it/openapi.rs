@@ -54,7 +54,8 @@ fn needed(name: &str) -> BTreeSet<String> {
         assert!(refused.message.contains("missing field"), "{}", refused.message);
         let member = quoted(&refused.message)[0].clone();
         let value = match member.as_str() {
-            "rules" | "tables" => json!([]),
+            "keys" | "rules" | "tables" => json!([]),
+            "version" => json!(1),
             _ => json!(""),
         };
         body.insert(member, value);

@@ -1,6 +1,7 @@
 //! The location of reindexes: a directory that no server has open, an endpoint, or a running server that
 //! works on them itself.
 
+use super::declared::ServerModels;
 use super::host::DirectoryHost;
 use super::route_file::RouteFileHost;
 use super::show;
@@ -9,7 +10,6 @@ use crate::administration::{PlaceFlags, RunningServer, START_ONE, USE_DATA, no_a
 use crate::exit::{Code, Failure};
 use crate::model::sound;
 use crate::open;
-use crate::server_flags::ServerFlags;
 use clap::Args;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use trestle_api::{Database, ListTables};
 use trestle_embedded::Embedded;
 use trestle_env::SystemClock;
 use trestle_model::Model;
-use trestle_reindex::{EndpointHost, ReindexError, ReindexHost, ReindexSetup, Reindexer, TouchByUpdate};
+use trestle_reindex::{EndpointHost, ReindexError, ReindexHost, ReindexSetup, Reindexer};
 
 /// Flags that say where.
 #[derive(Debug, Args)]
@@ -34,15 +34,7 @@ pub(crate) struct ReindexPlaceFlags {
     state_table: String,
 }
 
-impl ReindexPlaceFlags {
-    /// The endpoint, if rows are accessed only through its protocol.
-    pub(super) fn endpoint(&self) -> Option<&ServerFlags> {
-        let is_endpoint = self.server.is_none() && self.place.data.is_none();
-        is_endpoint.then_some(&self.place.server)
-    }
-}
-
-/// Files with information that an endpoint does not store.
+/// Files that say of an endpoint what it does not know itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct GivenFiles<'f> {
     pub(super) model: Option<&'f PathBuf>,
@@ -185,19 +177,26 @@ fn of_endpoint(
         }
         None => None,
     };
-    let endpoint = EndpointHost { model };
+    let server = &flags.place.server;
+    let endpoint = ServerModels::read(server, Arc::clone(&database), EndpointHost { model })?;
+    let endpoint = Arc::new(endpoint);
     let host: Arc<dyn ReindexHost> = match given.routes {
         Some(file) => {
-            let server = (&flags.place.server, Arc::clone(&database));
-            Arc::new(RouteFileHost::read(file, given.model, endpoint, server)?)
+            let there = (server, Arc::clone(&database));
+            Arc::new(RouteFileHost::read(
+                file,
+                given.model,
+                Arc::clone(&endpoint),
+                there,
+            )?)
         }
-        None => Arc::new(endpoint),
+        None => Arc::clone(&endpoint) as _,
     };
     Ok(Reindexer::new(ReindexSetup {
         state: Arc::clone(&database),
         state_table: flags.state_table.clone(),
         clock: Arc::new(SystemClock::new()),
-        touch: Arc::new(TouchByUpdate::new(Arc::clone(&database))),
+        touch: endpoint,
         database,
         host,
         traffic: None,

@@ -1,5 +1,6 @@
 //! Sends rows of an endpoint to the targets of a route file.
 
+use super::declared::ServerModels;
 use super::place::GivenFiles;
 use crate::exit::Failure;
 use crate::routes::doors::Openings;
@@ -8,10 +9,10 @@ use crate::server_flags::ServerFlags;
 use clap::Args;
 use std::path::PathBuf;
 use std::sync::Arc;
-use trestle_api::Database;
+use trestle_api::{Database, Error};
 use trestle_events::{ModelTyper, Route, RowSender, Typer};
 use trestle_model::Model;
-use trestle_reindex::{EndpointHost, ReindexHost};
+use trestle_reindex::ReindexHost;
 
 /// Flags of commands that may send rows.
 #[derive(Debug, Args)]
@@ -33,7 +34,7 @@ impl RouteFileFlags {
 
 /// An endpoint, and the routes that the operator gave for it.
 pub(super) struct RouteFileHost {
-    endpoint: EndpointHost,
+    endpoint: Arc<ServerModels>,
     file: PathBuf,
     routes: Vec<Route>,
     doors: Openings,
@@ -45,7 +46,7 @@ impl RouteFileHost {
     pub(super) fn read(
         file: &PathBuf,
         model: Option<&PathBuf>,
-        endpoint: EndpointHost,
+        endpoint: Arc<ServerModels>,
         (server, database): (&ServerFlags, Arc<dyn Database>),
     ) -> Result<Self, Failure> {
         let models: Vec<PathBuf> = model.into_iter().cloned().collect();
@@ -89,6 +90,10 @@ impl ReindexHost for RouteFileHost {
 
     fn model(&self, table: &str) -> Option<(Arc<Model>, String)> {
         self.endpoint.model(table)
+    }
+
+    fn begin(&self, table: &str, entity: Option<&str>, version: u64) -> Result<(), Error> {
+        self.endpoint.begin(table, entity, version)
     }
 
     fn typer(&self) -> Option<Arc<dyn Typer>> {

@@ -1,6 +1,5 @@
 //! `trestle reindex start`.
 
-use super::declared;
 use super::ids;
 use super::place::{GivenFiles, ReindexPlace, ReindexPlaceFlags, shown};
 use super::route_file::RouteFileFlags;
@@ -101,9 +100,6 @@ pub(super) fn start(flags: &StartFlags) -> Result<(), Failure> {
         return Err(Failure::usage(
             "a server works on its reindexes by itself: leave --no-work out, or pause the reindex",
         ));
-    }
-    if let (Some(endpoint), None) = (flags.place.endpoint(), &flags.send) {
-        declared::refuse_to_touch(endpoint, &flags.table)?;
     }
     let started = place.ask(call(flags)?)?;
     for warning in &started.warnings {

@@ -7,7 +7,7 @@ use super::reindexes::ServerReindexes;
 use super::route_calls;
 use super::routes::Routes;
 use crate::administration::models::{self, Log};
-use crate::administration::{collections, copies};
+use crate::administration::{collections, copies, touches};
 use std::sync::Arc;
 use trestle_admin::{
     AdminAnswer, AdminCall, AdminError, Administration, GatewayStatus, move_clock, read_clock,
@@ -45,6 +45,10 @@ impl Administration for ServerAdministration {
             }
             AdminCall::InferModel(call) => previews::model(&self.db, &call).map(AdminAnswer::InferModel),
             AdminCall::ReadGateway(_) => Ok(AdminAnswer::ReadGateway(GatewayStatus::default())),
+            AdminCall::TouchRows(call) => touches::touch(&self.db, call).map(AdminAnswer::TouchRows),
+            AdminCall::SetReindexVersion(call) => {
+                touches::set_version(self.db.models(), call).map(AdminAnswer::SetReindexVersion)
+            }
             AdminCall::ListPausedTables(_) => Ok(AdminAnswer::ListPausedTables(copies::paused(&self.db))),
             AdminCall::PauseWrites(call) => copies::pause(&self.db, &call).map(AdminAnswer::PauseWrites),
             AdminCall::ResumeWrites(call) => copies::resume(&self.db, &call).map(AdminAnswer::ResumeWrites),

@@ -5,6 +5,7 @@ use super::gateway_routes::GatewayRoutes;
 use super::route_sources::RouteSources;
 use super::{faults, listen, models, open_files, previews, route_workers, settings};
 use crate::administration::models::{Log, answer};
+use crate::administration::touches;
 use crate::config::{BackendConfig, Config};
 use crate::exit::{Code, Failure};
 use crate::routes::doors::Openings;
@@ -16,6 +17,7 @@ use trestle_admin::{AdminAnswer, AdminCall, AdminError, Administration, GatewayS
 use trestle_api::Wait;
 use trestle_env::{Clock, SystemClock};
 use trestle_gateway::{Gateway, GatewayError, PastWrites, PastWritesOptions, StoredProbe};
+use trestle_reindex::TouchByUpdate;
 use trestle_remote::{Remote, Settings as RemoteSettings};
 use trestle_server::{Faults, Hooks};
 use trestle_targets::Surroundings;
@@ -155,19 +157,25 @@ impl Administration for GatewayAdministration {
             Ok(answered) => return answered,
             Err(call) => *call,
         };
-        match &call {
-            AdminCall::ReadGateway(_) => return self.status().map(AdminAnswer::ReadGateway),
+        match call {
+            AdminCall::ReadGateway(_) => self.status().map(AdminAnswer::ReadGateway),
             AdminCall::PreviewWrite(call) => {
                 let preview = |request| self.gateway.preview(request).wait();
-                return previews::write(call, preview).map(AdminAnswer::PreviewWrite);
+                previews::write(&call, preview).map(AdminAnswer::PreviewWrite)
             }
-            _ => {}
-        }
-        match clock_and_faults(call, None, self.faults.as_ref()) {
-            Ok(answered) => answered,
-            Err(call) => match server_only(&call) {
-                true => Err(not_here(&call)),
-                false => self.of_models(*call),
+            AdminCall::TouchRows(call) => {
+                let rows = TouchByUpdate::new(Arc::new(self.gateway.touching()));
+                touches::touch(&rows, call).map(AdminAnswer::TouchRows)
+            }
+            AdminCall::SetReindexVersion(call) => {
+                touches::set_version(self.gateway.models(), call).map(AdminAnswer::SetReindexVersion)
+            }
+            call => match clock_and_faults(call, None, self.faults.as_ref()) {
+                Ok(answered) => answered,
+                Err(call) => match server_only(&call) {
+                    true => Err(not_here(&call)),
+                    false => self.of_models(*call),
+                },
             },
         }
     }
@@ -185,10 +193,7 @@ fn not_here(call: &AdminCall) -> AdminError {
         | AdminCall::PauseWrites(_)
         | AdminCall::ResumeWrites(_)
         | AdminCall::WriteKeptRows(_) => "a copy asks a Trestle server with its own data",
-        _ => {
-            "`trestle reindex` with --endpoint URL runs it, for rows whose model declares no reindex_version; a program that opens the endpoint \
-             with the crate trestle touches the others"
-        }
+        _ => "`trestle reindex` with --endpoint URL, the gateway's, runs it",
     };
     AdminError::not_found(format!("a gateway has no {}: {instead}", call.info().name))
 }

@@ -44,7 +44,7 @@ include_maintenance = true
 target = { command = ["cat"] }
 "#;
 
-fn put(server: &Running, id: &str) {
+pub(crate) fn put(server: &Running, id: &str) {
     let kind = if id.starts_with('b') { "work" } else { "image" };
     let item = json!({"pk": {"S": format!("{kind}#{id}")}, "id": {"S": id}});
     let body = json!({"TableName": "works", "Item": item}).to_string();

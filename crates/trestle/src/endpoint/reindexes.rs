@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use trestle_api::{Database, Error, TouchRows};
+use trestle_api::{Error, TouchRows};
 use trestle_events::{ModelTyper, RowSender, Typer};
 use trestle_model::Model;
 use trestle_reindex::{ReindexHost, ReindexSetup, Reindexer, Touch, TouchByUpdate, TouchFuture};
@@ -26,14 +26,15 @@ pub(super) fn of(there: &Arc<AtEndpoint>) -> Reindexer {
     })
 }
 
-/// Raises the version of rows, each by a separate conditional write.
+/// Raises the version of rows where the models are: in this process by a conditional write of each row, otherwise by a call to the server.
 pub(super) fn touch(there: &AtEndpoint, rows: TouchRows) -> TouchFuture<'_> {
-    let rows_there: Arc<dyn Database> = match &there.models {
-        ModelsAt::Gateway(gateway) => Arc::new(gateway.touching()),
-        ModelsAt::Server(_) => Arc::new(there.remote.clone()),
-    };
-    let by_update = TouchByUpdate::new(rows_there);
-    Box::pin(async move { by_update.touch(rows).await })
+    match &there.models {
+        ModelsAt::Gateway(gateway) => {
+            let by_update = TouchByUpdate::new(Arc::new(gateway.touching()));
+            Box::pin(async move { by_update.touch(rows).await })
+        }
+        ModelsAt::Server(server) => server.touch(rows),
+    }
 }
 
 /// The models in force, and the routes of the program's router. The reindexer does not keep the database
@@ -67,14 +68,7 @@ impl ReindexHost for ProgramHost {
     }
 
     fn model(&self, table: &str) -> Option<(Arc<Model>, String)> {
-        let there = self.there().ok()?;
-        let models = there.models().ok()?;
-        let mut names = models.list().into_iter().map(|summary| summary.name);
-        names.find_map(|name| {
-            let model = models.model(&name).ok()?;
-            model.table(table)?;
-            Some((model, models.text(&name).ok()?))
-        })
+        self.there().ok()?.model_of(table)
     }
 
     fn begin(&self, table: &str, entity: Option<&str>, version: u64) -> Result<(), Error> {
@@ -83,6 +77,7 @@ impl ReindexHost for ProgramHost {
 
     fn typer(&self) -> Option<Arc<dyn Typer>> {
         let versions = self.there().ok()?.model_versions().ok()?;
-        Some(Arc::new(ModelTyper::new(versions)))
+        // Where a server keeps them, the model that the reindex was started with tells.
+        (!versions.is_empty()).then(|| Arc::new(ModelTyper::new(versions)) as Arc<dyn Typer>)
     }
 }

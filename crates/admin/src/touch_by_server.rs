@@ -1,0 +1,85 @@
+//! Rows of a server or a gateway, touched by its administration.
+
+use std::sync::Arc;
+
+use trestle_api::{Error, ErrorKind, Touched};
+use trestle_reindex::{Touch, TouchFuture, TouchResult};
+
+use crate::client::AdminClient;
+use crate::error::{AdminError, AdminErrorCode};
+use crate::touches::{SetReindexVersion, TouchRows};
+
+/// Touches rows where models let no client write their version: the server that has the models does it.
+#[derive(Clone, Debug)]
+pub struct TouchByServer {
+    client: Arc<AdminClient>,
+}
+
+impl TouchByServer {
+    /// Touches rows of the server that this client asks.
+    #[must_use]
+    pub fn new(client: Arc<AdminClient>) -> Self {
+        Self { client }
+    }
+
+    /// Rows that are inserted from now on have this version: all of a table, or those of one entity.
+    pub async fn set_reindex_version(
+        &self,
+        table: &str,
+        entity: Option<&str>,
+        version: u64,
+    ) -> Result<(), Error> {
+        let call = SetReindexVersion {
+            table: table.to_owned(),
+            entity: entity.map(str::to_owned),
+            version,
+        };
+        self.client.ask(call).await.map(drop).map_err(Error::from)
+    }
+
+    async fn touch_all(&self, mut rows: trestle_api::TouchRows) -> Result<TouchResult, Error> {
+        let keys = std::mem::take(&mut rows.keys);
+        let (mut touched, mut write_units) = (Vec::with_capacity(keys.len()), 0.0);
+        for keys in keys.chunks(TouchRows::ROWS_MAX) {
+            let call = TouchRows {
+                keys: keys.to_vec(),
+                ..TouchRows::from(rows.clone())
+            };
+            let done = self.client.ask(call).await?;
+            if done.rows.len() != keys.len() {
+                return Err(Error::internal(format!(
+                    "the server was asked to touch {} rows and answered for {}",
+                    keys.len(),
+                    done.rows.len()
+                )));
+            }
+            touched.extend(done.rows.into_iter().map(Touched::from));
+            write_units += done.write_units;
+        }
+        Ok(TouchResult {
+            rows: touched,
+            write_units,
+        })
+    }
+}
+
+impl Touch for TouchByServer {
+    fn touch(&self, rows: trestle_api::TouchRows) -> TouchFuture<'_> {
+        Box::pin(self.touch_all(rows))
+    }
+}
+
+/// As an operation on rows would fail. What may pass is an internal error, which is tried again.
+impl From<AdminError> for Error {
+    fn from(error: AdminError) -> Self {
+        let kind = match error.code {
+            AdminErrorCode::Invalid | AdminErrorCode::Unsound | AdminErrorCode::Refused => {
+                ErrorKind::Validation
+            }
+            AdminErrorCode::NotFound => ErrorKind::ResourceNotFound,
+            AdminErrorCode::Forbidden | AdminErrorCode::NoAdministration => ErrorKind::AccessDenied,
+            AdminErrorCode::Failed | AdminErrorCode::NoAnswer => ErrorKind::InternalServerError,
+        };
+        Error::new(kind, error.message)
+    }
+}
