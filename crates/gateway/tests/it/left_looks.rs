@@ -106,6 +106,8 @@ struct Left {
     remote: Arc<dyn Database>,
     quick: Gateway,
     broken: Gateway,
+    /// The row of the broken gateway.
+    member: Item,
 }
 
 impl Left {
@@ -121,7 +123,11 @@ impl Left {
             then,
             is_broken: AtomicBool::new(false),
         });
+        let members = || rows(&*remote, "_trestle.gateways").into_iter();
+        let id = |row: Item| Item::from_iter([("gateway".to_owned(), row.get("gateway").unwrap().clone())]);
+        let before: Vec<Item> = members().map(id).collect();
         let broken = Gateway::open(Arc::clone(&way) as Arc<dyn Database>).unwrap();
+        let member = members().map(id).find(|id| !before.contains(id)).unwrap();
         let overtakes = quick.clone();
         *way.quicker.lock() = Some(Box::new(move || {
             let putting = thread::spawn(move || put(&overtakes, &version_of_a(3)));
@@ -131,6 +137,7 @@ impl Left {
             remote,
             quick,
             broken,
+            member,
         };
         let delete = DeleteItem {
             table_name: "rows".to_owned(),
@@ -159,11 +166,9 @@ impl Left {
 
     /// The gateway that is gone is over at once, as if its lease had passed.
     fn end_lease(&self) {
-        let intents = self.intents();
-        assert_eq!(intents.len(), 1, "{intents:?}");
         let delete = DeleteItem {
             table_name: "_trestle.gateways".to_owned(),
-            key: Item::from_iter([("gateway".to_owned(), intents[0].get("gateway").unwrap().clone())]),
+            key: self.member.clone(),
             ..DeleteItem::default()
         };
         self.remote.delete_item(delete).wait().unwrap();

@@ -297,16 +297,34 @@ impl<'w> Writer<'w> {
         );
     }
 
+    /// A page and its newest version, if it has one.
+    fn newest_page(&mut self) -> Option<(String, u32)> {
+        let name = format!("page-{}", self.random.u8(..PAGES));
+        let key = json!({"pk": {"S": format!("page#{name}")}, "sk": {"S": "head"}});
+        let head = self.call("GetItem", &json!({"TableName": TABLE, "Key": key}))?;
+        let version = head["Item"]["version"]["N"].as_str()?;
+        Some((name, version.parse().unwrap()))
+    }
+
     /// The head falls back to the version before it.
     fn remove_newest_page(&mut self) {
-        let pk = json!({"S": format!("page#page-{}", self.random.u8(..PAGES))});
-        let head = json!({"TableName": TABLE, "Key": {"pk": pk, "sk": {"S": "head"}}});
-        let Some(head) = self.call("GetItem", &head) else {
-            return;
-        };
-        if let Some(version) = head["Item"]["version"]["N"].as_str() {
-            let key = json!({"pk": pk, "sk": {"S": format!("v#{version:0>6}")}});
+        if let Some((name, version)) = self.newest_page() {
+            let key = json!({"pk": {"S": format!("page#{name}")}, "sk": {"S": format!("v#{version:06}")}});
             self.send("DeleteItem", &json!({"TableName": TABLE, "Key": key}));
+        }
+    }
+
+    /// A version that is the newest if the present one goes.
+    fn put_second_newest_page(&mut self) {
+        match self.newest_page() {
+            Some((name, version)) if version > 10 => {
+                let version = (version - self.random.u32(1..10)).to_string();
+                self.send(
+                    "PutItem",
+                    &put(&json!({"kind": {"S": "page"}, "name": {"S": name}, "version": {"N": version}})),
+                );
+            }
+            _ => self.put_page(),
         }
     }
 

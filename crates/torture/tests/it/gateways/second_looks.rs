@@ -11,8 +11,8 @@ use trestle_torture::server::Server;
 
 /// Other writes come between a look for rows and its commit, and the gateway waits for the answer to the commit.
 const SLOW: [&str; 2] = [
-    "delay,operation=Query,share=0.7,ms=40",
-    "delay,operation=TransactWriteItems,share=0.7,ms=300",
+    "delay,operation=Query,share=0.8,ms=150",
+    "delay,operation=TransactWriteItems,share=0.6,ms=300",
 ];
 const SLOW_WITHOUT_TRANSACTIONS: [&str; 3] = [
     "unknown,operation=TransactWriteItems,operation=TransactGetItems",
@@ -33,10 +33,11 @@ fn they_are_found_without_transactions_too() {
 /// Removes newest versions while others put some, and changes people while others put their seats.
 fn write(writer: &mut Writer<'_>, stop: &AtomicBool) {
     while !stop.load(Ordering::Acquire) {
-        match writer.random.u8(..8) {
-            0..=2 => writer.put_page(),
-            3..=5 => writer.remove_newest_page(),
-            6 => writer.put_person(),
+        match writer.random.u8(..16) {
+            0 => writer.put_page(),
+            1..=7 => writer.put_second_newest_page(),
+            8..=13 => writer.remove_newest_page(),
+            14 => writer.put_person(),
             _ => writer.put_seat(),
         }
     }
