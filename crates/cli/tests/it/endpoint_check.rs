@@ -3,7 +3,7 @@
 use crate::running::{Running, run, start, trestle};
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 fn url(server: &Running) -> String {
     format!("http://{}", server.address)
@@ -18,9 +18,7 @@ fn serve(home: &Path, flags: &[&str]) -> Running {
 /// The exit code of the check, and its output.
 fn check(home: &Path, url: &str) -> (Option<i32>, Value) {
     let output = run(home, &["endpoint", "check", "--endpoint", url, "--json"]);
-    let report = serde_json::from_slice(&output.stdout);
-    let report = report.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
-    (output.status.code(), report)
+    (output.status.code(), report(&output))
 }
 
 fn steps(report: &Value, outcome: &str) -> Vec<String> {
@@ -143,19 +141,39 @@ fn what_a_probe_found_is_shown_without_probing_again() {
     assert!(stored["probed"].as_str().unwrap().ends_with('Z'), "{stored}");
 }
 
+/// What a command says about the endpoint that a variable names.
+fn about(home: &Path, variable: &str, command: &[&str]) -> Output {
+    let url = std::env::var(variable).unwrap();
+    trestle(home)
+        .env("AWS_ACCESS_KEY_ID", "any")
+        .env("AWS_SECRET_ACCESS_KEY", "any")
+        .arg("endpoint")
+        .args(command)
+        .args(["--endpoint", &url])
+        .output()
+        .unwrap()
+}
+
+/// The report of a command that is asked for JSON.
+fn report(output: &Output) -> Value {
+    let report = serde_json::from_slice(&output.stdout);
+    report.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// What a probe does not find.
+fn lacks(probed: &Value) -> Vec<&str> {
+    let found = probed.as_object().unwrap().iter();
+    found
+        .filter(|(_, found)| **found == Value::Bool(false))
+        .map(|(name, _)| name.as_str())
+        .collect()
+}
+
 #[test]
 #[ignore = "needs an endpoint: ./test endpoints"]
 fn an_endpoint_of_others_passes() {
     let home = tempfile::tempdir().unwrap();
-    let url = std::env::var("TRESTLE_TEST_ENDPOINT").unwrap();
-    let mut command = trestle(home.path());
-    command
-        .env("AWS_ACCESS_KEY_ID", "any")
-        .env("AWS_SECRET_ACCESS_KEY", "any");
-    let output = command
-        .args(["endpoint", "check", "--endpoint", &url])
-        .output()
-        .unwrap();
+    let output = about(home.path(), "TRESTLE_TEST_ENDPOINT", &["check"]);
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(
         output.status.code(),
@@ -164,4 +182,54 @@ fn an_endpoint_of_others_passes() {
         String::from_utf8_lossy(&output.stderr)
     );
     println!("{said}");
+}
+
+// What these two do otherwise than DynamoDB is in docs/remote/gateway.md, "Servers that have been tried".
+
+#[test]
+#[ignore = "needs moto: ./test endpoints"]
+fn moto_is_probed_and_passes_what_needs_no_transactions_side_by_side() {
+    let home = tempfile::tempdir().unwrap();
+    let probed = report(&about(home.path(), "TRESTLE_TEST_MOTO", &["probe", "--json"]));
+    assert_eq!(
+        lacks(&probed),
+        ["exact_event_names", "transaction_tokens"],
+        "{probed:#}"
+    );
+    let checked = about(home.path(), "TRESTLE_TEST_MOTO", &["check", "--json"]);
+    let checked = report(&checked);
+    let passed = steps(&checked, "passed");
+    for step in [
+        "capabilities",
+        "two gateways with a model",
+        "heads",
+        "unique values",
+        "inverses",
+        "entries",
+        "counters",
+        "copies",
+    ] {
+        assert!(passed.iter().any(|passed| passed == step), "{step}: {checked:#}");
+    }
+    println!("failed at moto: {:?}", steps(&checked, "failed"));
+}
+
+#[test]
+#[ignore = "needs Dynoxide: ./test endpoints"]
+fn dynoxide_is_probed_and_passes_all_but_what_follows_its_stream() {
+    let home = tempfile::tempdir().unwrap();
+    let probed = report(&about(home.path(), "TRESTLE_TEST_DYNOXIDE", &["probe", "--json"]));
+    assert_eq!(
+        lacks(&probed),
+        ["exact_event_names", "multi_attribute_keys"],
+        "{probed:#}"
+    );
+    let checked = about(home.path(), "TRESTLE_TEST_DYNOXIDE", &["check", "--json"]);
+    let checked = report(&checked);
+    assert_eq!(
+        steps(&checked, "failed"),
+        ["writes past the gateways"],
+        "{checked:#}"
+    );
+    assert_eq!(steps(&checked, "passed").len(), 15, "{checked:#}");
 }
