@@ -10,6 +10,8 @@ from .outcome import number
 
 PLACEHOLDER = re.compile(r"\$\{([a-z]+)(?:-(\d))?\}")
 ATTRIBUTE_TYPE = r"(?:S|N|B|SS|NS|BS|M|L|BOOL|NULL)"
+# The types that DynamoDB Local has inside, which it lists in the order of a hash table.
+INNER_TYPE = "(?:S|SS|N|NS|B|BS|M|L|BOOL|NULL|DICT|INT|INTSET|FLOAT|FS|DOUBLE|DOUBLESET|DECIMAL|DECIMALSET|HD|HDS)"
 NAME = r"[#:]?\w+"
 
 KINDS = {
@@ -25,6 +27,7 @@ KINDS = {
     "operator": r"[<>=+-]+|[A-Z]+|[a-z_]+",
     "type": ATTRIBUTE_TYPE,
     "types": rf"{ATTRIBUTE_TYPE}(?:, ?{ATTRIBUTE_TYPE})*",
+    "innertypes": rf"{INNER_TYPE}(?:,{INNER_TYPE}){{20}}",
     "number": r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?",
     "count": r"\d+",
     # A text of the generator.

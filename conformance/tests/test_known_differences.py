@@ -24,6 +24,7 @@ REQUEST = {"Statement": "SELECT"}
 SAMPLES = {
     "table": "d1_plain", "index": "by_g", "name": "#a", "names": "#a, #b", "path": "[m, x]", "expression": "FilterExpression",
     "placeholders": "ExpressionAttributeNames", "function": "size", "language": "an update expression", "operator": "ADD", "type": "S", "types": "S, N", "number": "1.5", "count": "2", "word": "MAP",
+    "innertypes": "S,L,BS,B,DOUBLESET,BOOL,DICT,DECIMALSET,HD,HDS,DOUBLE,INT,DECIMAL,SS,FS,M,FLOAT,INTSET,NS,NULL,N",
     "position": "1:20:3", "trail": "root", "quoted": '")"', "text": "ab", "statement": "SELECT", "codes": "None, ValidationError",
 }
 
