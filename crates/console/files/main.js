@@ -5,7 +5,7 @@ import { amend, here, link } from "./router.js";
 import { isBookmarked, read, toggleBookmark, write } from "./kept.js";
 import { Login } from "./login.js";
 import { Palette } from "./palette.js";
-import { Dialog, html, say, useEffect, useRef, useState } from "./ui.js";
+import { Dialog, html, say, useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
 import { Overview } from "./views/overview.js";
 import { Items } from "./views/items.js";
 import { Models } from "./views/models.js";
@@ -94,7 +94,7 @@ const Help = ({ onClose }) => html`<${Dialog} title="Keys" onClose=${onClose}><t
 
 function useAddress() {
   const [address, setAddress] = useState(here);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const changed = () => setAddress(here());
     window.addEventListener("hashchange", changed);
     return () => window.removeEventListener("hashchange", changed);
@@ -139,7 +139,8 @@ function actionsHere({ address, theme, turnTheme, bookmark, help }) {
 
 function App() {
   const [, setTurn] = useState(0);
-  useEffect(() => watch(() => setTurn((turn) => turn + 1)), []);
+  // Before anything can be answered: effects wait until the browser draws, which a busy one does late.
+  useLayoutEffect(() => watch(() => setTurn((turn) => turn + 1)), []);
   const address = useAddress();
   const [open, setOpen] = useState();
   // A dialog tells of its end a moment later, when another may be open already.
