@@ -13,6 +13,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "all of it is part of tests")]
 
 mod expiry;
+mod migration;
 mod server;
 
 use std::process::Command;
@@ -23,6 +24,7 @@ use trestle::remote::{AccessKey, Credentials, Settings};
 use trestle::{AnyDatabase, Clock, Embedded, MemoryStore, Options};
 
 pub use expiry::Expiry;
+pub use migration::TestMigration;
 use server::Server;
 
 const SERVER: &str = "TRESTLE_TEST_SERVER";

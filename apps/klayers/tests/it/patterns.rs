@@ -7,7 +7,7 @@ use klayers::model::*;
 use serde_json::Value;
 use testing::TestPlace;
 use trestle::api::{PutItem, Scan};
-use trestle::models::{ApplyOptions, Unwatched};
+use trestle::models::ApplyOptions;
 use trestle::{
     AnyDatabase, AttributeValue, DatabaseExt as _, Item, SystemClock, Wait as _, WithModels as _, typed,
 };
@@ -25,8 +25,7 @@ pub(crate) fn import<M: typed::Model>(stored: &AnyDatabase, is_ours: impl Fn(&st
 
 fn import_here<M: typed::Model>(stored: &AnyDatabase, is_ours: impl Fn(&str) -> bool) {
     trestle::apply::<M>(stored).unwrap();
-    let models = stored.models().unwrap();
-    models.remove(M::definition().name()).unwrap();
+    stored.remove_model(M::definition().name()).unwrap();
     let rows: Vec<Value> = serde_json::from_str(include_str!("../rows.json")).unwrap();
     assert_eq!(rows.len(), 26);
     for row in rows.iter().filter(|row| is_ours(row["pk"].as_str().unwrap())) {
@@ -44,10 +43,7 @@ fn import_here<M: typed::Model>(stored: &AnyDatabase, is_ours: impl Fn(&str) -> 
         fill: true,
         ..ApplyOptions::default()
     };
-    let report = models
-        .apply(M::definition().text(), options, &mut Unwatched)
-        .unwrap();
-    assert!(!report.is_refused(), "{report}");
+    stored.apply_model_with(M::definition().text(), options).unwrap();
 }
 
 /// A place with the rows of the file, and the database there.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use klayers::{Db, model as now};
-use trestle::Embedded;
+use trestle::AnyDatabase;
 
 use super::{PACKAGES, PYTHON, REGIONS, VERSIONS, hash, v1};
 
@@ -80,7 +80,7 @@ fn sorted(lines: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// The answers of the first version.
-pub(super) async fn first(db: &v1::Klayers<Embedded>) -> Answers {
+pub(super) async fn first(db: &v1::Klayers<AnyDatabase>) -> Answers {
     answers!(v1, db, 100, {}, package => package, ())
 }
 

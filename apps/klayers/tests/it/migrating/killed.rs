@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use testing::TestPlace;
 use trestle::Embedded;
 use trestle::migrate::MigrationState;
 
@@ -61,7 +62,12 @@ async fn point_12_a_process_that_is_killed_at_any_page_goes_on_when_it_is_starte
 fn restarted(place: &Path, before: &Migrating) -> Migrating {
     let clock = before.world.clock.clone();
     let embedded = Embedded::on(store_in(place), clock.clone(), unswept()).unwrap();
-    Migrating::on(embedded, clock, before.world.layers.clone())
+    Migrating::on(
+        TestPlace::new("klayers"),
+        embedded,
+        clock,
+        before.world.layers.clone(),
+    )
 }
 
 #[tokio::test]
@@ -76,7 +82,7 @@ async fn point_12_the_program_migrates_its_table_while_it_serves_however_often_i
     for rounds in 1.. {
         served.push(serve_and_kill(place.path()));
         let embedded = Embedded::on(store_in(&table), clock.clone(), unswept()).unwrap();
-        let moving = Migrating::on(embedded, clock.clone(), layers.clone());
+        let moving = Migrating::on(TestPlace::new("klayers"), embedded, clock.clone(), layers.clone());
         assert_same(&before, &answers::present(&moving.app().db, 100).await, "killed");
         let status = moving.status();
         if status.state == MigrationState::Verified {

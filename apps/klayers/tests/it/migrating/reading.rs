@@ -36,7 +36,7 @@ async fn point_12_every_access_pattern_gives_the_same_layers_at_every_moment() {
         .await;
     moving.finish();
     assert_same(&before, &answers::present(db, 2).await, "when it is over");
-    let pks = rows(moving.embedded()).into_iter();
+    let pks = rows(&moving.world.stored).await.into_iter();
     let left = pks.filter(|row| is_former(row.get("pk").and_then(|pk| pk.as_s()).unwrap_or_default()));
     assert_eq!(left.count(), 0);
 }

@@ -1,8 +1,8 @@
 //! A rollback to the first version.
 
 use klayers::model::{Layer, NewLayer};
+use trestle::WithModels as _;
 use trestle::migrate::MigrationState;
-use trestle::models::Unwatched;
 
 use super::answers::{self, assert_same};
 use super::{First, Migrating, rows, v1};
@@ -10,9 +10,7 @@ use crate::support;
 
 /// Rolls back, and returns the outcome.
 fn roll_back(moving: &Migrating) -> String {
-    let plan = moving
-        .models()
-        .roll_back_migration(Some("klayers"), &mut Unwatched);
+    let plan = moving.world.stored.roll_back_migration("klayers");
     plan.unwrap().unwrap().to_string()
 }
 
@@ -20,7 +18,7 @@ fn roll_back(moving: &Migrating) -> String {
 async fn point_12_a_migration_that_is_rolled_back_leaves_every_row_as_it_was() {
     for pages in [0, 1, 8, usize::MAX] {
         let first = First::new().await;
-        let (before, lay) = (answers::first(&first.db).await, rows(&first.embedded));
+        let (before, lay) = (answers::first(&first.db).await, rows(&first.stored).await);
         let moving = first.migrate();
         if pages == usize::MAX {
             moving.sweep_all();
@@ -32,8 +30,8 @@ async fn point_12_a_migration_that_is_rolled_back_leaves_every_row_as_it_was() {
         assert_eq!(moving.status().state, MigrationState::RollingBack, "{plan}");
         moving.page();
         assert_eq!(moving.sweep_all().state, MigrationState::RolledBack);
-        assert_eq!(rows(moving.embedded()), lay, "after {pages} pages");
-        let db = v1::Klayers::apply_to(moving.embedded()).unwrap();
+        assert_eq!(rows(&moving.world.stored).await, lay, "after {pages} pages");
+        let db = v1::Klayers::apply_to(&moving.world.stored).unwrap();
         assert_same(&before, &answers::first(&db).await, "rolled back");
     }
 }

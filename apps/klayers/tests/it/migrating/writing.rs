@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use klayers::model::{KlayersModel, LatestLayerWhere, LayerDplySts, LayerKey, VersionsOfLayerWhere};
 use klayers::{Deployed, Force, LayerStore as _, watch};
-use trestle::migrate::{self, MigrationState, StartOptions};
+use trestle::migrate::{self, MigrationState, MigrationStep, StartOptions};
 
 use super::{First, Migrating, PACKAGES, PAUSE, PYTHON, REGIONS, VERSIONS, v1};
 use crate::support::until;
@@ -122,9 +122,11 @@ async fn point_12_deployments_go_on_and_there_is_one_latest_throughout() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn point_12_deployments_while_a_thread_moves_the_rows_leave_one_latest() {
     let moving = First::new().await.migrate();
-    let embedded = moving.embedded();
-    embedded.begin_work().unwrap();
-    let migration = migrate::to::<KlayersModel, _>(embedded, StartOptions::default()).unwrap();
+    let stored = &moving.world.stored;
+    if let Some(embedded) = stored.embedded() {
+        embedded.begin_work().unwrap();
+    }
+    let migration = migrate::to::<KlayersModel, _>(stored, StartOptions::default()).unwrap();
     let state = || migration.status().unwrap().state;
     let mut latest = Latest::new();
     let mut packages = PACKAGES.into_iter().cycle();
@@ -183,7 +185,7 @@ async fn point_12_a_layer_that_expires_while_rows_move_is_removed_once_and_none_
 
     // Half of the others have moved when they expire, and half have not.
     while moving.page().done < 0.5 {}
-    let status = moving.models().pause_migration(Some("klayers")).unwrap();
+    let status = moving.migration().step(MigrationStep::Pause);
     assert!(status.rows_moved > 100 && status.rows_remaining > 100, "{status}");
     clock.advance(PAUSE);
     let expired = REGIONS.len() * PACKAGES.len() * 2;
