@@ -10,8 +10,10 @@
 //! nothing else reads. Both layouts have the same runs, and delete the same ones in the same order.
 //!
 //! The store is left alone for a while when it is full, as it is between a day's work and its retention, and opened again with a
-//! small cache. The first deletes warm the cache up and are not counted. `--runs` says how many runs there are, `--seconds` how
-//! long the canary lasts.
+//! small cache. The first deletes warm the cache up and are not counted. `--runs` says how many runs there are.
+//!
+//! Afterwards the canary begins runs at a rate and deletes as many old ones, for half a minute in each layout (`--seconds`). It counts
+//! what begins, what is deleted, and what either of them reads.
 
 #![allow(clippy::print_stdout, reason = "the figures are printed")]
 
@@ -52,7 +54,7 @@ pub(crate) struct Sizes {
     #[arg(long)]
     pub(crate) block_kib: Option<u32>,
     /// How long the canary lasts, in seconds
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 30)]
     pub(crate) seconds: u64,
     /// Tasks a second of the canary
     #[arg(long, default_value_t = 200)]
@@ -67,12 +69,28 @@ pub(crate) struct Figures {
     pub(crate) canary: Canary,
 }
 
-/// What a second of the canary is, in the mean.
+/// What the canary did and read.
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Canary {
-    /// Tasks that were done. Fewer than wanted: the machine cannot do more.
-    pub(crate) tasks: f64,
-    /// Blocks that were read from disk.
-    pub(crate) blocks: f64,
+    /// How long it lasted.
+    pub(crate) seconds: f64,
+    /// Tasks that were done. Fewer than wanted in this time: the machine cannot do more.
+    pub(crate) tasks: usize,
+    /// Runs that were begun and done.
+    pub(crate) starts: usize,
+    /// Old runs that were deleted.
+    pub(crate) deletes: usize,
+    /// Blocks that were read from disk for runs that begin.
+    pub(crate) blocks_of_starts: u64,
+    /// Blocks that were read from disk for deletes.
+    pub(crate) blocks_of_deletes: u64,
+}
+
+impl Canary {
+    /// In each second, in the mean.
+    fn per_second(&self, count: u64) -> f64 {
+        count as f64 / self.seconds
+    }
 }
 
 const TENANT: &str = "default";
@@ -185,25 +203,26 @@ macro_rules! layout {
                 shape: Shape,
                 old: &[String],
             ) -> Result<Canary, Fault> {
-                let before = database.storage_reads();
-                let begun = Instant::now();
-                let mut done = 0;
-                for old in old {
-                    if begun.elapsed() >= Duration::from_secs(sizes.seconds) {
-                        break;
-                    }
+                let blocks = || database.storage_reads().total().blocks_from_disk;
+                let (begun, mut done) = (Instant::now(), Canary::default());
+                let mut old = old.iter();
+                while begun.elapsed() < Duration::from_secs(sizes.seconds) {
+                    let before = blocks();
                     run(service, &ids::uuid(), shape).await?;
-                    delete(service, old).await?;
-                    done += shape.tasks();
-                    let due = Duration::from_secs_f64(done as f64 / sizes.rate as f64);
+                    let between = blocks();
+                    let few = "the canary has no old runs left: --runs are too few for --seconds";
+                    let gone = old.next().ok_or(few)?;
+                    delete(service, gone).await?;
+                    done.starts += 1;
+                    done.deletes += 1;
+                    done.tasks += shape.tasks();
+                    done.blocks_of_starts += between - before;
+                    done.blocks_of_deletes += blocks() - between;
+                    let due = Duration::from_secs_f64(done.tasks as f64 / sizes.rate as f64);
                     tokio::time::sleep(due.saturating_sub(begun.elapsed())).await;
                 }
-                let seconds = begun.elapsed().as_secs_f64();
-                let blocks = database.storage_reads().since(&before).total().blocks_from_disk;
-                Ok(Canary {
-                    tasks: done as f64 / seconds,
-                    blocks: blocks as f64 / seconds,
-                })
+                done.seconds = begun.elapsed().as_secs_f64();
+                Ok(done)
             }
 
             /// Fills a store, opens it again with a small cache, deletes, and lets the canary run.
@@ -303,11 +322,9 @@ async fn main() -> Result<(), Fault> {
         sizes.runs, sizes.deletes, sizes.warm_up, sizes.cache_kib
     );
     println!("canary: {} tasks a second for {} s", sizes.rate, sizes.seconds);
-    println!(
-        "| run | layout | blocks from disk per delete | by operation | from cache | lookups | ranges \
-         | canary: tasks/s | blocks from disk/s |"
-    );
-    println!("|---|---|---|---|---|---|---|---|---|");
+    println!("| run | layout | blocks from disk per delete | by operation | from cache | lookups | ranges |");
+    println!("|---|---|---|---|---|---|---|");
+    let mut canaries = Vec::new();
     let is_asked = |name: &str| sizes.shape.as_deref().is_none_or(|asked| asked == name);
     for (name, shape) in SHAPES.into_iter().filter(|(name, _)| is_asked(name)) {
         let part = |count: usize| count / shape.tasks();
@@ -320,17 +337,35 @@ async fn main() -> Result<(), Fault> {
         };
         let figures = compare(&sizes, shape).await?;
         for (layout, figures) in ["legacy", "grouped"].iter().zip(&figures) {
-            let (reads, Canary { tasks, blocks }) = (figures.deletes.total(), &figures.canary);
+            let reads = figures.deletes.total();
             let per = |count: u64| count as f64 / deletes as f64;
             let (disk, cache) = (per(reads.blocks_from_disk), per(reads.blocks_from_cache));
             let (lookups, ranges) = (per(reads.point_lookups), per(reads.ranges));
             let by = by_operation(&figures.deletes, deletes);
-            println!(
-                "| {name} | {layout} | {disk:.2} | {by} | {cache:.2} | {lookups:.1} | {ranges:.1} | {tasks:.0} | {blocks:.0} |"
-            );
+            println!("| {name} | {layout} | {disk:.2} | {by} | {cache:.2} | {lookups:.1} | {ranges:.1} |");
+            canaries.push((name, *layout, figures.canary));
         }
         let [legacy, grouped] = figures.map(|figures| figures.deletes.total().blocks_from_disk as f64);
         println!("{name}: {:.1} times fewer blocks from disk", legacy / grouped);
     }
+    show_canaries(&canaries);
     Ok(())
+}
+
+/// What the canaries did and read in each second.
+fn show_canaries(canaries: &[(&str, &str, Canary)]) {
+    println!(
+        "\n| canary of | layout | seconds | tasks/s | starts/s | deletes/s | blocks from disk/s: all | by starts | by deletes |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
+    for (name, layout, canary) in canaries {
+        let count = |count: usize| canary.per_second(count as u64);
+        let (tasks, starts, deletes) = (count(canary.tasks), count(canary.starts), count(canary.deletes));
+        let [by_starts, by_deletes] =
+            [canary.blocks_of_starts, canary.blocks_of_deletes].map(|blocks| canary.per_second(blocks));
+        let (seconds, all) = (canary.seconds, by_starts + by_deletes);
+        println!(
+            "| {name} | {layout} | {seconds:.0} | {tasks:.0} | {starts:.1} | {deletes:.1} | {all:.0} | {by_starts:.0} | {by_deletes:.0} |"
+        );
+    }
 }
