@@ -44,6 +44,11 @@ def placeholders_empty(exchange):
     return {} in (exchange.request.get("ExpressionAttributeNames"), exchange.request.get("ExpressionAttributeValues"))
 
 
+def placeholders_pointless(exchange):
+    """Names or values of expressions that are empty, or that stand beside no expression."""
+    return placeholders_empty(exchange) or not any(name.endswith("Expression") for name in exchange.request)
+
+
 def types_as_told(exchange):
     """The key has the type that ours expects, and the request gives it a value of the type that ours found."""
     table = next((table for table in exchange.tables if table.name in json.dumps(exchange.request)), None)
@@ -208,6 +213,7 @@ BY_NAME = {
         several_actions,
         capacity_unknown,
         placeholders_empty,
+        placeholders_pointless,
         types_as_told,
         another_action_is_invalid,
         nested_paths_alone,

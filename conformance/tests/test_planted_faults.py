@@ -55,6 +55,11 @@ class PlantedFaults(unittest.TestCase):
             self.assert_explained("GetItem", failure("ValidationException", text), success({}), {member: wrong})
             self.assert_reported("GetItem", failure("ValidationException", text), success({}), {member: right})
             self.assert_reported("GetItem", failure("ValidationException", text), success({}))
+        theirs = failure("ValidationException", "Invalid attribute value type")
+        self.assert_explained("PutItem", failure("ValidationException", names), theirs, {"ExpressionAttributeNames": {"#a": "a"}})
+        self.assert_reported(
+            "PutItem", failure("ValidationException", names), theirs, {"ExpressionAttributeNames": {"#a": "a"}, "ConditionExpression": "#a = a"}
+        )
 
     def test_another_status(self):
         ours, theirs = ("ResourceNotFoundException", NO_TABLE), ("ResourceNotFoundException", NO_TABLE_THERE)
