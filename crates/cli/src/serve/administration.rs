@@ -45,7 +45,9 @@ impl Administration for ServerAdministration {
             }
             AdminCall::InferModel(call) => previews::model(&self.db, &call).map(AdminAnswer::InferModel),
             AdminCall::ReadGateway(_) => Ok(AdminAnswer::ReadGateway(GatewayStatus::default())),
-            AdminCall::TouchRows(call) => touches::touch(&self.db, call).map(AdminAnswer::TouchRows),
+            AdminCall::TouchTableRows(call) => {
+                touches::touch(&self.db, call).map(AdminAnswer::TouchTableRows)
+            }
             AdminCall::SetReindexVersion(call) => {
                 touches::set_version(self.db.models(), call).map(AdminAnswer::SetReindexVersion)
             }
