@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use trestle::WithModels as _;
 use trestle::migrate::StartOptions;
-use trestle::models::{ApplyOptions, Unwatched};
 
 use crate::support::{World, canary, order};
 
@@ -411,13 +411,9 @@ async fn the_migration_is_the_applications_own_and_a_refusal_is_json() {
              attributes = {{ id = \"string\" }}\n"
         )
     };
-    let models = world.models();
-    models
-        .apply(&other("a"), ApplyOptions::default(), &mut Unwatched)
-        .unwrap();
-    models
-        .start_migration(&other("b"), StartOptions::default(), &mut Unwatched)
-        .unwrap();
+    world.stored.apply_model(&other("a")).unwrap();
+    let options = StartOptions::default();
+    world.stored.migrate_model(&other("b"), options).unwrap();
     assert_eq!(world.get("/migration").await, Value::Null);
     let (status, refused) = world.ask("POST", "/migration", Some(json!({}))).await;
     assert_eq!(status, 405);

@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use trestle::api::{DeleteItem, PutItem, Scan};
+use trestle::api::{DeleteItem, PutItem};
 use trestle::migrate::MigrationState;
-use trestle::{Embedded, Item, Options, Wait as _};
+use trestle::{AnyDatabase, DatabaseExt as _, Embedded, Item, Options, Wait as _};
 
 use crate::history;
-use crate::migrating::{MODEL, sweep_all};
+use crate::layouts::{TABLE, rows, waiting};
+use crate::migrating::sweep_all;
 use crate::support::World;
 
 mod shipped {
     trestle::model!("shipped.toml");
 }
 
-const TABLE: &str = "littlehorse-core";
 const IDENTITY: [&str; 12] = [
     "tenant",
     "wfRunId",
@@ -30,14 +30,6 @@ const IDENTITY: [&str; 12] = [
     "version",
     "tag",
 ];
-
-fn rows(embedded: &Embedded) -> Vec<Item> {
-    let scan = Scan {
-        table_name: TABLE.into(),
-        ..Scan::default()
-    };
-    embedded.run(scan).unwrap().items.unwrap().to_vec()
-}
 
 fn text(item: &Item, name: &str) -> String {
     item.get(name)
@@ -67,8 +59,8 @@ fn identity(item: &Item) -> String {
     kind(item) + &named.collect::<String>()
 }
 
-fn keys(embedded: &Embedded) -> BTreeMap<String, String> {
-    let rows = rows(embedded);
+fn keys(stored: &AnyDatabase) -> BTreeMap<String, String> {
+    let rows = rows(stored);
     let objects = rows
         .iter()
         .filter(|row| row.contains_key("wfRunId") && !row.contains_key("tag"));
@@ -76,8 +68,8 @@ fn keys(embedded: &Embedded) -> BTreeMap<String, String> {
 }
 
 /// Rows of each type, for a tenant and a run, in upstream's layout.
-fn put_shipped(embedded: &Embedded, tenant: &str, run: &str, positions: &[i64]) {
-    let db = shipped::LittlehorseShipped::apply_to(embedded).unwrap();
+fn put_shipped(stored: &AnyDatabase, tenant: &str, run: &str, positions: &[i64]) {
+    let db = shipped::LittlehorseShipped::apply_to(stored).unwrap();
     macro_rules! put {
         ($new:ident $(, $field:ident: $value:expr)*) => {
             db.put(&shipped::$new { tenant: tenant.into(), wf_run_id: run.into() $(, $field: $value)* }).wait().unwrap()
@@ -146,25 +138,25 @@ async fn run_of_every_type() -> World {
 }
 
 /// The rows of the golden list have their keys, and there are no others.
-fn assert_golden(embedded: &Embedded, layout: usize, names: &BTreeMap<String, [&str; 3]>) {
+fn assert_golden(stored: &AnyDatabase, layout: usize, names: &BTreeMap<String, [&str; 3]>) {
     let expected: BTreeMap<String, String> = names
         .iter()
         .map(|(name, keys)| (name.clone(), keys[layout].to_owned()))
         .collect();
-    assert_eq!(keys(embedded), expected);
+    assert_eq!(keys(stored), expected);
 }
 
 #[tokio::test]
 async fn point_01_the_same_rows_have_upstreams_keys_in_each_layout_and_move_between_them() {
     let old = run_of_every_type().await;
-    let found = keys(old.embedded());
+    let found = keys(&old.stored);
     let mut legacy: Vec<&str> = found.values().map(String::as_str).collect();
     legacy.sort_unstable();
     assert_eq!(legacy, GOLDEN.map(|keys| keys[LEGACY]));
     // The identity of each row of the list, by its legacy key: in the other layouts it must be the same row.
     let of = |key: &String| *GOLDEN.iter().find(|keys| keys[LEGACY] == key).unwrap();
     let names = found.iter().map(|(name, key)| (name.clone(), of(key))).collect();
-    let shipped = Embedded::in_memory(Options::default()).unwrap();
+    let shipped = AnyDatabase::from(Embedded::in_memory(Options::default()).unwrap());
     put_shipped(&shipped, "default", "asdf", &[0, 1, 2, 3, 4, 5]);
     let mut shipped = keys(&shipped);
     shipped.retain(|name, _| found.contains_key(name));
@@ -175,19 +167,16 @@ async fn point_01_the_same_rows_have_upstreams_keys_in_each_layout_and_move_betw
     assert_eq!(shipped, expected);
     let moving = old.upgrade().await;
     assert_eq!(sweep_all(&moving).state, MigrationState::Verified);
-    assert_golden(moving.embedded(), GROUPED, &names);
-    moving
-        .models()
-        .roll_back_migration(MODEL, &mut trestle::models::Unwatched)
-        .unwrap();
+    assert_golden(&moving.stored, GROUPED, &names);
+    moving.roll_back();
     let old = moving.downgrade().await;
     assert_eq!(sweep_all(&old).state, MigrationState::RolledBack);
-    assert_golden(old.embedded(), LEGACY, &names);
+    assert_golden(&old.stored, LEGACY, &names);
 }
 
-/// Two rows never share a key, and a key alone contains everything that identifies its row.
-fn check(embedded: &Embedded) -> BTreeMap<String, String> {
-    let all = rows(embedded);
+/// Two rows never share a key, and a key alone tells all that identifies its row.
+fn check(stored: &AnyDatabase) -> BTreeMap<String, String> {
+    let all = rows(stored);
     let mut by_key = BTreeMap::new();
     for row in &all {
         let before = by_key.insert(key(row), identity(row));
@@ -203,26 +192,22 @@ fn check(embedded: &Embedded) -> BTreeMap<String, String> {
             key: place,
             ..DeleteItem::default()
         };
-        embedded.run(delete).unwrap();
-        embedded
-            .run(PutItem {
-                table_name: TABLE.into(),
-                item: without,
-                ..PutItem::default()
-            })
-            .unwrap();
+        let put = PutItem {
+            table_name: TABLE.into(),
+            item: without,
+            ..PutItem::default()
+        };
+        waiting(|| stored.delete_item(delete).wait()).unwrap();
+        waiting(|| stored.put_item(put).wait()).unwrap();
     }
-    let again: BTreeMap<String, String> = rows(embedded)
-        .iter()
-        .map(|row| (key(row), identity(row)))
-        .collect();
+    let again: BTreeMap<String, String> = rows(stored).iter().map(|row| (key(row), identity(row))).collect();
     assert_eq!(again, by_key, "what was left out came back from the keys");
     by_key
 }
 
 #[tokio::test]
 async fn point_01_keys_of_every_layout_are_injective_and_can_be_read_back() {
-    let shipped = Embedded::in_memory(Options::default()).unwrap();
+    let shipped = AnyDatabase::from(Embedded::in_memory(Options::default()).unwrap());
     for tenant in ["default", "default-0", "d"] {
         for run in ["wf", "wf-2", "w", "wrg", "0", "0-4"] {
             put_shipped(&shipped, tenant, run, &[0, 1, 10, 11]);
@@ -232,7 +217,7 @@ async fn point_01_keys_of_every_layout_are_injective_and_can_be_read_back() {
     let (old, new) = (World::old().await, World::new().await);
     history::begin(&old).await;
     history::begin(&new).await;
-    let (legacy, grouped) = (check(old.embedded()), check(new.embedded()));
+    let (legacy, grouped) = (check(&old.stored), check(&new.stored));
     assert_eq!(legacy.len(), grouped.len());
     let identities = |keys: &BTreeMap<String, String>| {
         let mut identities: Vec<String> = keys.values().cloned().collect();

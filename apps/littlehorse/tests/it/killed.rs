@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use trestle::migrate::MigrationState;
+use trestle::migrate::{MigrationState, MigrationStep};
 use trestle::{Durability, Embedded, FjallStore, Options, Store, StoreSettings, VirtualClock};
 
 use crate::crashes::check;
 use crate::history::{self, answers, assert_same};
-use crate::migrating::{MODEL, status, sweep_all, sweep_page};
-use crate::support::{START, World, canary, order, unswept};
+use crate::migrating::{status, sweep_all, sweep_page};
+use crate::support::{MODEL, START, World, canary, order, unswept};
 
 const OLD: &str = env!("CARGO_BIN_EXE_littlehorse-v1");
 const NEW: &str = env!("CARGO_BIN_EXE_littlehorse");
@@ -293,9 +293,9 @@ async fn there_and_back(data: &Path, port: u16, client: &Client) {
     let embedded = Embedded::open(data, Options::default()).unwrap();
     let rolled_back = embedded
         .models()
-        .roll_back_migration(MODEL, &mut trestle::models::Unwatched);
+        .roll_back_migration(Some(MODEL), &mut trestle::models::Unwatched);
     assert!(rolled_back.unwrap().is_none_or(|plan| !plan.is_refused()));
-    let status = embedded.models().sweep(MODEL, &mut |_| true).unwrap();
+    let status = embedded.models().sweep(Some(MODEL), &mut |_| true).unwrap();
     assert_eq!(status.state, MigrationState::RolledBack);
     drop(embedded);
     let (old, _) = server(OLD, data, port);
@@ -316,7 +316,7 @@ async fn go_on(again: &World, before: &BTreeMap<String, Value>) -> MigrationStat
         assert_eq!(sweep_all(again).state, MigrationState::Verified, "{moment}");
     }
     assert_same(before, &answers(again, 100).await, &moment);
-    again.models().finish_migration(MODEL).unwrap();
+    again.migration().step(MigrationStep::Finish);
     was.state
 }
 

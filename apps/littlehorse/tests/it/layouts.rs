@@ -16,23 +16,26 @@ use crate::kept::{Place, places};
 use crate::migrating::{sweep_all, sweep_page};
 use crate::support::{START, World, unswept};
 
-const TABLE: &str = "littlehorse-core";
+pub(crate) const TABLE: &str = "littlehorse-core";
 
-/// The row under a key, as stored.
+/// The row under a key.
 pub(crate) fn raw(world: &World, (pk, sk): (&str, &str)) -> Option<Item> {
-    let key = Item::from([("pk", pk), ("sk", sk)]);
-    let found = world.embedded().run(GetItem {
+    let get = GetItem {
         table_name: TABLE.into(),
-        key,
+        key: Item::from([("pk", pk), ("sk", sk)]),
         ..GetItem::default()
-    });
-    found.unwrap().item
+    };
+    waiting(|| world.stored.get_item(get).wait()).unwrap().item
 }
 
 /// Every row of the table.
-fn rows(world: &World) -> Vec<Item> {
-    // On a thread that may wait for an endpoint.
-    std::thread::scope(|scope| scope.spawn(|| rows_here(&world.stored)).join().unwrap())
+pub(crate) fn rows(stored: &AnyDatabase) -> Vec<Item> {
+    waiting(|| rows_here(stored))
+}
+
+/// Works on a thread that may wait for an endpoint.
+pub(crate) fn waiting<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| scope.spawn(work).join().unwrap())
 }
 
 fn rows_here(stored: &AnyDatabase) -> Vec<Item> {
@@ -59,13 +62,13 @@ fn text<'i>(item: &'i Item, name: &str) -> &'i str {
 /// Rows of runs under keys of the legacy layout.
 pub(crate) fn legacy_rows(world: &World) -> usize {
     let is_legacy = |row: &&Item| !text(row, "pk").contains('/') && !text(row, "sk").starts_with("0/2/");
-    rows(world).iter().filter(is_legacy).count()
+    rows(&world.stored).iter().filter(is_legacy).count()
 }
 
 /// Rows that refer to this run in any way, including index rows.
 pub(crate) fn rows_of(world: &World, tenant: &str, run: &str) -> Vec<Item> {
     let of_run = |row: &Item| text(row, "tenant") == tenant && text(row, "wfRunId") == run;
-    rows(world).into_iter().filter(of_run).collect()
+    rows(&world.stored).into_iter().filter(of_run).collect()
 }
 
 /// The run at the end of its life, so that it can be deleted.

@@ -5,44 +5,25 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use trestle::api::OperationName;
-use trestle::migrate::{MigrationState, MigrationStatus, Rate};
+use trestle::migrate::{MigrationState, MigrationStatus, MigrationStep};
 use trestle::{MemoryStore, OperationReads, Store as _};
 
 use crate::history::{self, RUNS, SEARCHES, TENANTS, answers, assert_same, one_page};
 use crate::kept::{places, tags};
 use crate::support::World;
 
-pub(crate) const MODEL: Option<&str> = Some("littlehorse");
-
 pub(crate) fn status(world: &World) -> MigrationStatus {
-    world.models().migration_status(MODEL).unwrap()
+    world.migration().status()
 }
 
 /// One page of the sweep: a few rows.
 pub(crate) fn sweep_page(world: &World) -> MigrationStatus {
-    world.models().resume_migration(MODEL, None).unwrap();
-    let mut pages = 0..2;
-    world
-        .models()
-        .sweep(MODEL, &mut |_| pages.next() == Some(0))
-        .unwrap()
+    world.migration().sweep_page()
 }
 
-/// More pages than any sweep here has: a sweep beyond that does not end.
-const PAGES_MAX: usize = 1_000;
-
-/// The rest of the sweep.
+/// What is left of the sweep.
 pub(crate) fn sweep_all(world: &World) -> MigrationStatus {
-    world
-        .models()
-        .resume_migration(MODEL, Some(Rate::UNLIMITED))
-        .unwrap();
-    let mut pages = 0;
-    let mut goes_on = |_: &MigrationStatus| {
-        pages += 1;
-        pages < PAGES_MAX
-    };
-    world.models().sweep(MODEL, &mut goes_on).unwrap()
+    world.migration().sweep_all()
 }
 
 /// Two databases with the same history.
@@ -124,7 +105,7 @@ async fn point_02_every_answer_before_during_and_after_equals_that_of_a_twin_tha
         sweeping.count() >= 5,
         "each size of a page, while some rows have moved: {states:?}"
     );
-    moving.models().finish_migration(MODEL).unwrap();
+    moving.migration().step(MigrationStep::Finish);
     assert_same(&before, &answers(&moving, 100).await, "when it is over");
 }
 
@@ -182,6 +163,11 @@ async fn reads(world: &World, operation: OperationName, path: &str) -> Operation
 
 async fn lookups(world: &World, path: &str) -> u64 {
     reads(world, OperationName::GetItem, path).await.point_lookups
+}
+
+/// Whether a row is read in so many lookups. How many there are is known of an engine in this process only.
+async fn is_read_in(world: &World, path: &str, expected: u64) -> bool {
+    testing::is_at_endpoint() || lookups(world, path).await == expected
 }
 
 const RUN: &str = "/tenants/acme/wf-runs/wf";
@@ -329,7 +315,7 @@ async fn point_06_a_list_is_one_merge_without_duplicates_whatever_the_page_and_t
         ("external-events/payment/late", 2),
     ] {
         let row = format!("/tenants/{}/wf-runs/{FRESH}/{row}", TENANTS[0]);
-        assert_eq!(lookups(&moving, &row).await, expected, "{row}");
+        assert!(is_read_in(&moving, &row, expected).await, "{row}");
     }
     let mut states = Vec::new();
     let further = [
@@ -369,7 +355,7 @@ async fn point_06_a_list_is_one_merge_without_duplicates_whatever_the_page_and_t
     // Bookmarks of the previous version are understood until here. Those of the present one stay valid.
     let mut held = Vec::new();
     take_bookmarks(&twin, &moving, &mut held).await;
-    moving.models().finish_migration(MODEL).unwrap();
+    moving.migration().step(MigrationStep::Finish);
     check_bookmarks(&twin, &moving, &held, "when it is over").await;
 }
 
@@ -394,7 +380,7 @@ async fn point_08_both_ranges_are_read_only_while_the_migration_is_under_way() {
     assert_eq!(ranges(&moving).await, [(2, 1), (1, 0)], "during");
     assert_eq!(sweep_all(&moving).state, MigrationState::Verified);
     assert_eq!(ranges(&moving).await, once, "after");
-    moving.models().finish_migration(MODEL).unwrap();
+    moving.migration().step(MigrationStep::Finish);
     assert_eq!(ranges(&moving).await, once, "when it is over");
 }
 
@@ -444,7 +430,7 @@ async fn point_10_searches_and_stored_tags_are_byte_for_byte_the_same_before_and
     check(&moving, "when some rows have moved").await;
     assert_eq!(sweep_all(&moving).state, MigrationState::Verified);
     check(&moving, "after").await;
-    moving.models().finish_migration(MODEL).unwrap();
+    moving.migration().step(MigrationStep::Finish);
     check(&moving, "when it is over").await;
 }
 
@@ -463,7 +449,7 @@ async fn point_11_the_sweep_ends_nothing_is_left_and_the_old_keys_can_be_switche
         crate::layouts::raw(&moving, legacy).is_some(),
         "old keys are understood until the end"
     );
-    moving.models().finish_migration(MODEL).unwrap();
+    moving.migration().step(MigrationStep::Finish);
     assert_eq!(moving.get("/migration").await["state"], "done");
     assert_eq!(crate::layouts::raw(&moving, legacy), None);
     assert_eq!(crate::layouts::legacy_rows(&moving), 0);
@@ -483,11 +469,7 @@ async fn point_14_a_rollback_at_any_moment_brings_every_answer_back_and_a_second
                 break;
             }
         }
-        let plan = moving
-            .models()
-            .roll_back_migration(MODEL, &mut trestle::models::Unwatched)
-            .unwrap();
-        assert!(plan.is_none_or(|plan| !plan.is_refused()));
+        moving.roll_back();
         moving = moving.downgrade().await;
         assert_same(
             &answers(&twin, 3).await,

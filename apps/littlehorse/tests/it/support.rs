@@ -7,13 +7,16 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use serde_json::{Value, json};
-use testing::TestDatabase;
+use testing::{TestDatabase, TestMigration};
 use tower::ServiceExt as _;
 use trestle::migrate::{Rate, StartOptions};
 use trestle::queue::Worker;
-use trestle::{Background, Embedded, MemoryStore, Options, Store, Timestamp, VirtualClock};
+use trestle::{Background, Embedded, MemoryStore, Options, Store, Timestamp, VirtualClock, WithModels as _};
 
 pub(crate) const START: Timestamp = Timestamp::from_secs(1_800_000_000);
+
+/// The application's model.
+pub(crate) const MODEL: &str = "littlehorse";
 
 /// How long anything may take before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -30,7 +33,9 @@ pub(crate) struct World {
 impl World {
     /// The previous version, on an empty database.
     pub(crate) async fn old() -> Self {
-        Self::old_on(Arc::new(MemoryStore::new())).await
+        let clock = Arc::new(VirtualClock::starting_at(START));
+        let stored = empty(&clock);
+        Self::old_of(clock, stored).await
     }
 
     pub(crate) async fn old_on(store: Arc<dyn Store>) -> Self {
@@ -55,12 +60,7 @@ impl World {
     /// The present version, on an empty database.
     pub(crate) async fn new() -> Self {
         let clock = Arc::new(VirtualClock::starting_at(START));
-        let stored = match testing::is_at_endpoint() {
-            true => TestDatabase::new("littlehorse", clock.clone()),
-            false => Embedded::on(Arc::new(MemoryStore::new()), clock.clone(), unswept())
-                .unwrap()
-                .into(),
-        };
+        let stored = empty(&clock);
         Self::new_of(clock, stored).await
     }
 
@@ -68,6 +68,8 @@ impl World {
         let stored = stored.into();
         let options = StartOptions {
             rate: "3000".parse::<Rate>().unwrap(),
+            // In this process nothing moves by itself.
+            paused: testing::is_at_endpoint(),
             ..StartOptions::default()
         };
         let (db, _) = littlehorse::model::Littlehorse::migrate_to(&*stored, options).unwrap();
@@ -230,8 +232,15 @@ impl World {
         self.clock.advance(Duration::from_secs(seconds));
     }
 
-    pub(crate) fn models(&self) -> &trestle::models::Models {
-        self.embedded().models()
+    /// The application's migration.
+    pub(crate) fn migration(&self) -> TestMigration<'_> {
+        TestMigration::new(&self.stored, MODEL)
+    }
+
+    /// Goes back to the version before.
+    pub(crate) fn roll_back(&self) {
+        let plan = self.stored.roll_back_migration(MODEL).unwrap();
+        assert!(plan.is_none_or(|plan| !plan.is_refused()));
     }
 
     /// The engine, for tests that need it.
@@ -240,7 +249,17 @@ impl World {
     }
 }
 
-/// Rows move when the test triggers it.
+/// An empty database: in this process, where rows move when the test says so, or at an endpoint.
+fn empty(clock: &Arc<VirtualClock>) -> TestDatabase {
+    match testing::is_at_endpoint() {
+        true => TestDatabase::new("littlehorse", clock.clone()),
+        false => Embedded::on(Arc::new(MemoryStore::new()), clock.clone(), unswept())
+            .unwrap()
+            .into(),
+    }
+}
+
+/// Rows move when the test says so.
 pub(crate) fn unswept() -> Options {
     Options {
         background: Background::Tables,
