@@ -51,11 +51,24 @@ impl<'d> TestMigration<'d> {
 
     /// Moves what is left.
     pub fn sweep_all(self) -> MigrationStatus {
-        self.step(MigrationStep::Resume(Some(Rate::UNLIMITED)));
         match self.stored.embedded() {
-            Some(embedded) => self.sweep_pages(embedded, PAGES_MAX),
-            None => self.step(MigrationStep::Sweep),
+            Some(embedded) => {
+                self.step(MigrationStep::Resume(Some(Rate::UNLIMITED)));
+                self.sweep_pages(embedded, PAGES_MAX)
+            }
+            None => {
+                self.resume(Rate::UNLIMITED);
+                self.step(MigrationStep::Sweep)
+            }
         }
+    }
+
+    /// Lets the sweep of an endpoint go on, unless it has come to its end by itself.
+    fn resume(self, rate: Rate) -> MigrationStatus {
+        let resumed = self
+            .stored
+            .step_migration(self.model, MigrationStep::Resume(Some(rate)));
+        resumed.unwrap_or_else(|_| self.status())
     }
 
     fn sweep_pages(self, embedded: &Embedded, most: usize) -> MigrationStatus {
@@ -68,7 +81,7 @@ impl<'d> TestMigration<'d> {
     fn sweep_for_a_moment(self) -> MigrationStatus {
         let far = |status: &MigrationStatus| (status.state, status.rows_moved);
         let before = far(&self.status());
-        let mut now = self.step(MigrationStep::Resume(Some(ENDPOINT_RATE.parse().unwrap())));
+        let mut now = self.resume(ENDPOINT_RATE.parse().unwrap());
         let begun = Instant::now();
         while far(&now) == before && !now.is_at_rest() {
             assert!(begun.elapsed() < PATIENCE, "the sweep stands still: {now}");

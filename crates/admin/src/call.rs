@@ -150,7 +150,7 @@ calls! {
     ReplayReindex -> ReindexReplayed, "replay-reindex", "Tries the rows that a reindex gave up again.";
     ListReindexGaps -> ReindexGapList, "list-reindex-gaps", "A page of the rows that the destination of a reindex does not have.";
     ResendReindex -> ReindexReport, "resend-reindex", "Does rows of a reindex again.";
-    TouchTableRows -> TouchedRows, "touch-rows", "Raises the version of rows, for a reindex that works in another process.";
+    TouchPage -> TouchedRows, "touch-rows", "Raises the version of rows, for a reindex that works in another process.";
     SetReindexVersion -> ReindexVersionSet, "set-reindex-version", "Lets rows that are inserted from now on have a version.";
     ReadGateway -> GatewayStatus, "read-gateway", "What a gateway knows of its endpoint.";
     ReadMetrics -> MetricsHistory, "read-metrics", "What the server did in the last hour, by operation.";

@@ -61,7 +61,7 @@ pub use routes::{
     ReadRoutes, ReplayDeadLetters, RouteFileText, RouteList,
 };
 pub use touch_by_server::TouchByServer;
-pub use touches::{ReindexVersionSet, SetReindexVersion, TouchTableRows, TouchedRow, TouchedRows};
+pub use touches::{ReindexVersionSet, SetReindexVersion, TouchPage, TouchedRow, TouchedRows};
 pub use trestle_binding::{MigrationPlan, MigrationStatus, ModelSummary, RepairReport, Report};
 pub use trestle_events::{
     BackfillState, BackfillStatus, Gap, GoneRoute, LastError, OnHold, Replayed, RouteState, RouteStatus,

@@ -7,7 +7,7 @@ use trestle_reindex::{Touch, TouchFuture, TouchResult};
 
 use crate::client::AdminClient;
 use crate::error::{AdminError, AdminErrorCode};
-use crate::touches::{SetReindexVersion, TouchTableRows};
+use crate::touches::{SetReindexVersion, TouchPage};
 
 /// Touches rows where models let no client write their version: the server that has the models does it.
 #[derive(Clone, Debug)]
@@ -40,10 +40,10 @@ impl TouchByServer {
     async fn touch_all(&self, mut rows: trestle_api::TouchRows) -> Result<TouchResult, Error> {
         let keys = std::mem::take(&mut rows.keys);
         let (mut touched, mut write_units) = (Vec::with_capacity(keys.len()), 0.0);
-        for keys in keys.chunks(TouchTableRows::ROWS_MAX) {
-            let call = TouchTableRows {
+        for keys in keys.chunks(TouchPage::ROWS_MAX) {
+            let call = TouchPage {
                 keys: keys.to_vec(),
-                ..TouchTableRows::from(rows.clone())
+                ..TouchPage::from(rows.clone())
             };
             let done = self.client.ask(call).await?;
             if done.rows.len() != keys.len() {

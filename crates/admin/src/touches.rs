@@ -9,7 +9,7 @@ use trestle_reindex::TouchResult;
 /// writes nothing more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TouchTableRows {
+pub struct TouchPage {
     /// The table.
     pub table: String,
     /// The attribute: a number.
@@ -26,7 +26,7 @@ pub struct TouchTableRows {
     pub records_again: bool,
 }
 
-/// The answer to [`TouchTableRows`].
+/// The answer to [`TouchPage`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TouchedRows {
     /// What became of each row, in the order of the keys.
@@ -75,13 +75,13 @@ pub struct ReindexVersionSet {
     pub table: String,
 }
 
-impl TouchTableRows {
+impl TouchPage {
     /// The most rows of a call.
     pub const ROWS_MAX: usize = 1_000;
 }
 
-impl From<TouchTableRows> for trestle_api::TouchRows {
-    fn from(call: TouchTableRows) -> Self {
+impl From<TouchPage> for trestle_api::TouchRows {
+    fn from(call: TouchPage) -> Self {
         Self {
             table: call.table,
             attribute: call.attribute,
@@ -93,7 +93,7 @@ impl From<TouchTableRows> for trestle_api::TouchRows {
     }
 }
 
-impl From<trestle_api::TouchRows> for TouchTableRows {
+impl From<trestle_api::TouchRows> for TouchPage {
     fn from(rows: trestle_api::TouchRows) -> Self {
         Self {
             table: rows.table,

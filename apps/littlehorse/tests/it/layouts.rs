@@ -149,7 +149,7 @@ async fn point_09_a_delete_removes_rows_of_both_layouts_tags_and_inventory_in_bo
     );
     let path = "/tenants/acme/wf-runs/wf-2-2";
     let (_, first) = still.ask("DELETE", path, None).await;
-    assert_eq!(first["done"], false);
+    assert_eq!(first["done"], false, "{first}");
     // The run itself was read and stays.
     let deleted = first["deleted"].as_u64().unwrap() as usize;
     assert_eq!(deleted, DELETES_MAX as usize - 1);

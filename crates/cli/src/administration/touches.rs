@@ -1,19 +1,19 @@
 //! Calls that raise versions of rows, for a reindex of another process.
 
 use super::collections::failure;
-use trestle_admin::{AdminError, ReindexVersionSet, SetReindexVersion, TouchTableRows, TouchedRows};
+use trestle_admin::{AdminError, ReindexVersionSet, SetReindexVersion, TouchPage, TouchedRows};
 use trestle_api::Wait;
 use trestle_binding::BindError;
 use trestle_embedded::Models;
 use trestle_reindex::Touch;
 
-/// Answers [`TouchTableRows`].
-pub(crate) fn touch(rows_here: &dyn Touch, call: TouchTableRows) -> Result<TouchedRows, AdminError> {
-    if call.keys.len() > TouchTableRows::ROWS_MAX {
+/// Answers [`TouchPage`].
+pub(crate) fn touch(rows_here: &dyn Touch, call: TouchPage) -> Result<TouchedRows, AdminError> {
+    if call.keys.len() > TouchPage::ROWS_MAX {
         return Err(AdminError::invalid(format!(
             "`keys` names {} rows: {} are the most of one call. Make several calls",
             call.keys.len(),
-            TouchTableRows::ROWS_MAX
+            TouchPage::ROWS_MAX
         )));
     }
     let touched = rows_here.touch(call.into()).wait();

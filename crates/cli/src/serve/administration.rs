@@ -45,9 +45,7 @@ impl Administration for ServerAdministration {
             }
             AdminCall::InferModel(call) => previews::model(&self.db, &call).map(AdminAnswer::InferModel),
             AdminCall::ReadGateway(_) => Ok(AdminAnswer::ReadGateway(GatewayStatus::default())),
-            AdminCall::TouchTableRows(call) => {
-                touches::touch(&self.db, call).map(AdminAnswer::TouchTableRows)
-            }
+            AdminCall::TouchPage(call) => touches::touch(&self.db, call).map(AdminAnswer::TouchPage),
             AdminCall::SetReindexVersion(call) => {
                 touches::set_version(self.db.models(), call).map(AdminAnswer::SetReindexVersion)
             }

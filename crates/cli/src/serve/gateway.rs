@@ -163,9 +163,9 @@ impl Administration for GatewayAdministration {
                 let preview = |request| self.gateway.preview(request).wait();
                 previews::write(&call, preview).map(AdminAnswer::PreviewWrite)
             }
-            AdminCall::TouchTableRows(call) => {
+            AdminCall::TouchPage(call) => {
                 let rows = TouchByUpdate::new(Arc::new(self.gateway.touching()));
-                touches::touch(&rows, call).map(AdminAnswer::TouchTableRows)
+                touches::touch(&rows, call).map(AdminAnswer::TouchPage)
             }
             AdminCall::SetReindexVersion(call) => {
                 touches::set_version(self.gateway.models(), call).map(AdminAnswer::SetReindexVersion)
