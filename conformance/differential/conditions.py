@@ -1,6 +1,6 @@
-"""What must hold of a request and its two answers for an entry of known_differences.json that names it in `when`.
+"""The conditions that an entry of known_differences.json may name in `when`, on a request and both answers.
 
-A condition of two successes checks everything in which they differ.
+A condition for two successes checks everything in which they differ.
 """
 
 import json
@@ -14,7 +14,7 @@ IN_PARENTHESES = re.compile(r"\([^()]*\)")
 STEP = re.compile(r"\.(#?\w+)|\[(\d+)\]")
 TYPES_TOLD = re.compile(r"Type mismatch for (?:key|Index Key) (\w+) [Ee]xpected: (\w+) [Aa]ctual: (\w+)")
 HALF_UNIT = 0.5
-# Of a table on demand that is new.
+# The partitions of a new table with on-demand capacity.
 PARTITIONS = 4
 
 
@@ -30,27 +30,27 @@ def actions_of(request):
 
 
 def several_actions(exchange):
-    """An update that can have more than one fault that only the row shows."""
+    """An update that can have more than one fault that depends on the row."""
     return len(actions_of(exchange.request)) > 1
 
 
 def capacity_unknown(exchange):
-    """A ReturnConsumedCapacity that there is not."""
+    """A ReturnConsumedCapacity with an unknown value."""
     return exchange.request.get("ReturnConsumedCapacity", "NONE") not in ("NONE", "TOTAL", "INDEXES")
 
 
 def placeholders_empty(exchange):
-    """Names or values of expressions that are given and empty."""
+    """ExpressionAttributeNames or ExpressionAttributeValues is present and empty."""
     return {} in (exchange.request.get("ExpressionAttributeNames"), exchange.request.get("ExpressionAttributeValues"))
 
 
 def placeholders_pointless(exchange):
-    """Names or values of expressions that are empty, or that stand beside no expression."""
+    """ExpressionAttributeNames or ExpressionAttributeValues is empty, or the request has no expression."""
     return placeholders_empty(exchange) or not any(name.endswith("Expression") for name in exchange.request)
 
 
 def types_as_told(exchange):
-    """The key has the type that ours expects, and the request gives it a value of the type that ours found."""
+    """The types in our server's message are true: the key has the expected type, and the request gives it a value of the actual one."""
     table = next((table for table in exchange.tables if table.name in json.dumps(exchange.request)), None)
     told = TYPES_TOLD.findall(exchange.ours.said())
     return table is not None and bool(told) and all(
@@ -59,7 +59,7 @@ def types_as_told(exchange):
 
 
 def gives(exchange, name, kind):
-    """Whether an attribute of an item has a type; updates and statements give values by other names, or in text."""
+    """Whether the request gives an attribute a value of a type. Assumed for updates and statements, whose values have other forms."""
     items = [exchange.request.get("Item")]
     for writes in (exchange.request.get("RequestItems") or {}).values():
         items += [write.get("PutRequest", {}).get("Item") for write in writes]
@@ -68,19 +68,19 @@ def gives(exchange, name, kind):
 
 
 def another_action_is_invalid(exchange):
-    """A transaction that ours cancels for the value of one action alone."""
+    """A transaction that our server cancels because of an invalid value in exactly one action."""
     codes = [reason.get("Code") for reason in exchange.ours.reasons()]
     return codes.count("ValidationError") == 1 and codes.count("None") == len(codes) - 1
 
 
 def all_but(members, exchange):
-    """Whether two bodies are alike in every other member."""
+    """Whether both bodies are equal except for these members."""
     ours, theirs = exchange.ours.body, exchange.theirs.body
     return all(ours.get(name) == theirs.get(name) for name in ours.keys() | theirs.keys() if name not in members)
 
 
 def nested_paths_alone(exchange):
-    """UPDATED_OLD and UPDATED_NEW: ours has the nested paths of the update, theirs the whole attributes around them."""
+    """UPDATED_OLD and UPDATED_NEW: our answer has only the nested paths of the update, the other one the whole attributes."""
     if exchange.request.get("ReturnValues") not in ("UPDATED_OLD", "UPDATED_NEW") or not all_but({"Attributes"}, exchange):
         return False
     names = exchange.request.get("ExpressionAttributeNames") or {}
@@ -97,7 +97,7 @@ def nested_paths_alone(exchange):
 
 
 def only_paths(value, paths):
-    """A value with only what lies on the paths; None where nothing does."""
+    """The parts of a value that are on the paths; None if there are none."""
     if [] in paths:
         return value
     (kind, inner), = value.items()
@@ -116,13 +116,13 @@ def only_paths(value, paths):
 
 
 def capacity_not_asked_for(exchange):
-    """Theirs has a capacity though the request asks for none."""
+    """The other server returns a capacity that the request did not ask for."""
     asked = exchange.request.get("ReturnConsumedCapacity", "NONE") != "NONE"
     return not asked and "ConsumedCapacity" not in exchange.ours.body and all_but({"ConsumedCapacity"}, exchange)
 
 
 def units(capacity, path=()):
-    """{where: units} of every count in a ConsumedCapacity."""
+    """The counts in a ConsumedCapacity, as {path: units}."""
     found = {}
     for name, inner in capacity.items():
         if isinstance(inner, dict):
@@ -137,7 +137,7 @@ def capacities(exchange):
 
 
 def least_charge_of_a_read(exchange):
-    """Ours charges the least that a read costs where theirs charges less; all else is alike."""
+    """Our server charges the minimum cost of a read, and the other one charges less; everything else is equal."""
     ours, theirs = capacities(exchange)
     partitions = 1 if {"IndexName", "Limit"} & exchange.request.keys() or exchange.operation == "Query" else PARTITIONS
     least = HALF_UNIT * partitions * (2 if exchange.request.get("ConsistentRead") else 1)
@@ -148,7 +148,7 @@ def least_charge_of_a_read(exchange):
 
 
 def rows_fetched_for_local_index(exchange):
-    """Ours charges the table for each row that a read of a local index fetches from it, which theirs does not; all else is alike."""
+    """Our server also charges the table for each row that a read of a local index fetches from it; everything else is equal."""
     request, (ours, theirs) = exchange.request, capacities(exchange)
     fetched = HALF_UNIT * exchange.ours.body.get("ScannedCount", 0) * (2 if request.get("ConsistentRead") else 1)
     differing = {where for where in ours.keys() | theirs.keys() if ours.get(where) != theirs.get(where)}
@@ -162,7 +162,7 @@ def rows_fetched_for_local_index(exchange):
 
 
 def index_row_unchanged(exchange):
-    """Theirs charges units for an index that ours does not; what the table is charged is alike, and so is all else."""
+    """The other server charges units for an index, and ours does not; everything else is equal, also the units of the table."""
     ours, theirs = capacities(exchange)
     total = ("CapacityUnits",)
     differing = {where for where in ours.keys() | theirs.keys() if ours.get(where) != theirs.get(where)} - {total}
@@ -175,7 +175,7 @@ def index_row_unchanged(exchange):
 
 
 def filter_beyond_index(exchange):
-    """A scan of an index with a filter on attributes that the index does not hold; as many rows are read."""
+    """A scan of an index with a filter on attributes that the index does not hold; both servers read the same number of rows."""
     request = exchange.request
     table = next((table for table in exchange.tables if table.name == request.get("TableName")), None)
     if table is None or "FilterExpression" not in request or request.get("IndexName") not in table.held:
@@ -192,13 +192,13 @@ def counts_are_true(exchange):
 
 
 def one_has_more(exchange):
-    """Whether the rows of one answer are among those of the other."""
+    """Whether the rows of one answer are a part of those of the other."""
     ours, theirs = (Counter(json.dumps(row, sort_keys=True) for row in answer.body.get("Items", [])) for answer in (exchange.ours, exchange.theirs))
     return ours <= theirs or theirs <= ours
 
 
 def start_key_made_up(exchange):
-    """A scan that begins at a key which is not the end of a page: the order of partitions is each server's own."""
+    """A scan that begins at a key which is not the end of a page: each server has its own order of partitions."""
     return (
         "ExclusiveStartKey" in exchange.request
         and all_but({"Count", "ScannedCount", "Items", "ConsumedCapacity"}, exchange)

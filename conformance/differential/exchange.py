@@ -1,4 +1,4 @@
-"""One request and the answers of both servers: whether they differ, and in which parts."""
+"""One request and the answers of both servers, and the parts in which they differ."""
 
 from collections import namedtuple
 
@@ -6,7 +6,7 @@ from .outcome import places, reason_text, shorten
 
 CANCELLED = "TransactionCanceledException"
 
-# The operation with both texts, and whether the members beside the texts are alike. Successes have no text, only members.
+# The operation, both texts, and whether the other members are equal. Successes have no text, only members.
 Part = namedtuple("Part", "operation ours theirs members_are_alike")
 
 
@@ -20,7 +20,7 @@ class Exchange:
         return self.ours.same_as(self.theirs)
 
     def answers_are_sound(self):
-        """Whether statuses go with their errors, and cancelled transactions have a reason for each action."""
+        """Whether each error has its usual status, and each cancelled transaction a reason for every action."""
         return all(
             answer.status == usual_status(answer.error) and (answer.error != CANCELLED or self.has_reasons_for_all(answer))
             for answer in (self.ours, self.theirs)
@@ -31,12 +31,12 @@ class Exchange:
         return tells_its_reasons(cancelled) and len(cancelled.reasons()) == len(actions)
 
     def differing_parts(self):
-        """The whole, or the reasons that differ where both servers cancel a transaction."""
+        """The whole answers; or, if both servers cancel a transaction, the reasons that differ."""
         if self.cancelled_by_both():
             return self.differing_reasons()
         ours, theirs = self.ours.said(), self.theirs.said()
         if self.ours.error is None and self.theirs.error is None:
-            # A condition on the two bodies has to explain these.
+            # Only a condition on the two bodies can explain a difference of two successes.
             return [Part(self.operation, ours, theirs, True)]
         alike = self.ours.error != self.theirs.error or self.ours.items() == self.theirs.items()
         return [Part(self.operation, ours, theirs, alike)]
@@ -54,7 +54,7 @@ class Exchange:
         ]
 
     def where(self):
-        """Where the answers differ beside their texts."""
+        """The members in which the answers differ, except for their texts."""
         if self.ours.error != self.theirs.error:
             return ""
         if self.ours.status != self.theirs.status:
@@ -65,7 +65,7 @@ class Exchange:
 
 
 def rows_are_alike(ours, theirs):
-    """Whether two reasons with one code give back the same row; which code a reason has is for its text to say."""
+    """Whether two reasons with the same code return the same row. Different codes are compared as part of the texts."""
     return ours.get("Code") != theirs.get("Code") or ours.get("Item") == theirs.get("Item")
 
 

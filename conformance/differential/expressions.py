@@ -6,7 +6,7 @@ COMPARATORS = ["=", "<>", "<", "<=", ">", ">="]
 
 
 class Placeholders:
-    """Collects what an expression refers to by `#name` and `:value`."""
+    """Collects the names and values to which an expression refers by `#name` and `:value`."""
 
     def __init__(self, random):
         self.random = random
@@ -89,7 +89,7 @@ def condition(random, holders, table, depth=2):
 
 
 def projection(random, holders, table):
-    """Paths with different first attributes, so that they do not overlap; spoiling makes some that do."""
+    """Paths with different first attributes, so that they do not overlap. Spoiling adds some that overlap."""
     chosen = {}
     for _ in range(random.randint(1, 3)):
         found = path(random, holders, table)
@@ -113,7 +113,7 @@ def set_action(random, holders, target, attribute):
 
 
 def update(random, holders):
-    """Each attribute is touched by one clause at most, so that most updates are legal."""
+    """At most one clause changes each attribute, so that most updates are valid."""
     attributes = values.distinct(random, values.ATTRIBUTES, 4)
     clauses = {}
     for attribute in attributes:

@@ -1,4 +1,4 @@
-"""The differences that are explained: each with the operations, both full texts, who is right, why, and the source."""
+"""The explained differences: each entry has the operations, both full texts, the server that is right, the reason, and the source."""
 
 import json
 import pathlib
@@ -14,7 +14,7 @@ SIDES = ("ours", "theirs", "both")
 
 
 class Known:
-    """One explanation."""
+    """One entry: the explanation of a difference."""
 
     def __init__(self, written, shared):
         missing, unknown = MEMBERS - OPTIONAL - written.keys(), written.keys() - MEMBERS
@@ -28,7 +28,7 @@ class Known:
         self.who_is_right, self.why, self.source = written["who_is_right"], written["why"], written["source"]
 
     def explains(self, part, exchange):
-        """Whether it explains one part of a difference."""
+        """Whether this entry explains one part of a difference."""
         return (
             part.operation in self.operations
             and self.pair_matches(part.ours, part.theirs, exchange.request)
@@ -57,7 +57,7 @@ def listed(written):
 
 
 def texts_of(written, shared):
-    """The texts of one side; `@name` stands for one of the shared texts, or for several."""
+    """The texts of one side. `@name` refers to one or several shared texts."""
     found = []
     for text in listed(written):
         found += texts_of(shared[text[1:]], shared) if text.startswith("@") else [Text(text)]
@@ -82,7 +82,7 @@ def load(path=FILE):
 
 
 def explain(explanations, exchange):
-    """The numbers of the entries that explain a difference, one for each of its parts; None where a part has none."""
+    """The numbers of the entries that explain all parts of a difference; None if no entry explains one of them."""
     if not exchange.answers_are_sound():
         return None
     found = []

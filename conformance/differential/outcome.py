@@ -1,4 +1,4 @@
-"""What one server answered, brought into a form in which two servers can be compared."""
+"""The answer of one server, in a form in which two servers can be compared."""
 
 import decimal
 import json
@@ -7,14 +7,14 @@ import re
 PRECISE = decimal.Context(prec=60)
 PREFIX = re.compile(r"^\d+ validation errors? detected: ")
 SETS = ("SS", "NS", "BS")
-# Members of an error that are compared by themselves.
+# Members of an error that are compared separately.
 MESSAGE = ("__type", "message", "Message")
-# Reasons that say no more than their codes; DynamoDB Local ends the text with a full stop.
+# Reasons whose text adds nothing to the code. DynamoDB Local ends the text with a full stop.
 PLAIN_REASONS = ("None", "ConditionalCheckFailed: The conditional request failed", "ConditionalCheckFailed: The conditional request failed.")
 
 
 class Outcome:
-    """An answer: `error` is None for a success, else the exception's name with its message beside it."""
+    """An answer. `error` is None for a success, otherwise the exception's name; `message` is its text."""
 
     def __init__(self, status, error, message, body):
         self.status = status
@@ -32,7 +32,7 @@ class Outcome:
         return cls(answer.status, answer.error, PREFIX.sub("", answer.message or ""), canonical(extra))
 
     def said(self):
-        """The kind of error and its text; of a cancelled transaction also the reasons, but for conditions that failed."""
+        """The kind of error and its text; for a cancelled transaction also the reasons, except for failed conditions."""
         if self.error is None:
             return "ok"
         reasons = [text for text in map(reason_text, self.reasons()) if text not in PLAIN_REASONS]
@@ -42,11 +42,11 @@ class Outcome:
         return self.body.get("CancellationReasons", []) if self.error else []
 
     def items(self):
-        """What an error gives back of rows."""
+        """The members of an error that contain rows."""
         return {name: value for name, value in self.body.items() if name != "CancellationReasons"}
 
     def template(self, tables):
-        """The kind of answer, without what is particular to this request."""
+        """The kind of answer, without the details of this request."""
         return general(self.said(), tables)
 
     def same_as(self, other):
@@ -54,15 +54,15 @@ class Outcome:
 
 
 def reason_text(reason):
-    """Why one action of a transaction failed, or None where it did not."""
+    """The reason for which one action of a transaction failed; the code `None` if it did not fail."""
     code = reason.get("Code", "no code")
     return f"{code}: {reason['Message']}" if "Message" in reason else code
 
 
 def canonical(node):
-    """Sets in order and numbers by value; everything else as it came.
+    """Sorts sets and normalises numbers; everything else stays unchanged.
 
-    DynamoDB Local gives numbers back as they were written, which AWS does not; the conformance cases check ours.
+    DynamoDB Local returns numbers as they were written, and AWS does not. The conformance cases check the numbers of our server.
     """
     if isinstance(node, list):
         return [canonical(child) for child in node]
@@ -85,7 +85,7 @@ def number(text):
 
 
 def general(message, tables):
-    """A message with names, values and positions replaced, so that messages of one kind look alike."""
+    """A message with names, values and positions replaced, so that messages of one kind are equal."""
     for table in tables:
         message = message.replace(table.name, "T")
     message = re.sub(r"(can't be processed: ).*", r"\1…", message, flags=re.DOTALL)
@@ -99,7 +99,7 @@ def general(message, tables):
 
 
 def places(ours, theirs, path=""):
-    """Where two bodies differ, with positions left out: {"Items[].m", …}."""
+    """The paths at which two bodies differ, without positions: {"Items[].m", …}."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         found = set()
         for name in ours.keys() | theirs.keys():
@@ -120,7 +120,7 @@ def places(ours, theirs, path=""):
 
 
 def shorten(found):
-    """Only the outermost members count for the class of a difference; attribute names would split it needlessly."""
+    """Reduces paths to the outermost members, so that attribute names do not split a class of differences."""
     kept = set()
     for path in found:
         head = re.match(r"\.[A-Za-z]+(\[\])?(\.(Item|Code|Message|CapacityUnits|Table|GlobalSecondaryIndexes|LocalSecondaryIndexes)\b)?", path)

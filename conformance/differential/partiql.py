@@ -4,7 +4,7 @@ from . import values
 
 
 def literal(given):
-    """An attribute value as PartiQL text, or None where it has no literal."""
+    """An attribute value as a PartiQL literal; None if there is no literal for it."""
     (kind, inner), = given.items()
     if kind == "S":
         return "'" + inner.replace("'", "''") + "'" if "\u0000" not in inner else None
@@ -35,7 +35,7 @@ def mapped(members):
 
 
 class Statement:
-    """Text and parameters, growing together."""
+    """A statement under construction: its text and its parameters."""
 
     def __init__(self, random):
         self.random = random

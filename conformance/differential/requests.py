@@ -1,4 +1,4 @@
-"""Random requests: (operation, request), valid and spoiled alike."""
+"""Random requests as (operation, request), both valid and spoiled ones."""
 
 import copy
 import json
@@ -68,7 +68,7 @@ def delete_item(random, table):
 
 
 def narrow(random, request, holders, table, filterable):
-    """Filter, projection and counting, which Query and Scan share."""
+    """Adds a filter, a projection or counting, which Query and Scan have in common."""
     if random.random() < 0.4:
         request["FilterExpression"] = expressions.condition(random, holders, filterable)
     roll = random.random()
@@ -165,7 +165,7 @@ WEIGHTS = {
 
 
 def any_request(random, tables, spoiled_share):
-    """One random request; a share of them is spoiled in exactly one place."""
+    """One random request. A share of them is spoiled in exactly one place."""
     make = random.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
     operation, request = make(random, random.choice(tables))
     if random.random() < spoiled_share:

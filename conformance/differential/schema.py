@@ -1,4 +1,4 @@
-"""The tables that random requests are about: every key type, with and without indexes."""
+"""The tables that random requests use: every key type, with and without indexes."""
 
 import pathlib
 import sys
@@ -20,7 +20,7 @@ SHORT = {
 
 
 class Table:
-    """One table: its name, its key as (name, type), its indexes as (name, key, is global), and what indexes hold that do not hold all."""
+    """One table: its name, its key as (name, type), its indexes as (name, key, is global), and the attributes of partial indexes."""
 
     def __init__(self, short_name, name):
         short = SHORT[short_name]
@@ -42,7 +42,7 @@ class Table:
         }
 
     def held_by(self, index):
-        """The attributes that an index without the whole rows holds."""
+        """The attributes that an index without the whole rows has."""
         keys = {name for name, _ in self.key} | {part["AttributeName"] for part in index["KeySchema"]}
         return keys | set(index["Projection"].get("NonKeyAttributes", []))
 

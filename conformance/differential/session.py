@@ -1,4 +1,4 @@
-"""Both servers side by side: sends each request twice, reads all pages, and keeps the two in step."""
+"""Sends each request to both servers, reads all pages, and keeps the rows of both servers equal."""
 
 import itertools
 
@@ -43,7 +43,7 @@ class Session:
         return outcome
 
     def whole(self, connection, operation, request, first):
-        """All pages as one answer."""
+        """Reads all pages and returns them as one answer."""
         body = first.body
         items, pages, count, scanned = list(body.get("Items", [])), 1, body["Count"], body["ScannedCount"]
         while "LastEvaluatedKey" in body and pages < PAGES_MAX:
@@ -61,7 +61,7 @@ class Session:
         return Outcome(first.status, None, "", whole)
 
     def settled(self, operation, request, items):
-        """Items with every order that is not promised taken out: a scan's, and an index's among equal sort keys."""
+        """Items in a defined order where DynamoDB guarantees none: in a scan, and among equal sort keys of an index."""
         table = self.by_name.get(request.get("TableName"))
         if operation == "Scan" or table is None:
             return sort_by_text(items)
@@ -75,7 +75,7 @@ class Session:
         return [item for _, group in groups for item in sort_by_text(group)]
 
     def wipe(self, table):
-        """Empties a table on both sides, after an answer that may have left them different."""
+        """Empties a table at both servers, after a request that may have changed only one of them."""
         names = [name for name, _ in table.key]
         for connection in self.connections:
             page = connection.call("Scan", {"TableName": table.name}).body

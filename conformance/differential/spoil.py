@@ -1,4 +1,4 @@
-"""Spoils a request in one place, so that both servers have exactly one thing to refuse."""
+"""Spoils a request in one place, so that both servers have exactly one reason to refuse it."""
 
 from . import values
 
@@ -67,7 +67,7 @@ def bad_key(random, request):
 
 
 def bad_choice(random, request):
-    """An enumerated or bounded member with a value outside."""
+    """Sets an enumerated or bounded member to a value that is not allowed."""
     changes = [
         ("TableName", "no-such-table"),
         ("TableName", "x"),

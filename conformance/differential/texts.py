@@ -1,7 +1,7 @@
-"""Full texts of answers, with placeholders for what varies from request to request.
+"""Full texts of answers, with placeholders for the parts that vary from request to request.
 
-`${number}` stands for one number, `${type}` for one type of a value: KINDS has them all. A placeholder that occurs
-twice, in one text or in the texts of both servers, stands for the same thing; `${type-2}` is another of its kind.
+`${number}` matches one number, `${type}` one type of a value. KINDS lists all kinds. A placeholder that occurs twice, in
+one text or in the texts of both servers, has the same value everywhere; `${type-2}` is another one of the same kind.
 """
 
 import re
@@ -10,7 +10,7 @@ from .outcome import number
 
 PLACEHOLDER = re.compile(r"\$\{([a-z]+)(?:-(\d))?\}")
 ATTRIBUTE_TYPE = r"(?:S|N|B|SS|NS|BS|M|L|BOOL|NULL)"
-# The types that DynamoDB Local has inside, which it lists in the order of a hash table.
+# The internal types of DynamoDB Local, which it lists in the order of a hash table.
 INNER_TYPE = "(?:S|SS|N|NS|B|BS|M|L|BOOL|NULL|DICT|INT|INTSET|FLOAT|FS|DOUBLE|DOUBLESET|DECIMAL|DECIMALSET|HD|HDS)"
 NAME = r"[#:]?\w+"
 
@@ -30,15 +30,15 @@ KINDS = {
     "innertypes": rf"{INNER_TYPE}(?:,{INNER_TYPE}){{20}}",
     "number": r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?",
     "count": r"\d+",
-    # A text of the generator.
+    # A text that the generator has made.
     "text": r"[^{}]*",
     "word": r"[A-Za-z_]+",
     "trail": r"[\w.\[\]]+",
     # A position in a statement: line, column, length.
     "position": r"\d+:\d+:\d+",
-    # A part of the request between quotation marks, as it stands there.
+    # A part of the request between quotation marks, unchanged.
     "quoted": r'"(?:[^"\\]|\\.|"(?=[^,]))*"',
-    # The request's statement.
+    # The statement of the request.
     "statement": r"(?s:.+)",
     # The codes of a cancelled transaction.
     "codes": r"(?:None|ConditionalCheckFailed|ValidationError)(?:, (?:None|ConditionalCheckFailed|ValidationError))*",
@@ -52,7 +52,7 @@ NORMAL = {
 
 
 class Text:
-    """One text. It matches a whole answer or nothing."""
+    """One text. It matches only whole answers."""
 
     def __init__(self, written):
         self.written = written
@@ -68,12 +68,12 @@ class Text:
         self.pattern = re.compile(pattern + re.escape(written[at:]))
 
     def match(self, said):
-        """None, or what its placeholders stand for."""
+        """The values of its placeholders; None if it does not match."""
         found = self.pattern.fullmatch(said)
         return None if found is None else found.groupdict()
 
     def fixed_letters(self):
-        """How many letters are not in placeholders."""
+        """The number of letters outside placeholders."""
         return sum(letter.isalpha() for letter in PLACEHOLDER.sub("", self.written))
 
 
@@ -82,7 +82,7 @@ def group_of(placeholder):
 
 
 def agree(ours, theirs):
-    """Whether the placeholders that both texts have stand for the same."""
+    """Whether placeholders that occur in both texts have the same values."""
     return all(normal(group, ours[group]) == normal(group, theirs[group]) for group in ours.keys() & theirs.keys())
 
 

@@ -1,4 +1,4 @@
-"""Random attribute values out of small pools, so that requests meet the same rows again and again."""
+"""Random attribute values from small pools, so that many requests are about the same rows."""
 
 import base64
 
@@ -50,7 +50,7 @@ def distinct(random, pool, most):
 
 
 def value(random, depth=2):
-    """Any value; the deeper, the simpler."""
+    """Any value. Deeper values are simpler."""
     roll = random.random()
     if depth == 0 or roll < 0.6:
         return scalar(random)

@@ -10,7 +10,7 @@ from .session import Session
 
 
 class Difference:
-    """One class of differences with its shortest example, and the numbers of the entries that explain it, if any do."""
+    """One class of differences with its shortest example, and the numbers of the entries that explain it, if there are any."""
 
     def __init__(self, operation, ours, theirs, at, explained_by):
         self.operation, self.ours, self.theirs, self.at = operation, ours, theirs, at
@@ -35,7 +35,7 @@ def answer_text(outcome):
 
 
 class Found:
-    """The differences of a run by class, and what explains them."""
+    """The differences of a run by class, and their explanations."""
 
     def __init__(self, explanations):
         self.explanations = explanations
@@ -81,13 +81,13 @@ def step(session, operation, request, found):
         return
     found.note(exchange)
     if exchange.ours.error is None or exchange.theirs.error is None:
-        # The two may no longer hold the same rows, and then one difference would show as many.
+        # The servers may no longer hold the same rows, so that one difference would be reported many times.
         for table in tables_of(request, session.tables):
             session.wipe(table)
 
 
 def final_states(session, found):
-    """A write that was answered alike but stored differently shows here."""
+    """Compares the rows at the end, to find writes with equal answers that were stored differently."""
     for table in session.tables:
         request = {"TableName": table.name}
         exchange = Exchange("the rows left at the end", request, *session.outcomes("Scan", request), session.tables)

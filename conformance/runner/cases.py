@@ -1,4 +1,4 @@
-"""Reads case files and runs them, one case after another, each on tables and queues of its own."""
+"""Reads case files and runs them, one case after another. Each case has its own tables and queues."""
 
 import base64
 import gzip
@@ -49,7 +49,7 @@ def substitute(value, names):
 
 
 def expand(value):
-    """Makes a request from its written form: plain items, and text too long to be written out."""
+    """Makes a request from its written form, which may have plain items and short forms of long texts."""
     if isinstance(value, list):
         return [expand(element) for element in value]
     if not isinstance(value, dict):
@@ -72,7 +72,7 @@ def expand(value):
 
 
 def encoded(request):
-    """Writes `{"$base64": {…}}` out, which is the JSON of an object in base64: the handle of a task."""
+    """Replaces `{"$base64": {…}}` by the JSON of the object in base64, as in the handle of a task."""
     if not isinstance(request, dict):
         return request
     if matching.matcher_of(request)[0] == "$base64":
@@ -81,7 +81,7 @@ def encoded(request):
 
 
 def expand_expected(expected):
-    """Only `$times` is written out in an expectation; the other forms are matchers there."""
+    """Replaces only `$times` in an expectation, where the other forms are matchers."""
     if isinstance(expected, dict):
         if matching.matcher_of(expected)[0] == "$times":
             return expand(expected)
@@ -90,7 +90,7 @@ def expand_expected(expected):
 
 
 class Skip(Exception):
-    """The case cannot run on this endpoint; the text says why."""
+    """The case cannot run on this endpoint; the text has the reason."""
 
 
 class Case:
@@ -102,7 +102,7 @@ class Case:
         self.steps = written["steps"]
         self.items = written.get("items", {})
         self.tables = {**shared.get("tables", {}), **written.get("tables", {})}
-        # Those of the case first, so that shared ones may refer to them.
+        # The case's own first, so that the shared ones can refer to them.
         own = written.get("queues", {})
         self.queues = own | {short: shape for short, shape in shared.get("queues", {}).items() if short not in own}
         self.needs = written.get("needs", []) + [QUEUES] * bool(self.queues)
@@ -169,7 +169,7 @@ class Case:
 
 
 def run_step(connection, step, names):
-    """Runs one step; with `until` it is repeated, within bounds, for what happens a little later."""
+    """Runs one step. With `until`, it is repeated within bounds, for effects that are visible only a little later."""
     deadline = time.monotonic() + (UNTIL_SECONDS if step.get("until") else 0)
     while True:
         found = attempt(connection, step, names)
@@ -227,7 +227,7 @@ def send(connection, step, names):
 def failure_faults(expected, answer, names, strict):
     """Checks an error: status, whole `__type`, message and its casing, and further members if any are named.
 
-    Where only the meaning counts, the exception's name decides.
+    If it is not strict, only the exception's name is compared.
     """
     kind = expected["type"]
     if not strict:
@@ -248,10 +248,10 @@ def failure_faults(expected, answer, names, strict):
 
 
 def without_prefix(message, kind):
-    """Both wordings are AWS's own: since 2026 it counts one error before most validation messages.
+    """Removes the count of errors before a validation message, because cases are written without it.
 
-    Cases are written without the count. Where a member's constraint is named ("Value … at …") it has always been
-    there, and stays.
+    Since 2026, AWS sends the count before most validation messages. Messages that name a member's constraint
+    ("Value … at …") have always had it, and keep it.
     """
     prefix = "1 validation error detected: "
     if kind == "ValidationException" and isinstance(message, str) and message.startswith(prefix):

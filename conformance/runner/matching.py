@@ -1,4 +1,4 @@
-"""Compares an answer with what a case expects.
+"""Compares an answer with the expectation of a case.
 
 Plain JSON must be equal, objects in both directions, arrays in order; the members of a set may come in any order.
 An object whose only key starts with `$` is a matcher instead:
@@ -52,7 +52,7 @@ def matcher_of(expected):
 
 
 def faults(expected, actual, saved, path="answer"):
-    """A list of sentences, one for each place where the answer is not what was expected."""
+    """A list of sentences, one for each difference between the answer and the expectation."""
     name, argument = matcher_of(expected)
     if name is not None:
         return MATCHERS[name](argument, actual, saved, path)
@@ -64,7 +64,7 @@ def faults(expected, actual, saved, path="answer"):
 
 
 def same(expected, actual):
-    """Equal, where Python is more generous than JSON's readers: True is not 1, and -0.0 is not 0."""
+    """Whether two JSON values are equal. Unlike in Python, True is not 1, and -0.0 is not 0."""
     if isinstance(expected, bool) != isinstance(actual, bool):
         return False
     return expected == actual and (actual != 0 or not str(actual).startswith("-"))

@@ -27,7 +27,7 @@ def call(connection, operation, request, headers=None):
 
 
 def create(connection, short, attributes, suffix):
-    """Makes a queue; what its case calls it."""
+    """Creates a queue, and returns the names by which its case refers to it."""
     name = f"{short}_{suffix}" + (".fifo" if attributes.get("FifoQueue") == "true" else "")
     made = call(connection, "CreateQueue", {"QueueName": name, "Attributes": attributes})
     if made.status != 200:
@@ -64,7 +64,7 @@ def send_form(connection, step):
 
 
 def envelope_faults(step, answer):
-    """What every answer must carry, success or not."""
+    """Checks the headers and members that every answer must have, success or error."""
     if "query" not in step:
         return wire.envelope_faults(answer)
     faults = []

@@ -1,4 +1,4 @@
-"""Reads a whole stream, over however many shards it has, for steps that speak of a table's records.
+"""Reads a whole stream with all its shards, for steps about a table's records.
 
     {"records": "${t}", "gives": […]}                 every record since the stream began
     {"latest": "${t}", "save": "name"}                 iterators at the end, one for each shard
@@ -39,7 +39,7 @@ def iterators(connection, table, kind):
 
 
 def read(connection, starts):
-    """All records behind these iterators, in the order of their sequence numbers."""
+    """All records after these iterators, in the order of their sequence numbers."""
     found = []
     for iterator in starts:
         empty = 0

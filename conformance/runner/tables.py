@@ -1,4 +1,4 @@
-"""The short way in which case files write a table.
+"""The short form of tables in case files.
 
     "pk:S sk:N"                                        a key
     {"key": "pk:S", "gsi": {"by_a": "a:S b:N"},         indexes project everything
@@ -42,7 +42,7 @@ def attribute_definitions(keys):
 
 
 def create_table(name, short):
-    """The CreateTable request of a table written the short way."""
+    """The CreateTable request of a table in the short form."""
     spec = {"key": short} if isinstance(short, str) else dict(short)
     key, gsi, lsi = spec.pop("key"), spec.pop("gsi", {}), spec.pop("lsi", {})
     stream = spec.pop("stream", None)

@@ -63,7 +63,7 @@ class Connection:
         self.http = None
 
     def exchange(self, method, path, headers, body):
-        """Sends one request; a connection the server has closed meanwhile is opened once more."""
+        """Sends one request. If the server has closed the connection meanwhile, it is opened once more."""
         for attempt in (1, 2):
             if self.http is None:
                 self.http = http.client.HTTPConnection(self.host, self.port, timeout=self.timeout_seconds)
@@ -87,7 +87,7 @@ class Connection:
 
 
 def envelope_faults(answer):
-    """What every answer of the JSON protocol must carry, success or not. The checksum is of the bytes as sent."""
+    """Checks what every answer of the JSON protocol must have, success or error. The checksum is that of the bytes as sent."""
     faults = []
     if not answer.headers.get("x-amzn-requestid"):
         faults.append("no x-amzn-RequestId header")

@@ -1,1 +1,1 @@
-"""Tests of the comparison itself: a fault must not pass as a difference that is known."""
+"""Tests of the comparison itself: a fault must not be accepted as a known difference."""

@@ -17,7 +17,7 @@ def failure(kind, message, status=400, **members):
 
 
 def cancelled(*reasons):
-    """A cancelled transaction, each reason with its code and, where it has one, its text."""
+    """A cancelled transaction. Each reason has a code and may have a text."""
     listed = [{"Code": code, **({"Message": text} if text else {})} for code, text in reasons]
     codes = ", ".join(code for code, _ in reasons)
     message = f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]"

@@ -1,4 +1,4 @@
-"""`conformance/compare` between two small servers, of which one has a fault."""
+"""Runs `conformance/compare` on two small servers, one of which has a fault."""
 
 import http.server
 import json
@@ -14,7 +14,7 @@ EMPTY = {"CreateTable", "DeleteTable", "BatchWriteItem", "PutItem", "DeleteItem"
 
 
 def answer_of(operation):
-    """(status, body): what both servers answer without a fault."""
+    """The answer of a server without a fault, as (status, body)."""
     if operation in EMPTY:
         return 200, {}
     if operation in ("Query", "Scan"):
@@ -25,12 +25,12 @@ def answer_of(operation):
 
 
 class Server:
-    """Answers every operation alike, but for those that `faults` changes."""
+    """A server whose answers are fixed, except for those that `faults` changes."""
 
     def __init__(self, faults):
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            # Headers and body in one packet: the second of two would wait for the client's acknowledgement.
+            # Sends headers and body in one packet, because a second packet would wait for the client's acknowledgement.
             wbufsize = -1
 
             def do_POST(self):
@@ -56,7 +56,7 @@ class Server:
 
 
 def compare(**faults):
-    """(exit code, output) of a run in which our server has the faults."""
+    """Runs the comparison while our server has the faults, and returns (exit code, output)."""
     servers = [Server(faults), Server({})]
     command = [sys.executable, COMPARE, "--requests", "120", "--processes", "2", "--seed", "3", "--ours", servers[0].endpoint, "--theirs", servers[1].endpoint]
     try:

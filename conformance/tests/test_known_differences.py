@@ -1,4 +1,4 @@
-"""Every entry of known_differences.json explains its own two texts, and nothing that is near them."""
+"""Every entry of known_differences.json explains its own two texts, and no similar ones."""
 
 import json
 import pathlib
@@ -88,7 +88,7 @@ class KnownDifferences(unittest.TestCase):
                     self.assertFalse(entry.pair_matches(ours, wrong, REQUEST), (ours, wrong))
 
     def test_no_text_is_near_another_of_the_same_entry(self):
-        # Otherwise the test before this one would leave something out.
+        # Otherwise the previous test would skip such a text.
         for entry in self.entries:
             for texts in (entry.ours, entry.theirs):
                 for text in texts:
@@ -141,7 +141,7 @@ class KnownDifferences(unittest.TestCase):
 
 
 class Loading(unittest.TestCase):
-    """An entry that would explain more than it says is refused."""
+    """Refuses an entry that would explain more than it names."""
 
     ENTRY = {"operations": ["Scan"], "ours": "E: a text", "theirs": "E: another", "who_is_right": "ours", "why": "wording", "source": "none"}
 

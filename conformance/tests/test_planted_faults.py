@@ -1,4 +1,4 @@
-"""Faults that stand close to a known difference are reported, each as it would come from a server."""
+"""Faults that are similar to a known difference are reported. Each test has an answer as a server would send it."""
 
 import unittest
 
@@ -66,7 +66,7 @@ class PlantedFaults(unittest.TestCase):
         for status in (404, 413, 500, 503):
             self.assert_reported("PutItem", failure(*ours, status=status), failure(*theirs))
             self.assert_reported("PutItem", failure(*ours), failure(*theirs, status=status))
-            # The same text on both sides, and nothing else that differs.
+            # The same text on both sides: only the status differs.
             alike = exchange("PutItem", failure(*ours, status=status), failure(*ours))
             self.assertFalse(alike.is_alike())
             self.assertIn("status", alike.where())

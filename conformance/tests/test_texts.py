@@ -1,4 +1,4 @@
-"""Placeholders stand for one thing of their kind, and a text matches a whole answer."""
+"""A placeholder matches one value of its kind, and a text matches a whole answer."""
 
 import unittest
 

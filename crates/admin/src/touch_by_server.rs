@@ -1,4 +1,4 @@
-//! Rows of a server or a gateway, touched by its administration.
+//! Touches rows of a server or a gateway by administration calls.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use crate::client::AdminClient;
 use crate::error::{AdminError, AdminErrorCode};
 use crate::touches::{SetReindexVersion, TouchPage};
 
-/// Touches rows where models let no client write their version: the server that has the models does it.
+/// Touches rows whose version attribute clients may not write because a model declares it: the server with the models does it.
 #[derive(Clone, Debug)]
 pub struct TouchByServer {
     client: Arc<AdminClient>,
 }
 
 impl TouchByServer {
-    /// Touches rows of the server that this client asks.
+    /// Touches rows of the server to which this client sends its requests.
     #[must_use]
     pub fn new(client: Arc<AdminClient>) -> Self {
         Self { client }
     }
 
-    /// Rows that are inserted from now on have this version: all of a table, or those of one entity.
+    /// Sets the version that inserted rows get from now on: in a whole table, or for one entity.
     pub async fn set_reindex_version(
         &self,
         table: &str,
@@ -69,7 +69,7 @@ impl Touch for TouchByServer {
     }
 }
 
-/// As an operation on rows would fail. What may pass is an internal error, which is tried again.
+/// The error that an operation on rows would have. A temporary failure becomes an internal error, which is retried.
 impl From<AdminError> for Error {
     fn from(error: AdminError) -> Self {
         let kind = match error.code {

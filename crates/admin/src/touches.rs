@@ -1,12 +1,13 @@
-//! Calls that a reindex makes which works in another process: only the process that has the models raises versions of rows that they declare.
+//! Calls of a reindex that runs in another process than the models: only the process with the models may raise version attributes that
+//! they declare.
 
 use serde::{Deserialize, Serialize};
 use trestle_api::{Error, ErrorKind, Touched};
 use trestle_item::Item;
 use trestle_reindex::TouchResult;
 
-/// Raises the version attribute of rows, each on its own: no version is lowered, nothing else changes in a row, and no row is created. Repeating it
-/// writes nothing more.
+/// Raises the version attribute of rows, each independently: no version is lowered, no other attribute changes, and no row is created.
+/// Repeating it writes nothing more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TouchPage {
@@ -14,14 +15,14 @@ pub struct TouchPage {
     pub table: String,
     /// The attribute: a number.
     pub attribute: String,
-    /// The version that each row has afterwards, unless it has a later one.
+    /// The version that each row gets unless it has a later one.
     pub version: u64,
     /// The keys of the rows, in DynamoDB's JSON: 1,000 at most.
     pub keys: Vec<Item>,
     /// Attributes with the values that each row must have, in DynamoDB's JSON. A row with other values is refused.
     #[serde(default, skip_serializing_if = "Item::is_empty")]
     pub expected: Item,
-    /// Whether the stream gets another record of rows that are at the version already. A gateway has no such records.
+    /// Whether rows that already have the version get another record in the stream. A gateway cannot write such records.
     #[serde(default)]
     pub records_again: bool,
 }
@@ -29,33 +30,33 @@ pub struct TouchPage {
 /// The answer to [`TouchPage`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TouchedRows {
-    /// What became of each row, in the order of the keys.
+    /// The outcome for each row, in the order of the keys.
     pub rows: Vec<TouchedRow>,
-    /// The write units that it took.
+    /// The write units that were consumed.
     pub write_units: f64,
 }
 
-/// What became of a row.
+/// The outcome of a touch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum TouchedRow {
-    /// It has the version now, or is recorded again.
+    /// The row has the version now, or got another record.
     Raised,
-    /// It has this version or a later one already.
+    /// The row already had this version or a later one.
     AlreadyThere,
     /// There is no such row.
     Gone,
-    /// The row cannot take the version.
+    /// The version of the row cannot be raised.
     Refused {
         /// The name of DynamoDB's error.
         error: String,
-        /// Why, in words.
+        /// The error message.
         message: String,
     },
 }
 
-/// Lets rows that are inserted from now on have a version, all of a table or those of one entity. To be called before the first row is touched, so
-/// that none is passed over. An earlier version changes nothing.
+/// Sets the version that inserted rows get from now on, in a whole table or for one entity. Call it before the first row is touched, so
+/// that no inserted row is missed. A version lower than the present one changes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetReindexVersion {
@@ -75,8 +76,8 @@ pub struct ReindexVersionSet {
     pub table: String,
 }
 
-impl TouchPage {
-    /// The most rows of a call.
+impl TouchTableRows {
+    /// The maximum number of rows in a call.
     pub const ROWS_MAX: usize = 1_000;
 }
 
@@ -136,7 +137,7 @@ impl From<TouchedRow> for Touched {
             TouchedRow::AlreadyThere => Self::AlreadyThere,
             TouchedRow::Gone => Self::Gone,
             TouchedRow::Refused { error, message } => {
-                // A server of a later version may have other names.
+                // A newer server may use other names.
                 let kind = ErrorKind::from_wire(&error).unwrap_or(ErrorKind::InternalServerError);
                 Self::Refused(Error::new(kind, message))
             }

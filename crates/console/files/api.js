@@ -1,15 +1,15 @@
-// Everything that the console asks a server: DynamoDB's operations, SQS's, and the administration. Nothing else is called.
+// All requests of the console to a server: operations of DynamoDB and SQS, and administration calls. The console calls nothing else.
 import { signature } from "./sha256.js";
 import { STREAMS, ServerError, TABLES, operation, post as postTo, send } from "./wire.js";
 
-/** The server, wherever a proxy puts it: one level above the console. */
+/** The address of the server: one level above the console, so that it is also correct behind a proxy that adds a path. */
 export const base = new URL("../", document.baseURI);
 
 const TOKEN = "trestle-session";
-/** Tabs of one browser share a session: a new tab asks the others for it. Nothing is written to disk. */
+/** Tabs of one browser share a session: a new tab requests it from the others. Nothing is written to disk. */
 const tabs = "BroadcastChannel" in window ? new BroadcastChannel("trestle-session") : undefined;
 
-/** What is known of the server and of the user. */
+/** The session: facts about the server and the user. */
 export const session = { version: "", login: false, readOnly: false, role: "administration", accessKey: undefined, ready: false };
 
 const watchers = new Set();
@@ -20,7 +20,7 @@ export function watch(callback) {
 }
 const tell = () => watchers.forEach((callback) => callback());
 
-/** Whether the server answered last time, and when that was. */
+/** Whether the server answered the last request, and when. */
 export const connection = { lost: false, at: 0 };
 const returns = new Set();
 /** Calls back when the server answers again after it did not. */
@@ -46,13 +46,13 @@ tabs?.addEventListener("message", ({ data }) => {
   if (data === "end" && token) end();
 });
 
-/** Where requests go, and the token that they carry. */
+/** The address for requests, and the token that they carry. */
 export function destination() {
   const token = session.login && sessionStorage.getItem(TOKEN);
   return { base: base.href, ...(token ? { token } : {}) };
 }
 
-/** What an error tells of the connection and of the session. */
+/** Updates the state of the connection and of the session after an error. */
 export function failed(error) {
   heard(error.code === "Unreachable");
   if (session.login && sessionStorage.getItem(TOKEN) && error.code === "UnrecognizedClientException") end();
@@ -80,24 +80,24 @@ export const administer = (name, body = {}, signal) => post(`_trestle/${name}`, 
 /** The whole database as an archive, which is read while the server sends it. */
 export const archive = async (signal) => (await told(send(destination(), "_trestle/backup", ADMINISTRATION, {}, signal))).body.getReader();
 
-/** Whether the user may write rows and queues; whether it may use the administration, and change something there. */
+/** Whether the user may write rows and queues, use the administration, and change something there. */
 export const may = {
   get write() { return !session.readOnly && session.role !== "read-only"; },
   get administer() { return session.role === "administration"; },
   get change() { return may.administer && !session.readOnly; },
 };
 
-/** How long a server that is there may take to say so. */
+/** The time limit for the response to a greeting. */
 const GREETING_MS = 10_000;
 
-/** Asks the server who it is and who we are. */
+/** Asks the server for its version and for the user's identity. */
 export async function greet() {
   const token = sessionStorage.getItem(TOKEN);
   let answer;
   let said;
   try {
     answer = await fetch(new URL("session", document.baseURI), { headers: token ? { "x-trestle-session": token } : {}, credentials: "omit", signal: AbortSignal.timeout(GREETING_MS) });
-    // A proxy whose server is away answers with a page of its own.
+    // A proxy whose server does not respond answers with its own page.
     said = await answer.json();
   } catch {
     heard(true);
@@ -117,7 +117,7 @@ export async function greet() {
   heard(false);
 }
 
-/** Keeps what is known of the session, and tells if it is new. */
+/** Updates the session, and calls the watchers if something has changed. */
 function learn(members) {
   const isKnown = Object.entries(members).every(([name, value]) => session[name] === value);
   Object.assign(session, members);
@@ -168,7 +168,7 @@ export const tableNames = () =>
   everyPage((after) => dynamodb("ListTables", after ? { ExclusiveStartTableName: after } : {}), (page) => page.TableNames, (page) => page.LastEvaluatedTableName);
 
 const described = new Map();
-/** What DescribeTable says, remembered for a moment. */
+/** The result of DescribeTable, cached for a moment. */
 export async function describeTable(name, fresh = false) {
   const known = described.get(name);
   if (known && !fresh && Date.now() - known.at < 15_000) return known.table;
@@ -177,12 +177,12 @@ export async function describeTable(name, fresh = false) {
   return Table;
 }
 
-/** Codes of errors where there is no such call: the endpoint of the console is another database, a gateway, or behind a proxy that holds calls back. */
+/** Error codes of calls that do not exist: the endpoint is another database or a gateway, or a proxy blocks administration calls. */
 const NO_CALL = new Set(["no-administration", "not-found", "no-answer", "HTTP 404"]);
 export const isNoCall = (error) => NO_CALL.has(error.code);
 
 let models;
-/** The applied models, described; none where the server has no administration. */
+/** The descriptions of the applied models; none if the server has no administration. */
 export async function modelDescriptions(fresh = false) {
   if (models && !fresh && Date.now() - models.at < 15_000) return models.list;
   try {

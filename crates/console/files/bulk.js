@@ -1,6 +1,6 @@
-// Many rows, one after another: of a list, or of all pages of a query; at a rate, until it is stopped.
+// Acts on many rows, of a list or of all pages of a query, one after another, at a rate, until it is stopped.
 
-/** Writes that are under way at once. */
+/** The maximum number of writes that are under way at once. */
 const FLYING_MAX = 8;
 
 /** All rows of a query, page by page from the first. `run(start)` reads a page. */
@@ -13,7 +13,7 @@ export async function* everyRow(run) {
   } while (next);
 }
 
-/** Acts on rows, at most so many in a second. A write that is slow does not hold up the next, up to a bound. */
+/** Acts on at most `perSecond` rows per second. Up to FLYING_MAX slow writes do not delay the next one. */
 export async function paced(rows, perSecond, act, isStopped) {
   const flying = new Set();
   let due = performance.now();

@@ -2,7 +2,7 @@
 import { recognise } from "./model.js";
 import { differences } from "./values.js";
 
-/** What happened, in the words of routes. */
+/** The event of a record, with the name that routes use. */
 export const eventOf = (record) => {
   if (record.eventName === "REMOVE") return record.userIdentity?.principalId === "dynamodb.amazonaws.com" ? "expire" : "remove";
   return record.eventName.toLowerCase();

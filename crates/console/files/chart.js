@@ -1,4 +1,4 @@
-// Lines over time, drawn as SVG; the same figures are in a table for those who cannot see them.
+// Lines over time, drawn as SVG. The same figures are in a table for screen readers.
 import { html, useState } from "./ui.js";
 
 const WIDTH = 600;

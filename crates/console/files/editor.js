@@ -1,4 +1,4 @@
-// A text area with line numbers, on which problems are marked; and the differences of two texts, line by line.
+// A text area with line numbers that marks problems, and the differences between two texts, line by line.
 import { html, useEffect, useRef } from "./ui.js";
 
 export function Editor({ id, label, text, onChange, problems = [], disabled, rows = 24 }) {
@@ -18,7 +18,7 @@ export function Editor({ id, label, text, onChange, problems = [], disabled, row
   </div></div>`;
 }
 
-/** The longest common lines of two texts; what is left over was removed or added. */
+/** The differences by the longest common subsequence of lines: the other lines were removed or added. */
 export function lineDifferences(before, after) {
   const [a, b] = [before.split("\n"), after.split("\n")];
   let head = 0;

@@ -1,9 +1,9 @@
-// Rows as files: plain JSON, DynamoDB's JSON, CSV. A page from memory; all pages while they are read.
+// Rows as files: plain JSON, DynamoDB's JSON, CSV. A single page is written from memory, all pages while they are read.
 import { download } from "./ui.js";
 import { plainItem, shown } from "./values.js";
 
 const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-/** A spreadsheet would run what begins like a formula. */
+/** Text that begins like a formula gets a quotation mark, because a spreadsheet would execute it. */
 const harmless = (text, isText) => (isText && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
 const line = (cells) => `${cells.map(quoted).join(",")}\r\n`;
 
@@ -17,7 +17,7 @@ export const FORMATS = {
   },
 };
 
-/** The most rows of a file in browsers that offer a file only when it is complete. */
+/** The maximum number of rows of a file, in browsers that offer a file only when it is complete. */
 export const ROWS_MAX = 100_000;
 /** Whether the browser writes a file while rows are read. */
 export const WRITES_FILES = "showSaveFilePicker" in window;
@@ -44,7 +44,7 @@ export function exportPage(format, items) {
   return [begin(names), items.map((item) => row(item, names)).join(between), end];
 }
 
-/** Reads all pages, `most` rows at most, and gives each to `use`; whether that was all, and how many rows. */
+/** Reads pages with at most `most` rows and gives each to `use`. Returns whether these were all rows, and their number. */
 async function eachPage(run, most, { onProgress, isStopped }, use) {
   let [rows, next] = [0, undefined];
   do {
@@ -59,7 +59,7 @@ async function eachPage(run, most, { onProgress, isStopped }, use) {
   return { rows, isCut: Boolean(next) };
 }
 
-/** Writes all rows of a query to a file, a page at a time. A file that was stopped is not kept. */
+/** Writes all rows of a query to a file, a page at a time. If the export is stopped, the file is discarded. */
 export async function exportAll(file, format, run, watching) {
   const { begin, row, between, end, needsNames } = FORMATS[format];
   try {

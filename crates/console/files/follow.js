@@ -1,6 +1,6 @@
-// A worker that follows the changes of a table: every shard of its stream, from now on, or from the beginning of the log. The page gets the
-// numbers of all changes and of those that fit its filter and, several times a second, a few of those that fit to draw: it neither reads nor
-// parses the rest.
+// A worker that follows the changes of a table: every shard of its stream, from now on or from the beginning of the log. The page gets the
+// number of all changes, the number of those that match its filter, and several times a second a few matching changes to draw. It neither
+// reads nor parses the other changes.
 import { changeOf, fits, isFilter } from "./change.js";
 import { STREAMS, TABLES, operation, shardsOf } from "./wire.js";
 
@@ -8,31 +8,31 @@ const IDLE_MS = 700;
 const RETRY_MS = 1500;
 /** How often new shards are looked for. */
 const LOOK_MS = 5000;
-/** How often the page hears of changes, and of a sample. */
+/** How often changes are sent to the page, and how often if they are only a sample. */
 const GIVE_MS = 250;
 const GIVE_SAMPLE_MS = 500;
-/** The time that a rate is about. */
+/** The period over which a rate is computed. */
 const RATE_MS = 3000;
-/** The most records of one answer of GetRecords: there may be more. */
+/** The maximum number of records in one response of GetRecords. After a full response, there may be more. */
 const PAGE = 1000;
-/** Changes that wait for the page. If more come, a sample is given. */
+/** The maximum number of changes that wait for the page. If there are more, the page gets a sample. */
 const WAITING_MAX = 100;
-/** Changes that the page gets at once, and how many if they are a sample. */
+/** The maximum number of changes that the page gets at once, and the maximum if they are a sample. */
 const GIVEN_MAX = 25;
 const SAMPLE = 8;
 
 const state = { waiting: [], count: 0, fit: 0, left: 0, isPaused: false, filter: {}, turn: 0, lost: undefined, arrived: [], isQuiet: true, given: 0 };
-/** Why a shard, or the list of shards, cannot be read at the moment. */
+/** The errors with which a shard, or the list of shards, cannot be read at the moment. */
 const failing = new Map();
 let to;
 let view;
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 const streams = (name, body) => operation(to, STREAMS, name, body);
 
-/** So many of a list, evenly. */
+/** At most `most` elements of a list, evenly spaced. */
 const evenly = (list, most) => (list.length <= most ? list : Array.from({ length: most }, (_, i) => list[Math.floor((i * list.length) / most)]));
 
-/** The filter comes first: only what fits is thinned out. */
+/** Takes the records that match the filter, and reduces them to a sample if there are too many. */
 function take(records) {
   const fitting = isFilter(state.filter) ? records.filter((record) => fits(view(record), state.filter)) : records;
   state.count += records.length;
@@ -44,7 +44,7 @@ function take(records) {
   state.left += all.length - state.waiting.length;
 }
 
-/** Changes in a second, lately. */
+/** The number of changes per second in the last RATE_MS. */
 function rate(now) {
   state.arrived = state.arrived.filter((page) => now - page.at < RATE_MS);
   return (1000 * state.arrived.reduce((sum, page) => sum + page.number, 0)) / RATE_MS;
@@ -55,7 +55,7 @@ function give() {
   if (state.left && now - state.given < GIVE_SAMPLE_MS) return;
   const perSecond = rate(now);
   const isQuiet = !perSecond && !state.waiting.length && !failing.size;
-  // Once more when it becomes quiet, so that the page says so.
+  // When changes stop, one more message is sent, so that the page shows that.
   if (isQuiet && state.isQuiet) return;
   const records = state.left ? evenly(state.waiting, SAMPLE) : state.waiting.slice(0, GIVEN_MAX);
   const left = state.left ? state.left + state.waiting.length - records.length : 0;
@@ -64,7 +64,7 @@ function give() {
   Object.assign(state, { waiting: state.left ? [] : state.waiting.slice(GIVEN_MAX), count: 0, fit: 0, left: 0, isQuiet, given: now });
 }
 
-/** Changes that cannot be read any more. The page says so. */
+/** Records that changes were lost, with the reason, which the page shows. */
 function lose(why) {
   state.lost = why;
   state.isQuiet = false;
@@ -77,7 +77,7 @@ async function iteratorOf(shard, { kind, last }) {
   return (await streams("GetShardIterator", { StreamArn: shard.arn, ShardId: shard.id, ...from })).ShardIterator;
 }
 
-/** Reads a page and moves the place behind it; how many records it had. */
+/** Reads a page, moves the position behind it, and returns the number of records. */
 async function readPage(shard, place) {
   place.iterator ??= await iteratorOf(shard, place);
   const { Records, NextShardIterator } = await streams("GetRecords", { ShardIterator: place.iterator });
@@ -88,7 +88,7 @@ async function readPage(shard, place) {
   return Records.length;
 }
 
-/** Where a shard is read on after an error: at the same place unless the server says that it is gone. */
+/** The position from which a shard is read after an error: the same one, unless the server reports that it no longer exists. */
 function recover(error, shard, place) {
   if (error.code === "TrimmedDataAccessException") {
     lose("The stream trimmed changes before they were read.");
@@ -121,7 +121,7 @@ async function readShard(shard, kind) {
 
 const seen = new Set();
 
-/** Begins to read the shards that are new. */
+/** Starts to read new shards. */
 async function look(table, kind) {
   const { Table } = await operation(to, TABLES, "DescribeTable", { TableName: table });
   const isNew = (shard) => !seen.has(`${shard.arn} ${shard.id}`);
@@ -137,7 +137,7 @@ async function follow(table, from) {
     try {
       await look(table, kind);
       failing.delete(table);
-      // Shards that come later are read from their beginning.
+      // Shards that are created later are read from their beginning.
       kind = "TRIM_HORIZON";
       await pause(LOOK_MS);
     } catch (error) {

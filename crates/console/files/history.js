@@ -1,15 +1,15 @@
-// What became of an item, as the change log of its table has it.
+// The history of an item in the change log of its table.
 import { streams } from "./api.js";
 import { same } from "./values.js";
 import { shardsOf } from "./wire.js";
 
 /**
- * A shard that is closed says where it ends. One that is written to does not, and a page of it may be empty before its end: so many in a
- * row are taken for the end.
+ * The end of a closed shard is known. The end of an open shard is not, and a page of it may be empty before its end. This many empty pages
+ * in a row are considered to be the end.
  */
 const EMPTY_MAX = 20;
 
-/** Reads the whole log and keeps the records of one item. `onProgress(read, found)` hears how far it is; `isStopped()` ends it. */
+/** Reads the whole log and keeps the records of one item. Calls `onProgress(read, found)` after each page; ends if `isStopped()`. */
 export async function historyOf(table, key, onProgress, isStopped) {
   const found = [];
   let read = 0;

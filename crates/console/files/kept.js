@@ -1,5 +1,5 @@
-// What the browser remembers for a user: columns, bookmarks, earlier queries, the theme. Never rows, nor statements that write
-// them; never secrets.
+// What the browser stores for a user: columns, bookmarks, earlier queries, the theme. It never stores rows, statements that write
+// them, or secrets.
 
 const PREFIX = "trestle-console:";
 const LAST_MAX = 50;
@@ -16,7 +16,7 @@ export function write(name, value) {
   try {
     localStorage.setItem(PREFIX + name, JSON.stringify(value));
   } catch {
-    // A full or forbidden storage costs the memory, and nothing else.
+    // If the storage is full or forbidden, nothing is remembered, and everything else works.
   }
 }
 

@@ -1,4 +1,4 @@
-// The login: the secret signs the time here in the browser.
+// The login: the browser signs the time with the secret, which is not sent.
 import { logIn } from "./api.js";
 import { Failure, Field, html, useAction, useState } from "./ui.js";
 

@@ -1,4 +1,4 @@
-// The frame around the views: login, navigation, themes, keys, the palette, and what to say when the server is gone.
+// The frame around the views: login, navigation, themes, keys, the palette, and the message when the server does not respond.
 import { render } from "./libraries/preact.js";
 import { connection, greet, logIn, logOut, may, session, watch } from "./api.js";
 import { amend, here, link } from "./router.js";
@@ -17,7 +17,7 @@ import { Reindexes } from "./views/reindexes.js";
 import { Metrics } from "./views/metrics.js";
 import { Server } from "./views/server.js";
 
-/** Each view: its name, its key after `g`, and who may see it. */
+/** Each view: its name, its key after `g`, and the permission that it needs. */
 const VIEWS = [
   { id: "overview", label: "Overview", key: "o", part: Overview },
   { id: "items", label: "Items", key: "i", part: Items },
@@ -56,7 +56,7 @@ function useTheme() {
   }];
 }
 
-/** A field of a dialog that was just closed has the focus until the browser draws again. */
+/** Whether a field is in a dialog that was just closed: it has the focus until the browser draws again. */
 const isGone = (field) => Boolean(field.closest("dialog:not([open])"));
 const isTyping = ({ target }) => (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.isContentEditable) && !isGone(target);
 
@@ -102,7 +102,7 @@ function useAddress() {
   return address;
 }
 
-/** How often a server that is away is asked whether it is back, and one from which nothing was heard for some time whether it is there. */
+/** The time between requests to a server that does not respond; and between checks of one that has sent nothing for some time. */
 const ASK_MS = 1500;
 const QUIET_MS = 4000;
 
@@ -124,7 +124,7 @@ const retry = () => greet().catch(() => {});
 
 const Away = () => html`No answer from ${location.host}. The console tries again until the server is back. <button type="button" class="small" onClick=${retry}>Try again now</button>`;
 
-/** What can be done where the user is, for the palette. */
+/** The actions of the palette for the present view. */
 function actionsHere({ address, theme, turnTheme, bookmark, help }) {
   const isPaused = Boolean(address.query.paused);
   const isLive = address.view === "changes" && address.parts.length > 0 && (address.query.tab ?? "live") === "live";
@@ -139,11 +139,11 @@ function actionsHere({ address, theme, turnTheme, bookmark, help }) {
 
 function App() {
   const [, setTurn] = useState(0);
-  // Before anything can be answered: effects wait until the browser draws, which a busy one does late.
+  // A layout effect, so that it runs before a response can arrive: other effects run only after the browser draws, which may be late.
   useLayoutEffect(() => watch(() => setTurn((turn) => turn + 1)), []);
   const address = useAddress();
   const [open, setOpen] = useState();
-  // A dialog tells of its end a moment later, when another may be open already.
+  // A dialog reports its end a moment later, when another one may be open already.
   const close = (what) => setOpen((now) => (now === what ? undefined : now));
   const [toast, setToast] = useState("");
   const [theme, turnTheme] = useTheme();
@@ -203,7 +203,7 @@ function App() {
 
 document.documentElement.dataset.theme = themeOf();
 
-/** `trestle console` prints a link with a key that is made for this run; it is used once and leaves the address. */
+/** `trestle console` prints a link with a key for this run. The key is used once and then removed from the address. */
 async function begin() {
   const ticket = /^#ticket=([^:]+):(.+)$/.exec(location.hash);
   if (ticket) {

@@ -1,4 +1,4 @@
-// What the applied model says about rows: which entity a row is, what its keys are made of, what an attribute may be.
+// What the applied model defines for rows: the entity of a row, the parts of its keys, the values that an attribute may have.
 import { shown, typeOf } from "./values.js";
 
 const parsed = new Map();
@@ -40,7 +40,7 @@ function shape(source) {
   return shapes.get(source);
 }
 
-/** A key value as what it is made of: texts, and fields with their names. */
+/** The parts of a key value: texts, and fields with their names. */
 export function keyParts(source, value) {
   const text = shown(value);
   const found = source && shape(source).exec(text);
@@ -55,7 +55,7 @@ export function keyParts(source, value) {
 
 const literals = (entity) => entity.key.reduce((sum, key) => sum + templateParts(key.template).reduce((n, part) => n + (part.text?.length ?? 0), 0), 0);
 
-/** What is known of the rows of a table: its model, its entities in the order of their colours. */
+/** The model of a table, and its entities in the order of their colours. */
 export function tableModel(models, tableName) {
   for (const model of models) {
     const table = model.tables.find((table) => table.table === tableName);
@@ -84,7 +84,7 @@ export function recognise(known, item) {
 export const templateOf = (entity, attribute) =>
   [...(entity?.key ?? []), ...(entity?.index_keys ?? [])].find((key) => key.attribute === attribute)?.template;
 
-/** The attributes of DynamoDB's type that an attribute of the model may be stored as. */
+/** The DynamoDB types in which an attribute of the model may be stored. */
 export const STORED = {
   string: "S", timestamp: "S", semver: "S", integer: "N", number: "N", "epoch-seconds": "N", boolean: "BOOL", binary: "B",
   list: "L", map: "M", "string-set": "SS", "number-set": "NS", "binary-set": "BS", large: "M", any: "S",
@@ -93,7 +93,7 @@ export const STORED = {
 /** Whether a new row may lack an attribute: the database writes its default, or the time. */
 export const mayLack = (attribute) => Boolean(attribute.optional || attribute.default || attribute.time);
 
-/** What is wrong with a value of an attribute, as the model has it; nothing if the server will say. */
+/** The rule of the model that the value of an attribute violates; nothing if only the server can check it. */
 export function complaint(attribute, value) {
   if (value === undefined) return mayLack(attribute) ? undefined : "must be given";
   if (attribute.kind === "any" || attribute.kind === "large") return undefined;

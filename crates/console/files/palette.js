@@ -1,4 +1,4 @@
-// The command palette: any view, anything that has a name, and what can be done where the user is.
+// The command palette: all views, everything that has a name, and the actions of the present view.
 import { administer, everyPage, may, modelDescriptions, queueName, queueUrls, tableNames } from "./api.js";
 import { bookmarks, lastAsked } from "./kept.js";
 import { link } from "./router.js";
@@ -6,9 +6,9 @@ import { Dialog, html, useEffect, useState } from "./ui.js";
 
 const SHOWN_MAX = 100;
 
-/** A place, or something to do that begins at a place. */
+/** An entry that opens an address, where an action may begin. */
 const to = (kind, label, parts, query) => ({ kind, label, href: link(parts, query) });
-/** What may be done only by a user who may. */
+/** Actions that are offered only with a permission. */
 const ifMay = (may, ...actions) => (may ? actions : []);
 
 const ofTables = (names) => names.filter((name) => !name.startsWith("_trestle")).flatMap((name) => [
@@ -32,7 +32,7 @@ const ofReindexes = (all) => all.map(({ name }) => to("reindex", `Reindex ${name
 
 const reindexes = () => everyPage((after) => administer("list-reindexes", { limit: 1000, after }), (page) => page.reindexes, (page) => page.next);
 
-/** What has a name: who may see it, how it is asked for, and what is offered of it. */
+/** The things that have names: the permission to see them, how they are requested, and the entries for each. */
 const SOURCES = [
   { ask: tableNames, offer: ofTables },
   { ask: modelDescriptions, offer: ofModels },
@@ -42,7 +42,7 @@ const SOURCES = [
   { ask: reindexes, offer: ofReindexes, administration: true },
 ];
 
-/** What has a name, as far as the server has told. A server that has no such thing offers none of it. */
+/** The things that have names, as far as the server has returned them. A kind that the server does not have is left out. */
 function useNamed() {
   const [named, setNamed] = useState({});
   const sources = SOURCES.filter((source) => !source.administration || may.administer);
@@ -54,7 +54,7 @@ function useNamed() {
   return { places: sources.flatMap((_, i) => named[i] ?? []), isWhole: Object.keys(named).length === sources.length };
 }
 
-/** What needs no name. */
+/** The entries that need no name. */
 const general = () => [
   ...ifMay(may.change, to("action", "Apply a new model", ["models", "new"]), to("action", "Plan a migration", ["migrations"], { open: "plan" }), to("action", "Start a reindex", ["reindexes"], { open: "start" }), to("action", "Back up the database", ["server"])),
   ...ifMay(may.administer, to("view", "Route file", ["routes"], { tab: "file" })),
@@ -63,7 +63,7 @@ const general = () => [
 const marked = (kind) => (mark) => ({ kind, label: mark.title, href: mark.href });
 const isAction = (one) => one.kind === "action";
 
-/** `views`: those that the user may see. `actions`: what can be done where the user is, each with `act`. */
+/** `views`: those that the user may see. `actions`: the actions of the present view, each with `act`. */
 export function Palette({ views, actions, onClose }) {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);

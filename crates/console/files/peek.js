@@ -1,19 +1,19 @@
-// Messages of a queue without taking them: queues are rows of a table, which every key that reads tables may read.
+// Reads messages of a queue without receiving them. Queues are rows of a table, which every access key that may read tables may read.
 import { dynamodb, everyPage } from "./api.js";
 
 const TABLE = "_trestle.queues";
 
-/** Where the messages of a queue are; `undefined` if there is no such queue. */
+/** The partition with the messages of a queue; `undefined` if there is no such queue. */
 async function partitionOf(name) {
   const { Item } = await dynamodb("GetItem", { TableName: TABLE, Key: { pk: { S: "queues" }, sk: { S: name } }, ConsistentRead: true });
   if (!Item) return undefined;
-  // The id may be larger than what JSON.parse keeps exact.
+  // The id may be larger than the integers that JSON.parse represents exactly.
   const id = /"id":(\d+)/.exec(Item.doc.S)[1];
   const { generation } = JSON.parse(Item.doc.S);
   return `q#${BigInt(id).toString(16).padStart(16, "0")}#${generation}`;
 }
 
-/** A message has a row for what was sent, and later one for what happened to it since. */
+/** Joins the two rows of a message: one for what was sent, and later one for its state. */
 function joined(rows) {
   const messages = new Map();
   for (const row of rows) {
@@ -35,16 +35,16 @@ const query = (partition, from, end, more = {}) => dynamodb("Query", {
   TableName: TABLE, KeyConditionExpression: "pk = :p AND sk BETWEEN :from AND :end", ExpressionAttributeValues: { ":p": { S: partition }, ":from": { S: from }, ":end": { S: end } }, ...more,
 });
 
-/** A page of messages, oldest first, with what happened to each since it was sent. */
+/** A page of messages, oldest first, each with its state. */
 export async function peek(name, after, limit = 50) {
   const partition = await partitionOf(name);
   if (!partition) return { messages: [] };
-  // From `~` on there are rows of another kind.
+  // Rows from `~` on are of another kind.
   const { Items, LastEvaluatedKey } = await query(partition, "0", "g", { Limit: 2 * limit, ...(after ? { ExclusiveStartKey: after } : {}) });
   return { messages: joined(Items), next: LastEvaluatedKey };
 }
 
-/** A message of a large body is stored in parts: the body, then the attributes behind it. */
+/** The complete message. One with a large body is stored in parts: first the body, then the attributes. */
 async function whole(message) {
   if (!message.large) return message;
   const rows = await everyPage((after) => query(message.parts, "0", "~", after ? { ExclusiveStartKey: after } : {}), (page) => page.Items, (page) => page.LastEvaluatedKey);
@@ -55,7 +55,7 @@ async function whole(message) {
   return { ...message, body: text(bytes.slice(0, message.bodyBytes)), attributes: rest ? JSON.parse(rest) : undefined };
 }
 
-/** One message whole; `null` if it is not in the queue any more. */
+/** One complete message; `null` if it is no longer in the queue. */
 export async function messageOf(name, number) {
   const partition = await partitionOf(name);
   if (!partition) return null;

@@ -1,4 +1,4 @@
-// What the server did in the last hour, as lines for charts.
+// The activity of the server in the last hour, as lines for charts.
 
 const per = (samples, interval, value) => samples.map((sample) => sample.operations.reduce((sum, operation) => sum + value(operation), 0) / interval);
 
@@ -18,7 +18,7 @@ export function rates(history) {
   };
 }
 
-/** Totals by operation, most asked for first. */
+/** Totals by operation, the most frequent first. */
 export function byOperation(history) {
   const totals = new Map();
   for (const sample of history.samples) {
@@ -35,14 +35,14 @@ export function byOperation(history) {
 
 const READS = ["point_lookups", "ranges", "double_reads", "blocks_from_disk", "blocks_from_cache"];
 
-/** What storage read in each second; none where nothing says so: at a gateway, and at servers that do not count it. */
+/** The reads of storage per second; none for a gateway and for servers that do not count them. */
 export function storageRates({ samples, interval_seconds: interval }) {
   if (!samples.some((sample) => sample.storage)) return undefined;
   const rate = (counter) => samples.map((sample) => (sample.storage ?? []).reduce((sum, one) => sum + one[counter], 0) / interval);
   return Object.fromEntries(READS.map((counter) => [counter, rate(counter)]));
 }
 
-/** What storage read for each operation, most lookups first. */
+/** The reads of storage for each operation, most lookups first. */
 export function storageByOperation({ samples }) {
   const totals = new Map();
   for (const one of samples.flatMap((sample) => sample.storage ?? [])) {

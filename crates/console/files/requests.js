@@ -1,4 +1,4 @@
-// From what a form says to a request of DynamoDB's: every operator, with names and values as placeholders.
+// Turns a form into a DynamoDB request: every operator, with names and values as placeholders.
 import { parse } from "./values.js";
 
 export const KEY_OPERATORS = [
@@ -17,7 +17,7 @@ class Placeholders {
   names = {};
   values = {};
   name(path) {
-    // A path such as `address.city` or `tags[0]` reaches into maps and lists; a name with a dot in it is written in quotes.
+    // A path such as `address.city` or `tags[0]` names a part of a map or list. A name that contains a dot is written in quotes.
     const whole = /^"(.*)"$/.exec(path);
     const parts = whole ? [whole[1]] : path.split(".");
     return parts.map((part) => {
@@ -76,13 +76,13 @@ function filterText(filter, places) {
   }
 }
 
-/** The sort attributes that a form may have conditions on: in order, each only if those before it must be equal to a value. */
+/** The sort attributes for which a form shows a condition: in order, each only if the conditions before it are equalities. */
 export const shownRange = (keys, range) => keys.range.filter((_, i) => range.slice(0, i).every((one) => one?.op === "=") && range.length >= i);
 
-/** Rows that one request with a filter looks at. */
+/** The number of rows that one request with a filter examines. */
 const FILTERED_MAX = 1000;
 
-/** The request that a form stands for: a Query if the partition key is given, a Scan otherwise. */
+/** The request of a form: a Query if the partition key is given, a Scan otherwise. */
 export function fromForm(table, form) {
   const places = new Placeholders();
   const keys = keysOf(table, form.index);
@@ -105,18 +105,18 @@ export function fromForm(table, form) {
   }
   const filters = (form.filters ?? []).filter((filter) => filter.name);
   if (filters.length) request.FilterExpression = filters.map((filter) => filterText(filter, places)).join(form.any ? " OR " : " AND ");
-  // A filter looks at more rows than it finds, and may find them all.
+  // A request with a filter examines more rows than it returns, so it gets a larger limit. It may return all of them.
   request.Limit = filters.length ? Math.max(form.limit, FILTERED_MAX) : form.limit;
   if (form.consistent) request.ConsistentRead = true;
   return { operation: isQuery ? "Query" : "Scan", request: places.into(request) };
 }
 
-/** Attributes that a condition compares: DynamoDB takes 300 operators, and each needs one, and one before the next. */
+/** The maximum number of attributes that a condition compares: DynamoDB allows 300 operators, and each attribute needs about two. */
 export const COMPARED_MAX = 140;
 
 /**
- * The condition that attributes are as they were read: all of them, or those that change in an item with more than a condition compares. No
- * condition can say that an item has no other attribute: one that another client adds is not noticed.
+ * The condition that attributes have the values that were read: all attributes, or only those that change if an item has more of them than
+ * a condition can compare. A condition cannot exclude other attributes, so one that another client adds is not noticed.
  */
 export function unchanged(read, touched = Object.keys(read), places = new Placeholders()) {
   const names = Object.keys(read).length <= COMPARED_MAX ? [...new Set([...Object.keys(read), ...touched])] : [...touched].slice(0, COMPARED_MAX);
@@ -126,7 +126,7 @@ export function unchanged(read, touched = Object.keys(read), places = new Placeh
   return { condition: conditions.join(" AND "), places };
 }
 
-/** An update of exactly what differs, on the condition that the item is as it was read. */
+/** An update of exactly the attributes that differ, on the condition that the item is unchanged since it was read. */
 export function updateOf(table, read, changes) {
   const { condition, places } = unchanged(read, changes.map((change) => change.name));
   const set = changes.filter((change) => change.after !== undefined).map((change) => `${places.name(`"${change.name}"`)} = ${places.value(change.after)}`);

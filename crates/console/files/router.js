@@ -23,7 +23,7 @@ export function go(parts, query, replace = false) {
   }
 }
 
-/** Changes members of the address of what is shown, such as which dialog is open. The address before is not kept to go back to. */
+/** Changes members of the present address, such as which dialog is open, without a new entry in the browser's history. */
 export function amend(members) {
   const { view, parts, query } = here();
   go([view, ...parts], { ...query, ...members }, true);

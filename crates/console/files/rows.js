@@ -1,4 +1,4 @@
-// Rows, grouped by item collection, in the colours of their entities, with keys shown as the attributes they are made of.
+// Rows, grouped by item collection, in the colours of their entities. Keys are shown as the attributes of which they consist.
 import { keyParts, recognise, templateOf } from "./model.js";
 import { shown } from "./values.js";
 import { EntityChip, html } from "./ui.js";
@@ -20,7 +20,7 @@ export function columnsOf(items, table, known) {
   return [...seen.entries()].sort((one, two) => two[1] - one[1]).map(([name]) => name);
 }
 
-/** Whether an index key is made of attributes that are columns already. */
+/** Whether an index key consists of attributes that are already columns. */
 function isDerived(known, name) {
   const templates = known?.entities.map((entity) => templateOf(entity, name)).filter(Boolean) ?? [];
   return templates.length > 0 && templates.every((template) => template !== `{${name}}`);

@@ -1,4 +1,5 @@
-// SHA-256 and HMAC in plain JavaScript: browsers have crypto.subtle only on https and on localhost, and a login must work elsewhere, too.
+// SHA-256 and HMAC in plain JavaScript, because browsers offer crypto.subtle only over HTTPS and on localhost, and a login must also work
+// elsewhere.
 
 const K = new Uint32Array([
   0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be,

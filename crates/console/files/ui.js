@@ -1,4 +1,4 @@
-// Small parts that all views are made of.
+// Small components and hooks that all views use.
 import { h } from "./libraries/preact.js";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "./libraries/hooks.js";
 import htm from "./libraries/htm.js";
@@ -9,17 +9,17 @@ export { useCallback, useEffect, useLayoutEffect, useRef, useState };
 
 export const isLost = (error) => error?.code === "Unreachable";
 
-/** After so long, what the server could not do is asked for again. */
+/** The time after which a request that the server could not answer is repeated. */
 const RETRY_MS = 5000;
 
-/** Asks again for what failed: when the server is back if there was no answer, after a moment if the server, or what is behind it, failed. */
+/** Repeats a failed request: once the server responds again if there was no response, after RETRY_MS if it answered with an error. */
 export function useRetry(error, again) {
   if (error) error.isAskedAgain = true;
   const latest = useRef();
   latest.current = { error, again };
   useEffect(() => onReturn(() => isLost(latest.current.error) && latest.current.again()), []);
   useEffect(() => {
-    // The server may be back before the error is drawn.
+    // The server may respond again before the error is drawn.
     const isBack = isLost(error) && !connection.lost;
     if (!isBack && !(error?.status >= 500)) return undefined;
     const timer = setTimeout(() => latest.current.again(), isBack ? 0 : RETRY_MS);
@@ -27,7 +27,7 @@ export function useRetry(error, again) {
   }, [error]);
 }
 
-/** Asks for something when the view is shown, and again when what it depends on changes, or every so often. What failed is asked again. */
+/** Sends a request when the view is shown, when a dependency changes, and every `everyMs`. A failed request is repeated. */
 export function useAsked(ask, dependencies = [], everyMs) {
   const [state, setState] = useState({ loading: true });
   const asked = useRef(0);
@@ -48,7 +48,7 @@ export function useAsked(ask, dependencies = [], everyMs) {
   useEffect(() => {
     setState((before) => ({ ...before, loading: true, error: undefined }));
     reload();
-    // An answer that takes longer than the interval is waited for: asked again, it would never be shown.
+    // Not while a request is open: if it were repeated, a response that takes longer than the interval would never be shown.
     const timer = everyMs && setInterval(() => document.visibilityState === "visible" && !open.current && reload(), everyMs);
     return () => {
       asked.current += 1;
@@ -60,10 +60,10 @@ export function useAsked(ask, dependencies = [], everyMs) {
 }
 
 const NOT_KNOWN = "It is not known whether the request was carried out: look before you repeat it.";
-/** An error of something that the user did, which is not done again by itself. */
+/** An error of an action of the user, which is not repeated automatically. */
 export const ofAction = (error) => Object.assign(error, { isOfAction: true });
 
-/** An error in the server's own words, with what it found. */
+/** An error with the server's message and findings. */
 export function Failure({ error }) {
   if (!error) return null;
   if (isLost(error)) return html`<div class="failure" role="alert"><strong>No answer</strong><p>${error.message} ${error.isOfAction ? NOT_KNOWN : error.isAskedAgain ? "The console tries again until the server is back." : ""}</p></div>`;
@@ -76,13 +76,13 @@ export function Failure({ error }) {
   </div>`;
 }
 
-/** A problem of a file, which the server writes as `12:3: error: …`. */
+/** Parses a problem of a file, which the server writes as `12:3: error: …`. */
 export function problemOf(text) {
   const [, line, severity, message] = /^(\d+):\d+: (error|warning): ([^]*)$/.exec(text) ?? [];
   return line ? { line: Number(line), severity, message } : { severity: "error", message: text };
 }
 
-/** Problems of a file, and obstacles or rows that stand in the way. */
+/** Problems of a file, and the obstacles or rows that prevent an action. */
 export function Findings({ report }) {
   const { problems = [], obstacles = [], rows = [], hindrances = [] } = report;
   const misfits = rows.flatMap((table) => table.misfits?.map((misfit) => ({ ...misfit, table: table.table })) ?? []);
@@ -96,7 +96,7 @@ export function Findings({ report }) {
 
 export const Loading = ({ what = "" }) => html`<p class="quiet" role="status">Loading ${what} …</p>`;
 
-/** What to say where there is nothing: why, and the next step. */
+/** The message of an empty view: the reason, and the next step. */
 export const Empty = ({ title, children }) => html`<div class="empty"><h2>${title}</h2>${children}</div>`;
 
 export const Chip = ({ kind = "", children }) => html`<span class=${`chip ${kind}`}>${children}</span>`;
@@ -114,12 +114,12 @@ export function Field({ label, hint, error, children, id }) {
 }
 
 let dialogs = 0;
-/** A dialog of the browser's own: it keeps the focus, and Escape closes it. */
+/** A native dialog of the browser: it keeps the focus, and Escape closes it. */
 export function Dialog({ title, onClose, children, wide }) {
   const ref = useRef();
   const isShown = useRef(true);
   const [id] = useState(() => `dialog-${(dialogs += 1)}`);
-  // Before it is painted: a key that is pressed at once is for the dialog.
+  // A layout effect, so that the dialog has the focus before it is painted and gets every key that is pressed afterwards.
   useLayoutEffect(() => {
     const opener = document.activeElement;
     ref.current.showModal();
@@ -128,7 +128,7 @@ export function Dialog({ title, onClose, children, wide }) {
       opener?.focus?.();
     };
   }, []);
-  // The browser tells of the end of a dialog some time later, when it may be gone and the same one open again.
+  // The browser reports the end of a dialog later, when the dialog may have been removed, or opened again.
   const ended = () => isShown.current && onClose();
   return html`<dialog ref=${ref} class=${wide ? "wide" : ""} aria-labelledby=${id} onClose=${ended}
       onClick=${(event) => event.target === ref.current && ref.current.close()}>
@@ -139,7 +139,7 @@ export function Dialog({ title, onClose, children, wide }) {
   </dialog>`;
 }
 
-/** Asks before something that cannot be taken back. */
+/** Asks for confirmation of an action that cannot be undone. */
 export function Confirm({ title, children, action = "Confirm", danger, onDone, onClose }) {
   const [state, setState] = useState({});
   const act = async () => {
@@ -159,8 +159,8 @@ export function Confirm({ title, children, action = "Confirm", danger, onDone, o
 }
 
 /**
- * Something that takes a while, and how it ended. What was begun before the latest, or before it was cleared, is not shown any more.
- * `isRead`: it changes nothing, and so may be done again.
+ * An action and its result. Only the result of the latest one is shown, and none after it was cleared. `isRead`: the action changes
+ * nothing, so it may be repeated.
  */
 export function useAction({ isRead } = {}) {
   const [state, setState] = useState({});
@@ -185,7 +185,7 @@ export function useAction({ isRead } = {}) {
   return { ...state, run, clear: () => begin({}) };
 }
 
-/** Tabs of a view, as links: each is an address. */
+/** Tabs of a view, as links: each has an address. */
 export const Tabs = ({ label, tabs, current }) => html`<nav class="tabs" aria-label=${label}>
   ${tabs.map((tab) => html`<a href=${tab.href} aria-current=${tab.id === current ? "page" : undefined}>${tab.label}${tab.count !== undefined ? html` <span class="count">${tab.count}</span>` : ""}</a>`)}
 </nav>`;
@@ -202,7 +202,7 @@ export function download(name, type, parts) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** Says something to a screen reader, and to the eye for a moment. */
+/** Announces a message to a screen reader, and shows it for a moment. */
 export function say(text) {
   window.dispatchEvent(new CustomEvent("trestle-say", { detail: text }));
 }

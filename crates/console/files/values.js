@@ -1,4 +1,4 @@
-// Attribute values: shown, read from text, compared.
+// Attribute values: displayed, parsed from text, compared.
 
 export const TYPES = ["S", "N", "BOOL", "NULL", "B", "SS", "NS", "BS", "L", "M"];
 export const TYPE_NAMES = {
@@ -7,7 +7,7 @@ export const TYPE_NAMES = {
 
 export const typeOf = (value) => Object.keys(value)[0];
 
-/** A value as plain JSON. Numbers that JSON would round stay texts. */
+/** A value as plain JSON. Numbers that JSON would round remain text. */
 export function plain(value) {
   const [type, inner] = Object.entries(value)[0];
   switch (type) {
@@ -43,7 +43,7 @@ export function editable(value) {
   return JSON.stringify(value[type], null, 2);
 }
 
-/** The value of a type that a text stands for; an error says why it is none. */
+/** Parses a text as a value of a type; throws an error with the reason if it is none. */
 export function parse(type, text) {
   switch (type) {
     case "S": return { S: text };
@@ -78,7 +78,7 @@ export function parse(type, text) {
   }
 }
 
-/** Equal in DynamoDB's sense: sets have no order, numbers no spelling. */
+/** Equal as DynamoDB compares: the order of sets and the notation of numbers do not matter. */
 export function same(one, two) {
   if (one === undefined || two === undefined) return one === two;
   const type = typeOf(one);
@@ -93,7 +93,7 @@ export function same(one, two) {
   }
 }
 
-/** What differs between two items, by attribute. */
+/** The differences between two items, by attribute. */
 export function differences(before = {}, after = {}) {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort();
   return names.filter((name) => !same(before[name], after[name])).map((name) => ({ name, before: before[name], after: after[name] }));
@@ -110,7 +110,7 @@ export const bytes = (count) => {
   return `${at && count < 10 ? count.toFixed(1) : Math.round(count)} ${units[at]}`;
 };
 export const count = (number) => (number ?? 0).toLocaleString("en-US");
-/** A number of things: `1 dead letter`, `2 dead letters`. */
+/** A number with its noun: `1 dead letter`, `2 dead letters`. */
 export const counted = (number, thing) => `${count(number)} ${thing}${number === 1 ? "" : "s"}`;
 export const micros = (us) => (us >= 1_000_000 ? `${us / 1_000_000} s` : us >= 1000 ? `${us / 1000} ms` : `${us} µs`);
 export const when = (ms) => (ms ? new Date(ms).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" }) : "");

@@ -1,6 +1,6 @@
-// One request to the server and its answer, in the page and in its worker.
+// One request to the server and its response, used by the page and by its worker.
 
-/** An error in the server's own words. */
+/** An error with the server's code and message. */
 export class ServerError extends Error {
   constructor(code, message, status, more = {}) {
     super(message);
@@ -10,12 +10,12 @@ export class ServerError extends Error {
   }
 }
 
-/** What proxies answer while the server behind them is away. */
+/** The status codes that proxies send while the server behind them does not respond. */
 const AWAY = [502, 503, 504];
 
 export const noAnswer = (to) => new ServerError("Unreachable", `No answer from ${new URL(to.base).host}.`, 0);
 
-/** The error that an answer is. One without a code is a proxy's. */
+/** The error of a response. A response without a code was sent by a proxy. */
 function errorOf(to, status, text) {
   const json = parsed(text);
   const code = json?.__type ?? json?.code;
@@ -45,7 +45,7 @@ export async function send(to, path, headers, body, signal) {
   throw errorOf(to, answer.status, await answer.text());
 }
 
-/** The same, and the JSON of the answer. */
+/** The same, and parses the JSON of the response. */
 export async function post(to, path, headers, body, signal) {
   const answer = await send(to, path, headers, body, signal);
   let text;
@@ -64,7 +64,7 @@ export const operation = (to, service, name, body, signal) =>
 export const STREAMS = "DynamoDBStreams_20120810";
 export const TABLES = "DynamoDB_20120810";
 
-/** All shards of a stream, oldest first. `ask(name, body)` makes an operation on streams. */
+/** All shards of a stream, oldest first. `ask(name, body)` sends an operation on streams. */
 export async function shardsOf(ask, arn) {
   const shards = [];
   let after;

@@ -17,8 +17,8 @@ use crate::relocate::relocated;
 const TURN_LOOKS: usize = 50;
 /// Rows in one transaction of the endpoint, in addition to the check that a moment is held.
 const ROWS_MAX: usize = 99;
-/// How often work is tried when clients write the same rows: about half a minute. A row that all clients
-/// write changes with every write.
+/// How often work is tried when clients write the same rows: for about half a minute. A row that every client
+/// writes, such as a counter, changes with every write.
 const ATTEMPTS_MAX: usize = 500;
 
 impl Endpoint {
@@ -86,7 +86,7 @@ impl Endpoint {
         };
         let is_alone = parts.iter().all(Part::writes);
         while is_alone && relocated(parts.clone(), known).len() > ROWS_MAX {
-            // If all of them move, each takes two items.
+            // If all rows move, each of them needs two items of the transaction.
             let rest = parts.split_off(parts.len().min(ROWS_MAX / 2));
             let page = std::mem::replace(&mut parts, rest);
             if let Sent::Overtaken(why) = self.send(commit(page)).await? {

@@ -13,10 +13,10 @@ use crate::limits;
 use crate::look_again::Look;
 use crate::part::Part;
 
-/// What is to be written as one.
+/// The changes that are written together.
 #[derive(Debug, Default)]
 pub(crate) struct Commit {
-    /// Rows that were read.
+    /// The rows that were read, with their changes.
     pub(crate) parts: Vec<Part>,
     /// Parts of the client's transaction in tables without a model, with their positions.
     pub(crate) others: Vec<(usize, TransactWriteItem)>,
@@ -27,7 +27,8 @@ pub(crate) struct Commit {
     /// Items of the gateway: the record of the client's transaction, or the check that a moment is held. If
     /// one fails, the whole write starts again, and finds out why.
     pub(crate) own: Vec<TransactWriteItem>,
-    /// Rows were looked for. That no other has come meanwhile is not checked: they are looked for again (`look_again.rs`).
+    /// The searches for rows on which the write depends. The commit does not check that no row was added to their results: they are
+    /// repeated after it (`look_again.rs`).
     pub(crate) looks: Vec<Look>,
 }
 
@@ -36,21 +37,21 @@ pub(crate) struct Commit {
 pub(crate) enum Sent {
     /// It was carried out.
     Done(Vec<ConsumedCapacity>),
-    /// A row is not as it was read, or is in another transaction: begin again.
+    /// A row has changed since it was read, or is in another transaction: begin again.
     Overtaken(WhyAgain),
 }
 
 /// Why a write begins again.
 #[derive(Debug, Default)]
 pub(crate) struct WhyAgain {
-    /// The positions of rows in the client's request that others have changed, or change.
+    /// The positions of rows in the client's request that another write has changed, or is changing.
     pub(crate) positions: Vec<usize>,
-    /// The endpoint had too much to do, and nothing else was in the way.
+    /// The endpoint throttled the write, and there was no other reason.
     pub(crate) is_throttled: bool,
 }
 
 impl Endpoint {
-    /// Sends it, and looks again for the rows that it rests on.
+    /// Sends a commit, and repeats its looks for rows.
     pub(crate) async fn send(&self, mut commit: Commit) -> Result<Sent, Error> {
         if !commit.parts.iter().any(Part::writes) && commit.others.is_empty() && commit.items.is_none() {
             return Ok(Sent::Done(Vec::new()));
@@ -98,7 +99,7 @@ impl Endpoint {
     pub(crate) async fn send_together(&self, commit: Commit) -> Result<Sent, Error> {
         limits::check(&commit)?;
         let count = commit.parts.len() + commit.others.len() + commit.own.len();
-        // The order of the client's items is that of its reasons.
+        // The endpoint returns one reason per item, in the order of the items.
         let mut positions: Vec<Option<usize>> = Vec::with_capacity(count);
         let mut items = Vec::with_capacity(count);
         let mut is_ours = Vec::with_capacity(count);
@@ -128,7 +129,7 @@ impl Endpoint {
             }
             Ok(_) => Err(Error::internal("the answer to a transaction is of another kind")),
             Err(error) if is_overtaken(&error) => Ok(Sent::Overtaken(WhyAgain::default())),
-            // It was sent again, and may still be carried out: begun again, it would be made twice.
+            // The request was sent again, and may still be carried out. If the write began again, it could be made twice.
             Err(error) if error.kind() == ErrorKind::TransactionInProgress => {
                 Err(unknown("still works on the transaction"))
             }

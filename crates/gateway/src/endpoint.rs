@@ -31,7 +31,7 @@ pub(crate) struct Endpoint {
     pub(crate) writing: Arc<RwLock<()>>,
     /// Held for writing while a change moves rows: no read begins meanwhile.
     pub(crate) reading: Arc<RwLock<()>>,
-    /// How often the places of rows may have changed. A read that began before must be repeated.
+    /// Counts changes after which rows may be under other keys. A read that began before such a change must be repeated.
     pub(crate) layouts: AtomicU64,
     pub(crate) windows: Windows,
     pub(crate) member: Member,
@@ -45,13 +45,13 @@ pub(crate) struct Endpoint {
     pub(crate) moment: Mutex<HeldMoment>,
     /// Whether the endpoint supports transactions, once it is known.
     pub(crate) transactions: OnceCell<bool>,
-    /// Whether there is a table of intents, at an endpoint with transactions: writes there need one only if they look for rows.
+    /// Set once the table of intents exists. At an endpoint with transactions, only writes that look for rows need it.
     pub(crate) intents: OnceCell<()>,
-    /// What this gateway knows of its own intents.
+    /// The intents of this gateway.
     pub(crate) own_intents: Mutex<OwnIntents>,
     /// Held while this gateway finishes an intent that it abandoned or took over.
     pub(crate) finishing: tokio::sync::Mutex<()>,
-    /// The last renewals seen of gateways that have left intents.
+    /// The last renewals seen of other gateways with intents.
     pub(crate) sightings: Mutex<Sightings>,
     /// The number of submitted writes.
     pub(crate) writes: AtomicU64,
@@ -87,7 +87,7 @@ impl Endpoint {
         self.hook.lock().clone()
     }
 
-    /// The hook in force, and the number of changes of the places of rows. Waits during such a change.
+    /// The hook in force, and the count of changes of the layout. Waits during such a change.
     pub(crate) async fn layout(&self) -> (u64, Option<Arc<dyn Hook>>) {
         let _unchanged = self.reading.read().await;
         (self.layouts.load(Ordering::Acquire), self.hook())

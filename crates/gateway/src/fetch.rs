@@ -14,7 +14,7 @@ use crate::table_shape::RowId;
 
 /// Keys in one `BatchGetItem`.
 const KEYS_MAX: usize = 100;
-/// How often keys that were not processed are asked for again.
+/// How often unprocessed keys are requested again.
 const TRIES_MAX: usize = 12;
 
 impl Endpoint {

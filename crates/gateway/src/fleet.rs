@@ -172,8 +172,8 @@ impl Endpoint {
             if found.generation == 0 && found.changed_by.is_none() {
                 return Ok(found);
             }
-            // The state read before others knew this gateway may be outdated. Nothing is written before this
-            // returns.
+            // The state that was read before this gateway's row existed may be outdated. Nothing is written before
+            // this returns.
             let stopped_before = found.changed_by.as_ref().map(|_| found.generation + 1);
             if !self.member.is_counted() || !self.renew(stopped_before, looked).wait()? {
                 self.join().wait()?;
@@ -220,7 +220,7 @@ impl Endpoint {
             let next = documents::Next {
                 documents,
                 moment,
-                // So a sweeping gateway that was suspended for a while does not move rows by the previous
+                // Ends the duty to sweep, so that a gateway that was suspended does not move rows by the previous
                 // version.
                 also: moves.then(free_sweep).into_iter().collect(),
             };

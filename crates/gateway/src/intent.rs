@@ -1,16 +1,16 @@
 //! Writes of modelled rows that take more than one request: all of them at an endpoint without transactions, and those that look for rows
-//! (`look_again.rs`) at any. An intent says what is left to do. Where there are transactions, it is part of the one that writes the
-//! rows, and the look is left.
+//! (`look_again.rs`) at any endpoint. An intent says which steps of a write are still to be executed. At an endpoint with transactions,
+//! the intent is part of the transaction that writes the rows, and only the second look is still to be executed.
 //!
 //! Without transactions:
 //!
-//! 1. An intent row is put: what is locked next belongs to it.
-//! 2. Every row that is to be written, or that was read, is locked by a row of `_trestle.locks`. If another write has locked one,
+//! 1. An intent row is put. The locks of the next step belong to it.
+//! 2. Every row that is to be written, or that was read, is locked by a row of `_trestle.locks`. If another write has locked one of them,
 //!    all locks are released, and the write begins again.
-//! 3. The rows are read again. If one is not as it was read, all locks are released, and the write begins again.
-//! 4. The plan is stored in the intent. From here on the write is made, whatever happens.
-//! 5. Rows are written: those that come or change first, those that go last.
-//! 6. If rows are to be looked for again, the plan is emptied: its rows are written.
+//! 3. The rows are read again. If one differs from its first read, all locks are released, and the write begins again.
+//! 4. The plan is stored in the intent. From now on, the write is completed, even if the gateway ends.
+//! 5. Rows are written: first those that are inserted or changed, then those that are removed.
+//! 6. If rows are to be looked for again, the plan is emptied, because its rows are written.
 //! 7. The locks are removed. Rows are looked for again, then the intent is removed.
 //!
 //! *Invariants*: while a row is locked by an intent, no gateway changes it for another write. So every step
@@ -68,17 +68,17 @@ pub(crate) const PLAN_BYTES_MAX: usize = 380_000;
 #[derive(Clone, Debug)]
 pub(crate) struct Intent {
     pub(crate) id: String,
-    /// The gateway that makes it, or finishes it.
+    /// The gateway that carries it out, or finishes it.
     pub(crate) gateway: String,
     /// The locks.
     rows: Vec<String>,
-    /// The rows to be written, once it is decided; none if they are written.
+    /// The rows to be written, once the write is decided; an empty list once they are written.
     pub(crate) plan: Option<Vec<Part>>,
-    /// What is to be looked for again when the rows are written.
+    /// The looks for rows that are repeated when the rows are written.
     looks: Vec<Look>,
 }
 
-/// What a gateway knows of its own intents.
+/// A gateway's own intents.
 #[derive(Debug, Default)]
 pub(crate) struct OwnIntents {
     /// Those that it works on.
@@ -93,13 +93,13 @@ impl OwnIntents {
     }
 }
 
-/// What became of a write without a transaction.
+/// The outcome of a write without a transaction.
 enum CarriedOut {
-    /// A row is not as it was read, or is part of another write: begin again.
+    /// A row has changed since it was read, or is part of another write: begin again.
     Overtaken,
     /// Its rows are written.
     Written,
-    /// Another gateway writes the rest of its rows, and ends it.
+    /// Another gateway writes the remaining rows, and finishes the write.
     TakenOver,
 }
 
@@ -139,7 +139,7 @@ impl Intent {
         looks.map(AttributeValue::L)
     }
 
-    /// As part of the transaction that writes the rows.
+    /// The intent as a part of the transaction that writes the rows.
     fn part(&self) -> Result<TransactWriteItem, Error> {
         Ok(TransactWriteItem {
             put: Some(Box::new(Put {
@@ -236,7 +236,7 @@ fn part_from(stored: &AttributeValue) -> Option<Part> {
     })
 }
 
-/// An intent that this gateway works on. If this is dropped before it is ended, the keeper finishes the intent or lets it go.
+/// An intent that this gateway works on. If this is dropped before [`UnderWay::end`], the keeper finishes or drops the intent.
 pub(crate) struct UnderWay<'e> {
     endpoint: &'e Endpoint,
     id: String,
@@ -282,7 +282,8 @@ impl Endpoint {
         }
     }
 
-    /// Makes a write in one transaction and looks again for the rows that it rests on. The intent to look is part of the transaction.
+    /// Carries out a write in one transaction, and repeats the looks for rows on which it depends. The intent to look again is part
+    /// of the transaction.
     pub(crate) async fn send_and_look(&self, mut commit: Commit) -> Result<Sent, Error> {
         let is_there = self.intents.get_or_try_init(|| INTENTS.ensure(&*self.database));
         is_there.await?;
@@ -294,7 +295,7 @@ impl Endpoint {
             looks: std::mem::take(&mut commit.looks),
         };
         commit.own.push(intent.part()?);
-        // A client that goes away ends this anywhere.
+        // If the client disconnects, this future is dropped at any await.
         let under_way = self.begin_intent(&intent.id);
         let mut sent = self.send_together(commit).await;
         if let Ok(Sent::Done(used)) = &mut sent {
@@ -312,7 +313,7 @@ impl Endpoint {
             {
                 Ok(())
             }
-            // It may have been carried out.
+            // The write may have been carried out.
             Err(_) => self.finish_intent(&intent.id).await,
         };
         match looked {
@@ -322,7 +323,7 @@ impl Endpoint {
         sent
     }
 
-    /// Makes a write without a transaction.
+    /// Carries out a write without a transaction.
     pub(crate) async fn send_by_intent(&self, mut commit: Commit) -> Result<Sent, Error> {
         if commit.items.is_some() {
             return Err(refusal(
@@ -346,14 +347,14 @@ impl Endpoint {
             item: intent.to_item()?,
             ..PutItem::default()
         };
-        // A client that goes away ends this anywhere.
+        // If the client disconnects, this future is dropped at any await.
         let under_way = self.begin_intent(&intent.id);
         self.database.put_item(put).await?;
         let made = self.carry_out(&intent, commit).await;
         let ended = match &made {
             Ok(CarriedOut::Written) => self.look_and_remove(&intent).await,
             Ok(CarriedOut::TakenOver) => Ok(()),
-            // Whether it was decided is not known, or it is to be dropped.
+            // It is not known whether the write was decided, or the intent has to be dropped.
             _ => self.finish_intent(&intent.id).await,
         };
         match ended {
@@ -444,7 +445,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether all rows, which are locked, are as they were read.
+    /// Whether all rows are unchanged since they were read. They are locked.
     async fn all_hold(&self, parts: &[Part]) -> Result<bool, Error> {
         let ids: Vec<(RowId, Item)> = parts
             .iter()
@@ -455,8 +456,8 @@ impl Endpoint {
         Ok(rows.all(|(part, (id, _))| part.holds(lying.get(id))))
     }
 
-    /// Whether the conditions of the write besides rows hold: that this gateway sweeps, or that its moment is
-    /// held.
+    /// Whether the conditions of the write that are not about rows hold: that this gateway has the duty to sweep, or that its moment
+    /// is held.
     async fn own_items_hold(&self, own: Vec<TransactWriteItem>) -> Result<bool, Error> {
         for item in own {
             match self.database.execute(alone(item)?).await {
@@ -525,13 +526,14 @@ impl Endpoint {
         }
     }
 
-    /// Writes the rows of a plan and removes the locks. False if another gateway has taken the intent over.
+    /// Writes the rows of a plan and removes the locks. `false` if another gateway has taken the intent over.
     pub(crate) async fn write_plan(&self, intent: &Intent, plan: Vec<Part>) -> Result<bool, Error> {
         let has_rows = !plan.is_empty();
         for part in plan {
             self.apply(part).await?;
         }
-        // When the locks are gone, others change the rows: the plan must not be written again. An intent that is removed next is not.
+        // Without the locks, other writes can change the rows, so the plan must not be written again. An intent without looks is
+        // removed next, so its plan need not be emptied.
         if has_rows && !intent.looks.is_empty() && !self.empty_plan(intent).await? {
             return Ok(false);
         }
@@ -539,7 +541,7 @@ impl Endpoint {
         Ok(true)
     }
 
-    /// From now on, the rows of an intent's plan are written. False if another gateway has taken the intent over.
+    /// Records that the rows of an intent's plan are written. `false` if another gateway has taken the intent over.
     async fn empty_plan(&self, intent: &Intent) -> Result<bool, Error> {
         let update = UpdateItem {
             table_name: INTENTS.name.to_owned(),
@@ -567,9 +569,9 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Looks again for the rows that a write rests on, whose rows are written, and removes its intent.
+    /// Repeats the looks of a write whose rows are written, and removes its intent.
     pub(crate) async fn look_and_remove(&self, intent: &Intent) -> Result<(), Error> {
-        // Without a model, nothing follows from a row.
+        // Without a model, no row is derived from another.
         if let Some(hook) = self.hook() {
             for look in &intent.looks {
                 self.look_again(&hook, look).await?;

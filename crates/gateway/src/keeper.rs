@@ -43,7 +43,7 @@ impl Keeper {
                 let (is_over, bell) = &*told;
                 let mut is_over = is_over.lock();
                 while !*is_over {
-                    // Unlocked meanwhile, so that the thread can be told to end.
+                    // Unlocked meanwhile, so that `is_over` can be set.
                     parking_lot::MutexGuard::unlocked(&mut is_over, || keeping.look());
                     if !*is_over {
                         bell.wait_for(&mut is_over, LOOK);
@@ -82,7 +82,7 @@ struct InStep {
 
 /// Locks that make requests wait while another gateway changes the models in force.
 struct Stopped {
-    /// The coming generation.
+    /// The generation that the change will have.
     before: u64,
     /// Stops writes of modelled rows.
     _writes: OwnedRwLockWriteGuard<()>,
@@ -119,7 +119,7 @@ impl InStep {
         if is_by_other {
             self.stop(found.generation + 1, found.moves);
         } else if found.generation > endpoint.known_generation() {
-            // It is not known what was announced.
+            // It is not known which change was announced, so reads stop, too.
             self.stop(found.generation, true);
         }
         let stopped_before = self.stopped.as_ref().map(|stopped| stopped.before);
@@ -127,7 +127,7 @@ impl InStep {
             endpoint.join().wait()?;
             return self.try_look();
         }
-        // A change by this gateway is known when its writes have ended.
+        // A generation of this gateway's own change is known here once its writes have ended.
         if found.generation > endpoint.known_generation() {
             if endpoint.has_old_models(&found) {
                 self.models.reload()?;
@@ -163,7 +163,7 @@ impl InStep {
         }
     }
 
-    /// Finishes writes that were left undone.
+    /// Finishes writes that a gateway left unfinished.
     fn sweep(&mut self) {
         let endpoint = &self.endpoint;
         let has_abandoned = endpoint.own_intents.lock().has_abandoned();
@@ -171,7 +171,7 @@ impl InStep {
         if !has_abandoned && self.looks < SWEEP_LOOKS {
             return;
         }
-        // A gateway that changes what is in force finishes all of them. It waits for this one.
+        // A gateway that changes the models in force finishes all intents, and waits for this gateway.
         let Ok(_writing) = endpoint.writing.try_read() else {
             return;
         };

@@ -36,8 +36,7 @@ pub(crate) struct KnownRow {
 struct Run {
     /// Known rows that were used.
     used: BTreeSet<RowId>,
-    /// Known queries that were used, by their position: another write may add a row to their results
-    /// meanwhile.
+    /// Known queries that were used, by their positions. Another write may add a row to their results before the commit.
     looked: BTreeSet<usize>,
     lacking: BTreeMap<RowId, Item>,
     lacking_queries: Vec<RowQuery>,
@@ -92,7 +91,7 @@ impl KnownRows {
             .collect()
     }
 
-    /// The looks for rows of the last run, which a commit of these parts rests on.
+    /// The looks for rows of the last run, on which a commit of these parts depends.
     pub(crate) fn looks(&self, parts: &[Part]) -> Vec<Look> {
         let run = self.run.borrow();
         let looked = run.looked.iter().filter_map(|at| self.queries.get(*at));

@@ -1,4 +1,4 @@
-//! Intents that a gateway left, this one or another: the writes are completed or dropped, and rows are looked for again.
+//! Unfinished intents of this gateway or of an expired one: the writes are completed or dropped, and rows are looked for again.
 
 use std::time::{Duration, Instant};
 
@@ -8,11 +8,11 @@ use trestle_item::{AttributeValue, Item, Map};
 use crate::endpoint::Endpoint;
 use crate::intent::{GATEWAY, INTENT, INTENTS, Intent, PLAN, UNDONE, names, put_off, unreadable};
 
-/// How long a gateway finishes intents before it renews its row again.
+/// How long a gateway works on intents before it renews its row again.
 const SWEEP_MAX: Duration = Duration::from_secs(1);
 
 impl Endpoint {
-    /// Makes an intent of another gateway this one's, and finishes it.
+    /// Takes an intent over from another gateway, and finishes it.
     pub(crate) async fn take_over(&self, intent: &Intent) -> Result<(), Error> {
         let under_way = self.begin_intent(&intent.id);
         let one_at_a_time = self.finishing.lock().await;
@@ -20,7 +20,7 @@ impl Endpoint {
             true => self.finish_plan(&intent.id).await?,
             false => None,
         };
-        // A look may meet a lock of another intent, and take that over.
+        // Released, because a look may find a lock of another expired intent, and take that intent over.
         drop(one_at_a_time);
         if let Some(written) = written {
             self.look_and_remove(&written).await?;
@@ -29,7 +29,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// False if it is gone, or has become that of a third gateway.
+    /// Makes this gateway the owner of an intent. `false` if the intent is removed, or a third gateway has taken it over.
     async fn take(&self, intent: &Intent) -> Result<bool, Error> {
         let name = |name: &String| AttributeValue::S(name.clone());
         let update = UpdateItem {
@@ -50,7 +50,8 @@ impl Endpoint {
         }
     }
 
-    /// Finishes an intent of this gateway that has a plan, and lets one go that has none. Nothing if another gateway has taken it over.
+    /// Finishes an intent of this gateway that has a plan, and drops one that has none. Does nothing if another gateway has taken the
+    /// intent over.
     pub(crate) async fn finish_intent(&self, id: &str) -> Result<(), Error> {
         match self.finish_plan(id).await? {
             Some(written) => self.look_and_remove(&written).await,
@@ -58,13 +59,13 @@ impl Endpoint {
         }
     }
 
-    /// The same, but for the look for rows: the intent that is left to be looked after.
+    /// The same without the repeated looks. Returns the intent if its rows are written; its looks are then still to be repeated.
     async fn finish_plan(&self, id: &str) -> Result<Option<Intent>, Error> {
         let Some(mut intent) = self.own_intent(id).await? else {
             return Ok(None);
         };
         if intent.plan.is_none() && !self.undo(id).await? {
-            // It was decided in this moment, or is gone.
+            // It was decided just now, or is removed.
             match self.own_intent(id).await? {
                 Some(decided) => intent = decided,
                 None => return Ok(None),
@@ -83,7 +84,7 @@ impl Endpoint {
         }
     }
 
-    /// Finishes an intent of this gateway on which it does not work any more.
+    /// Finishes an intent of this gateway that it abandoned.
     async fn finish_abandoned(&self, id: &str) -> Result<(), Error> {
         let under_way = self.begin_intent(id);
         let written = {
@@ -97,7 +98,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// From now on, an intent cannot be decided. False if it was, or is gone.
+    /// Prevents that an intent is decided. `false` if it is decided already, or is removed.
     async fn undo(&self, id: &str) -> Result<bool, Error> {
         let update = UpdateItem {
             table_name: INTENTS.name.to_owned(),
@@ -117,7 +118,8 @@ impl Endpoint {
         }
     }
 
-    /// Finishes what this gateway abandoned, and what gateways left that are over; for some time only. False if something may be left.
+    /// Finishes abandoned intents of this gateway and intents of expired gateways, until [`SWEEP_MAX`] has passed. `false` if some may
+    /// remain.
     pub(crate) async fn sweep_abandoned(&self) -> Result<bool, Error> {
         let began = Instant::now();
         let abandoned = std::mem::take(&mut self.own_intents.lock().abandoned);
@@ -164,7 +166,7 @@ impl Endpoint {
         }
     }
 
-    /// Finishes all intents, when no gateway writes: what follows is under another version, or of another moment.
+    /// Finishes all intents while no gateway writes, because later writes are made under another version, or belong to another moment.
     pub(crate) async fn finish_intents(&self) -> Result<(), Error> {
         let mut start = None;
         loop {
@@ -182,7 +184,7 @@ impl Endpoint {
         }
     }
 
-    /// Some intents, and where others follow.
+    /// One page of intents, and the start of the next one.
     async fn page_of_intents(&self, start: Option<Item>) -> Result<(Vec<Intent>, Option<Item>), Error> {
         let asked = Scan {
             table_name: INTENTS.name.to_owned(),
@@ -191,7 +193,7 @@ impl Endpoint {
             ..Scan::default()
         };
         let page = match self.database.scan(asked).await {
-            // No write has needed one.
+            // No write has needed an intent yet, so the table does not exist.
             Err(error) if error.kind() == ErrorKind::ResourceNotFound => return Ok((Vec::new(), None)),
             page => page?,
         };

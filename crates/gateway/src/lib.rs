@@ -1,11 +1,12 @@
 //! Models over any endpoint that speaks DynamoDB's protocol: Amazon DynamoDB, DynamoDB Local, a Trestle server; and, without
 //! transactions (`intent.rs`), others.
 //!
-//! [`Gateway`] is a [`Database`](trestle_api::Database) before another one. What a write on a modelled table means is computed by
-//! the same pure code that the embedded engine runs in its commit. It asks for rows (`known_rows.rs`), which are read
-//! (`fetch.rs`) until it lacks none; then one request is sent (`commit.rs`) in which every row that was read is checked to be as
-//! it was (`part.rs`). Where another write was quicker, all of it begins again (`write.rs`). What a write that looked for rows has left
-//! to do is stored with it (`look_again.rs`), and finished by another gateway if its own is killed (`left_intents.rs`).
+//! [`Gateway`] is a [`Database`](trestle_api::Database) in front of another one. The result of a write on a modelled table is
+//! computed by the same pure code that the embedded engine runs in its commit. The computation names the rows that it needs
+//! (`known_rows.rs`); they are read (`fetch.rs`), and it runs again, until no row is missing. Then one request is sent (`commit.rs`),
+//! which also checks that every row that was read is unchanged (`part.rs`). If another write has changed one of them, all of it is
+//! repeated (`write.rs`). A write that looked for rows looks once more after its commit (`look_again.rs`). An intent is stored with such
+//! a commit, and another gateway finishes it if the first one is killed (`left_intents.rs`).
 //!
 //! Models are stored at the endpoint (`documents.rs`) and managed by `trestle-models`, as with an engine
 //! (`host.rs`). Any number of gateways can serve one endpoint; `fleet.rs` changes the models in force for all

@@ -1,4 +1,4 @@
-//! What an endpoint takes at most, named in the errors of writes that need more.
+//! The limits of an endpoint, which are named in the errors of writes that exceed them.
 
 use trestle_api::{CancellationCode, CancellationReason, Error, ErrorKind, TransactWriteItem};
 use trestle_item::size;
@@ -10,7 +10,7 @@ use crate::part::Becomes;
 const ITEMS_MAX: usize = 100;
 /// Bytes of all items of a transaction together.
 const BYTES_MAX: usize = 4 << 20;
-/// Why an endpoint throttles a write that a client may not expect to be much.
+/// Why an endpoint throttles a write that seems small to its client.
 const THROTTLED: &str = "The endpoint throttles the write. A partition of DynamoDB takes 1,000 write units a second, and a transaction takes \
 two of them for each KB of each of its rows. A row that many writes change with their own, such as a counter or a head, is in one \
 partition. Send it again later, or spread such rows over more keys";
@@ -58,7 +58,7 @@ fn put_bytes(item: &TransactWriteItem) -> usize {
     item.put.as_ref().map_or(0, |put| size::of_item(&put.item))
 }
 
-/// The error of a single write, or of a transaction as a whole, with the limit that it met.
+/// The error of a single write, or of a transaction as a whole, with the limit that it exceeded.
 pub(crate) fn named(error: Error) -> Error {
     match error.kind() {
         kind @ (ErrorKind::ProvisionedThroughputExceeded
@@ -71,7 +71,7 @@ pub(crate) fn named(error: Error) -> Error {
     }
 }
 
-/// The error of a write of a single item that was throttled again and again.
+/// The error of a write of a single item that was throttled at every attempt.
 pub(crate) fn throttled() -> Error {
     Error::new(ErrorKind::ProvisionedThroughputExceeded, THROTTLED)
 }

@@ -1,11 +1,12 @@
 //! Rows that are added between a search for rows and the commit that depends on it.
 //!
-//! A transaction checks the rows that were found. It cannot check that there is no other. So the same rows are looked for once more
-//! after the commit, before the client has its answer. A row that came meanwhile is written again as it is, and what follows from it is
-//! computed from the rows as they are then. A row that comes later needs no such look: its own write reads what the commit has written.
+//! A transaction checks the rows that were found. It cannot check that there are no others. So the search is repeated after the commit,
+//! before the response is sent to the client. A row that was added in between is written again unchanged, so that its derived rows are
+//! computed from the rows as they are then. A row that is added later needs no such look, because its own write reads the result of the
+//! commit.
 //!
-//! The intent of the write says what is to be looked for (`intent.rs`). It is stored with the commit and removed after the look, so that
-//! another gateway looks if this one has ended in between. Repeating a look does no harm.
+//! The intent of the write names the search (`intent.rs`). It is stored with the commit and removed after the look. So if this gateway
+//! ends in between, another one repeats the search. Repeating it more than once does no harm.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -27,11 +28,11 @@ use crate::write::Asked;
 const QUERY: &str = "query";
 const SEEN: &str = "seen";
 
-/// A look for rows that is to be repeated.
+/// A search for rows that is repeated after the commit.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Look {
     query: RowQuery,
-    /// What stands for the rows that need no second look: those that were found, and those of the commit itself.
+    /// The digests of the rows that need no second look: those that were found, and those of the commit itself.
     seen: BTreeSet<u128>,
 }
 
@@ -45,7 +46,7 @@ impl Look {
         }
     }
 
-    /// As it is stored.
+    /// The look as it is stored.
     pub(crate) fn to_value(&self) -> Result<AttributeValue, Error> {
         let query = serde_json::to_string(&fetch::request(&self.query, false, None));
         let query = query.map_err(|error| Error::internal(error.to_string()))?;
@@ -72,7 +73,7 @@ impl Look {
     }
 }
 
-/// What a request asks for that [`fetch::request`] has made.
+/// The query of a request that [`fetch::request`] has made.
 fn row_query(request: Query) -> Option<RowQuery> {
     let names = request.expression_attribute_names.as_ref();
     let mut placeholders = Placeholders::new(names, request.expression_attribute_values.as_ref());
@@ -90,7 +91,7 @@ fn row_query(request: Query) -> Option<RowQuery> {
 }
 
 impl Endpoint {
-    /// Repeats a look, and writes the rows again that came meanwhile. Boxed: a write may look for rows itself.
+    /// Repeats a look, and writes rows again that were added since the first one. Boxed, because such a write may look for rows itself.
     pub(crate) fn look_again<'e>(
         &'e self,
         hook: &'e Arc<dyn Hook>,
@@ -100,7 +101,7 @@ impl Endpoint {
             let table = &look.query.table;
             let mut known = KnownRows::default();
             let found = match self.read_query(look.query.clone(), &mut known).await {
-                // The table or the index is gone, and with it what could be found.
+                // The table or the index was deleted, so there is nothing to find.
                 Err(error) if is_refused(&error) || error.kind() == ErrorKind::ResourceNotFound => {
                     return Ok(());
                 }
@@ -115,7 +116,7 @@ impl Endpoint {
                     ..Asked::one(written_again(table, key, shape.hash()))
                 };
                 match self.write(hook, again).await {
-                    // It is gone, or is a row that only follows from others.
+                    // The row was deleted, or is derived from other rows, so that a client may not write it.
                     Err(error) if is_refused(&error) => {}
                     answer => answer.map(drop)?,
                 }

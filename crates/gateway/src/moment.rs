@@ -1,12 +1,12 @@
 //! A consistent view of all rows at an endpoint without snapshots: before a row is changed for the first time
 //! during a moment, its present state is stored.
 //!
-//! A gateway that adds up rows holds a moment. It begins like a change of the models in force (`fleet.rs`):
-//! no gateway writes, and all know of the moment when they continue. Then, before a gateway changes a row, it
-//! puts the row as it was read into `_trestle.images`, unless an image of the row exists. *Invariants*: if a
-//! row has an image, the image is its state in the moment; if it has none, it has not changed since. An image
-//! never changes, and is kept for some days. So a row of the moment is determined by reading first the row
-//! and then its image (`moment_view.rs`).
+//! A gateway that computes something from all rows holds a moment. It begins like a change of the models in force
+//! (`fleet.rs`): all gateways stop writing, and have read that the moment is held before they continue. Then,
+//! before a gateway changes a row, it puts the row as it was read into `_trestle.images`, unless an image of
+//! the row exists. *Invariants*: if a row has an image, the image is its state in the moment; if it has none,
+//! it has not changed since. An image never changes, and is kept for some days. So a row of the moment is
+//! determined by reading first the row and then its image (`moment_view.rs`).
 //!
 //! Only one moment is held at an endpoint. If its gateway ends, the others end the moment after the lease.
 //! Writes of a gateway that are based on a moment are refused when it is not held any more
@@ -78,12 +78,12 @@ fn partition(moment: &str, number: u128) -> String {
     format!("{moment}/{number:02}")
 }
 
-/// The moment that is held, as far as this gateway knows.
+/// The moment that is held, as this gateway has read it.
 #[derive(Debug, Default)]
 pub(crate) struct HeldMoment {
     /// Held by this gateway or another: the state of rows is stored before they change.
     on: Option<Arc<Keeping>>,
-    /// Held by this gateway, or about to be.
+    /// The moment that this gateway holds or begins.
     own: Option<String>,
 }
 

@@ -163,7 +163,7 @@ impl RowId {
         }
     }
 
-    /// Stands for the key among those of its table. Two rows have the same with odds of about 2^-128.
+    /// A digest that identifies the key within its table. Two keys have the same digest with a probability of about 2^-128.
     pub(crate) fn digest(&self) -> u128 {
         let mut bytes = self.key.clone();
         bytes.push(0);

@@ -1,5 +1,5 @@
-//! Writes on modelled tables: read the rows on which they depend, compute, send one request that checks that
-//! all of them are unchanged; repeat that if another write was faster.
+//! Writes on modelled tables: read the rows on which the write depends, compute its result, and send one request
+//! that also checks that these rows are unchanged. If another write has changed one of them, all of it is repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -148,7 +148,7 @@ impl Endpoint {
             .into_iter()
             .zip(computed)
             .map(|(asked, (commit, rows))| async move {
-                // It may have looked for the very rows that the others add.
+                // It may have looked for rows that the other writes of this request add.
                 if !commit.looks.is_empty() && !is_alone {
                     return Err(asked);
                 }
@@ -472,7 +472,7 @@ fn refusal(position: Option<usize>, refused: Refused, items: Option<usize>) -> E
     }
 }
 
-/// A transaction that others overtook again and again, or that the endpoint throttled.
+/// The error of a transaction that conflicted with other writes at every attempt, or that the endpoint throttled.
 fn contended(items: usize, why: &WhyAgain) -> Error {
     let mut reasons = vec![CancellationReason::none(); items];
     let reason = || match why.is_throttled {

@@ -20,9 +20,9 @@ use crate::endpoint::AtEndpoint;
 #[cfg(feature = "remote")]
 use crate::migrate::{MigrationPlan, MigrationStep};
 
-/// A database in this process (with the feature `embedded`), or (with the feature `remote`) at an endpoint: Amazon DynamoDB, DynamoDB Local, a Trestle server. Models,
-/// queues, routes and reindexes come from the same handle, so that a program is the same on either. Cloning it gives another handle to
-/// the same database.
+/// A database in this process (with the feature `embedded`), or at an endpoint such as Amazon DynamoDB, DynamoDB Local or a Trestle
+/// server (with the feature `remote`). Models, queues, routes and reindexes come from the same handle, so that a program is the same for
+/// both. Cloning it gives another handle to the same database.
 ///
 /// ```
 /// use trestle::{AnyDatabase, Embedded, Options, Wait};
@@ -78,7 +78,7 @@ impl AnyDatabase {
         Self::at_endpoint_with_clock(program, settings, Arc::new(trestle_env::SystemClock::new()))
     }
 
-    /// The same with another clock, for queues and for the times that models derive. Rows expire by the clock of the endpoint.
+    /// The same with another clock, for queues and for the times that models derive. Rows expire according to the clock of the endpoint.
     pub fn at_endpoint_with_clock(
         program: &str,
         settings: trestle_remote::Settings,

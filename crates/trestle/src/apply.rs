@@ -9,13 +9,13 @@ use crate::WithModels;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// It cannot be bound to the database.
+    /// The model cannot be bound to the database.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// Something prevents it; nothing was changed.
+    /// The state of the database prevents it; nothing was changed.
     #[error("{0}")]
     Refused(Box<Report>),
-    /// The server that stores the models of the endpoint refused it, or did not answer.
+    /// The server that stores the models of the endpoint refused the model, or did not respond.
     #[error("the server at the endpoint: {0}")]
     Server(String),
 }

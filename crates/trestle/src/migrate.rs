@@ -38,7 +38,7 @@
 //! # }
 //! ```
 //!
-//! The guide is `docs/migrate/migrations.md`; everything else that can be asked is at [`WithModels::models`].
+//! The guide is `docs/migrate/migrations.md`. All other calls about migrations are at [`WithModels::models`].
 
 use trestle_binding::BindError;
 use trestle_models::Models;
@@ -59,7 +59,7 @@ pub enum MigrateError {
     /// The migration was refused; nothing was changed.
     #[error("{0}")]
     Refused(Box<MigrationPlan>),
-    /// It cannot be bound to the database, or not now.
+    /// The model cannot be bound to the database, or not at the moment.
     #[error(transparent)]
     Bind(#[from] BindError),
 }
@@ -89,23 +89,23 @@ pub fn plan<M: Model>(db: &impl WithModels) -> Result<MigrationPlan, BindError> 
     db.plan_migration(M::definition().text())
 }
 
-/// What a migration under way is asked for.
+/// A request to a migration under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MigrationStep {
     /// Its state and progress.
     Look,
-    /// Waiting until nothing more happens by itself. Rows move on this thread, too, if this process has the models.
+    /// Waiting until the sweep has ended. Rows move on this thread, too, if this process has the models.
     Sweep,
     /// Pausing the sweep; rows that are written still move.
     Pause,
     /// Resuming the sweep, at another rate if one is given.
     Resume(Option<Rate>),
-    /// Its end, once it is verified.
+    /// Finishing the migration, once it is verified.
     Finish,
 }
 
 impl MigrationStep {
-    /// Does it with the models of this process.
+    /// Carries out the step with the models of this process.
     pub(crate) fn with(self, models: &Models, model: &str) -> Result<MigrationStatus, BindError> {
         let name = Some(model);
         match self {

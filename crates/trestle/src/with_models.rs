@@ -15,12 +15,12 @@ use crate::ApplyError;
 use crate::migrate::{MigrateError, MigrationStep};
 
 /// A database that derives keys and executes effects: one in this process, or an endpoint behind a `Gateway` (with the
-/// feature `remote`), or [`AnyDatabase`](crate::AnyDatabase). `apply_to` and `migrate_to` of generated clients take any.
+/// feature `remote`), or [`AnyDatabase`](crate::AnyDatabase). `apply_to` and `migrate_to` of generated clients accept any of them.
 pub trait WithModels: Database + Clone + 'static {
     /// The models that are stored with the data; if a server stores them, the error says where.
     fn models(&self) -> Result<&Models, Error>;
 
-    /// The clock that models follow.
+    /// The clock that models use.
     fn clock(&self) -> &Arc<dyn Clock>;
 
     /// Calls a function with the models, which may wait for the endpoint. It blocks, also in a task of a runtime with one thread.
@@ -33,7 +33,7 @@ pub trait WithModels: Database + Clone + 'static {
         self.apply_model_with(text, ApplyOptions::default())
     }
 
-    /// The same with options: a dry run, or for rows that are older than the model, which are filled in. It blocks.
+    /// The same with options: for a dry run, or to fill in existing rows that lack what the model derives. It blocks.
     fn apply_model_with(&self, text: &str, options: ApplyOptions) -> Result<Report, ApplyError> {
         let applied = self.with_models(|models| models.apply(text, options, &mut Unwatched));
         let report = applied.map_err(BindError::from)??;
@@ -43,13 +43,14 @@ pub trait WithModels: Database + Clone + 'static {
         }
     }
 
-    /// Forgets a model. Its tables and rows stay, and nothing is enforced there. It blocks.
+    /// Removes a model. Its tables and rows remain, and its rules are no longer enforced. It blocks.
     fn remove_model(&self, name: &str) -> Result<(), ApplyError> {
         let removed = self.with_models(|models| models.remove(name));
         Ok(removed.map_err(BindError::from)??)
     }
 
-    /// The same as [`WithModels::apply_model`] for rows that may have keys of the previous version: they move in the background. It blocks.
+    /// The same as [`WithModels::apply_model`] for rows that may have keys of the previous version. They move in the background. It
+    /// blocks.
     fn migrate_model(&self, text: &str, options: StartOptions) -> Result<(), MigrateError> {
         let started = self.with_models(|models| models.start_migration(text, options, &mut Unwatched));
         match started.map_err(BindError::from)? {
@@ -71,12 +72,12 @@ pub trait WithModels: Database + Clone + 'static {
         self.with_models(|models| models.plan_migration(text, options, &mut Unwatched))?
     }
 
-    /// Asks for a step of the migration of a model, and says how the migration is doing then. It blocks.
+    /// Carries out a step of the migration of a model, and returns its status afterwards. It blocks.
     fn step_migration(&self, model: &str, step: MigrationStep) -> Result<MigrationStatus, BindError> {
         self.with_models(|models| step.with(models, model))?
     }
 
-    /// Rolls the migration of a model back; a plan that is refused names the rows that the version before cannot hold. It blocks.
+    /// Rolls back the migration of a model. A refused plan names the rows that the previous version cannot hold. It blocks.
     fn roll_back_migration(&self, model: &str) -> Result<Option<MigrationPlan>, BindError> {
         self.with_models(|models| models.roll_back_migration(Some(model), &mut Unwatched))?
     }

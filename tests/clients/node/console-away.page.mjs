@@ -1,4 +1,4 @@
-// Servers that go away and come back: every view says so in words, tries again, and goes on without being loaded again.
+// Servers that stop and start again: every view shows this in words, tries again, and continues without a reload.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -7,13 +7,13 @@ import { EFFECTS, MODELS, NAMES, VIEWS, administer, manhunt, put, queues, withKe
 
 const { visit } = browsing();
 
-/** Views that are open at once: each asks the server for itself. */
+/** Views that are open at once: each sends its own requests to the server. */
 const AT_ONCE = 7;
 
 const shown = (page, [, role, name]) => page.getByRole(role, { name }).first().waitFor();
 const banner = (page) => page.getByText(/No answer from .* The console tries again until the server is back/).first();
 
-/** The view is whole again, in the page that was there before. */
+/** Waits until the view is complete again, in the same page without a reload. */
 async function recovered(page, name, view) {
   await page.locator(".banner").waitFor({ state: "detached" });
   await shown(page, view);
@@ -44,7 +44,7 @@ test("every view says that the server is away, and goes on when it is back", { t
     for (const page of pages) await banner(page).waitFor();
     server = await begin(port);
     for (const [i, [name, view]] of views.entries()) await recovered(pages[i], name, view);
-    // Opened while the server is away: another view in each page.
+    // Views that are opened while the server is stopped: another one in each page.
     await ended(server);
     for (const page of pages) await banner(page).waitFor();
     const next = (i) => views[(i + 1) % views.length];
@@ -84,7 +84,7 @@ test("the user can ask again at once", { timeout: 60_000 }, async (t) => {
     return isAway ? route.abort() : route.continue();
   });
   await banner(page).waitFor();
-  // Just after it asked by itself, which it does every 1.5 seconds.
+  // Just after an automatic request, which the page sends every 1.5 seconds.
   const before = asked.length;
   await until("it asks", () => asked.length > before);
   isAway = false;
@@ -130,7 +130,7 @@ test("a session outlives a restart of the server, and a page that was opened bef
   const { page, context } = await visit(t, at(before, "#/models/manhunt"));
   await logIn(page, "ADMIN");
   await page.getByRole("heading", { name: "Model manhunt" }).waitFor();
-  // Its files are there, and the server is not when it asks who the user is.
+  // The page has loaded its files, and the server does not respond to its first request.
   const other = await context.newPage();
   let isAway = true;
   await other.route("**/console/session", (route) => (isAway ? route.abort() : route.continue()));

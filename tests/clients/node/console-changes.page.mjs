@@ -1,4 +1,4 @@
-// Changes in the console: live, filtered, paused, after parts of a stream could not be read; patterns of routes.
+// Changes in the console: live, filtered, paused, and after parts of a stream could not be read; and patterns of routes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { at, browsing, ended, folder, proxy, run, serve, until } from "./console.mjs";
@@ -87,7 +87,7 @@ test("a rare entity of a busy table is shown whole: the filter comes before the 
   await page.getByLabel("Entity").selectOption("reading");
   await page.getByText(/3,000 changes since the filter was set, .* 2,990 fit the filter\./).waitFor();
   await sampled.waitFor();
-  // From now on, too; and a filter that is set later shows what comes later.
+  // Also from now on. A filter that is set later applies to later changes.
   await page.getByLabel("Begin").selectOption("LATEST");
   await page.getByLabel("Entity").selectOption("alarm");
   await page.getByLabel("Event").selectOption("remove");
@@ -99,7 +99,7 @@ test("a rare entity of a busy table is shown whole: the filter comes before the 
   assert.ok(await rows.count() > 0, "an alarm that was removed is shown");
 });
 
-/** A table with a stream, and a proxy before its server that can refuse reads of the stream. */
+/** A table with a stream, and a proxy in front of its server that can refuse reads of the stream. */
 async function followed(t, server) {
   await call(server, "DynamoDB_20120810.CreateTable", {
     TableName: "log", BillingMode: "PAY_PER_REQUEST", AttributeDefinitions: [{ AttributeName: "pk", AttributeType: "S" }], KeySchema: [{ AttributeName: "pk", KeyType: "HASH" }],
@@ -123,7 +123,7 @@ test("each change is shown once, whatever of the stream could not be read meanwh
   const { page } = await visit(t, `${url}/console/#/changes/log`);
   await until("every shard is read", () => reads.answered >= SHARDS);
   const write = async (server, from) => { for (let i = from; i < from + 20; i += 1) await put(server, "log", { pk: `row-${i}` }); };
-  // Some reads fail, then all; then the server is gone for a while.
+  // First some reads fail, then all of them, then the server is stopped for a while.
   let asked = 0;
   reads.mayAnswer = () => (asked += 1) % 3 > 0;
   await write(before, 0);

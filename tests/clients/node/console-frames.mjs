@@ -1,6 +1,7 @@
-// How smooth the console stays while changes come in: frames and long tasks of the view Changes at a rate. A measurement, not a test: what it
-// prints depends on the machine. `TRESTLE=target/release/trestle node tests/clients/node/console-frames.mjs 5000 20` writes rows at that rate;
-// with `made` behind it, a proxy makes the changes up, for a server or a machine that does not write so fast.
+// Measures how smooth the console is while changes arrive: frames and long tasks of the view Changes at a rate. It is not a test, because
+// the results depend on the machine.
+// `TRESTLE=target/release/trestle node tests/clients/node/console-frames.mjs 5000 20` writes 5,000 rows per second for 20 seconds. With the
+// further argument `made`, a proxy generates the changes, for a server or a machine that cannot write so fast.
 import { existsSync } from "node:fs";
 import { spawn } from "node:child_process";
 import { createServer, request } from "node:http";
@@ -26,7 +27,7 @@ async function call(url, name, body) {
   if (!answer.ok) throw new Error(await answer.text());
 }
 
-/** Writes at the rate until the time is over; how many were written. */
+/** Writes at the rate until the time is over. Returns the number of rows written. */
 async function write(url, until) {
   const began = performance.now();
   let written = 0;
@@ -47,7 +48,7 @@ async function write(url, until) {
 /** Rows of some 500 bytes: with both images, a page of a thousand is about as large as GetRecords makes it. */
 const row = (number) => ({ pk: { S: `row#${number % 20_000}` }, state: { S: number % 2 ? "open" : "done" }, count: { N: String(number) }, text: { S: "x".repeat(450) } });
 
-/** A proxy before a server that answers GetRecords itself: changes at the rate, from the moment on in which they are first asked for. */
+/** A proxy in front of a server that answers GetRecords itself, with changes at the rate, from the first request for them. */
 async function making(url) {
   let began;
   let given = 0;

@@ -13,7 +13,7 @@ test("rows lie in their collections, with keys as the attributes they are made o
   await group.waitFor();
   assert.deepEqual(await group.locator(".field-name").allTextContents(), ["status", "contactId"]);
   await page.goto(at(server, "#/items/manhunt"));
-  // The rows of the index are shown until those of the table are there.
+  // The rows of the index are shown until those of the table have arrived.
   await page.getByRole("rowheader", { name: /^PK/ }).first().waitFor();
   await page.getByRole("button", { name: "Show the collection" }).first().click();
   await page.getByText("One Query: reads the rows of one partition.").waitFor();
@@ -156,7 +156,7 @@ test("a new item is checked as it is typed, written once, and deleted", async (t
 test("rows are edited and deleted together, with progress, and exported in three formats", async (t) => {
   const server = await sampled(t);
   const { page, context } = await visit(t, at(server, ""));
-  // Without it a file is offered when it is complete, which the browser's download shows.
+  // Without it, the browser downloads the file when it is complete.
   await context.addInitScript(() => { delete window.showSaveFilePicker; });
   await page.goto(at(server, "#/items/manhunt?hash=c0de-2"));
   await page.reload();
@@ -506,7 +506,7 @@ test("columns, queries and the theme are remembered in the browser", async (t) =
   assert.equal(await rows.getByRole("columnheader", { name: "destination" }).count(), 0);
 });
 
-/** A server with a collection of rows, and of another whose key begins with the same letters. */
+/** A server with a collection of rows, and with another one whose key begins with the same letters. */
 async function collections(t, rows) {
   const server = await serve(t);
   await call(server, "DynamoDB_20120810.CreateTable", {
@@ -636,7 +636,7 @@ test("the address has the page of the rows and the tab of the item, so that both
   await pageOf(other, "3 rows, page 1", 0, 1, 2);
   await other.locator("button.rowlink").first().click();
   await other.getByRole("tab", { name: "Edit", selected: true }).waitFor();
-  // Where the second page starts is not known here.
+  // The start of the second page is not known in this page.
   const { page: last } = await visit(t, third);
   await pageOf(last, "1 row, page 3", 6);
   await last.getByRole("button", { name: "First page" }).click();

@@ -1,5 +1,5 @@
-// Addresses of the console: each dialog, form and page of a list has one, which a reload and another browser restore; and the command
-// palette, which finds whatever has a name.
+// Addresses of the console: each dialog, form and page of a list has one, from which a reload and another browser restore it; and the
+// command palette, which finds everything that has a name.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { at, browsing, hooked, picture, serve, until, violationsInBothThemes } from "./console.mjs";
@@ -7,7 +7,7 @@ import { CONTACT, EFFECTS, administer, call, itemLink, put, queues, sampled, str
 
 const { visit } = browsing();
 
-/** What is there after a reload is there because of the address. */
+/** Reloads the page: afterwards only the address can have restored what is shown. */
 async function restored(page, hash, there, what) {
   await until(`the address of ${what}`, () => page.url().endsWith(hash));
   await page.reload();
@@ -115,7 +115,7 @@ test("pages of dead letters, of rows that failed and of messages have addresses,
   const message = page.getByRole("dialog", { name: "Message" });
   await message.getByText("number 3", { exact: true }).waitFor();
   assert.deepEqual(await violationsInBothThemes(page), []);
-  // Another tab, and a message that is gone.
+  // Another tab, and a message that is no longer in the queue.
   const other = await context.newPage();
   await other.goto(page.url());
   await other.getByRole("dialog", { name: "Message" }).getByText("number 3", { exact: true }).waitFor();
@@ -187,7 +187,7 @@ test("the palette finds tables, models, access patterns, routes, queues, migrati
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: heading, exact: true }).waitFor();
   }
-  // In the theme of the other pictures.
+  // In the same theme as the other pictures.
   await page.goto(at(server, "#/overview"));
   await page.reload();
   await page.getByRole("region", { name: "Tables" }).waitFor();

@@ -1,7 +1,8 @@
-// How fast the console shows a table with very many rows: the first page, the jump to a collection, an access pattern. A measurement, not a
-// test: what it prints depends on the machine. `TRESTLE=target/release/trestle ROWS=10000000 node tests/clients/node/console-many-rows.mjs`
-// makes the rows, imports them into a directory and serves it. DATA names the directory; one that has the rows already is used as it is.
-// CONSOLE_URL names a server that has them instead.
+// Measures how fast the console shows a table with very many rows: the first page, the jump to a collection, an access pattern. It is not a
+// test, because the results depend on the machine.
+// `TRESTLE=target/release/trestle ROWS=10000000 node tests/clients/node/console-many-rows.mjs` generates the rows, imports them into a
+// directory and serves it. DATA names the directory; if it exists, it is used without an import. CONSOLE_URL names a server that already
+// has the rows.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -89,7 +90,7 @@ async function serve(data) {
   return { child, url };
 }
 
-/** From an action in the page until `isDrawn(page)` holds in a frame that was painted, in milliseconds; measured in the browser. */
+/** The milliseconds from an action in the page until a painted frame in which `isDrawn(page)` holds, measured in the browser. */
 async function timed(page, act, isDrawn) {
   await page.evaluate((source) => {
     const isSo = new Function(`return (${source})()`);
@@ -136,7 +137,7 @@ async function measureAll(url) {
     const sensor = (i) => Math.floor((((i + 1) * 7919) % Math.max(1, rows / COLLECTION)));
     const name = (i) => `sensor#${String(sensor(i)).padStart(6, "0")}`;
     await measure(page, "first page", leave, () => goTo("#/items/readings"), () => drawn("100 rows, page 1"));
-    // Each collection is one that was not shown before.
+    // Each jump is to a collection that was not shown before.
     await measure(page, "jump to a collection", async (i) => {
       await leave();
       await goTo("#/items/readings");
@@ -162,7 +163,7 @@ if (CONSOLE_URL) {
   let server;
   try {
     if (!existsSync(data)) {
-      // A directory that is there has all rows.
+      // The directory gets its name only when it has all rows.
       await load(folder, `${data}.loading`);
       renameSync(`${data}.loading`, data);
     }

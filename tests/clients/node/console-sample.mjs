@@ -79,8 +79,8 @@ function sample(attribute, number) {
 }
 
 /**
- * Rows of every entity that clients write; those that need rows which are not there are refused, and left out. Says by model which tables
- * have rows now.
+ * Writes rows of every entity that clients write. Rows that need other rows which do not exist are refused, and left out. Returns the
+ * tables that have rows now, by model.
  */
 export async function generated(server) {
   const { models } = await administer(server, "describe-models");
@@ -179,7 +179,7 @@ key = { pk = "club", sk = "{club}" }
 attributes = { club = "string", members = { type = "string-set", optional = true } }
 `;
 
-/** Every view on the sample data: its address, and what is there when it is shown. */
+/** Every view on the sample data: its address, and the content by which it is recognised. */
 export const VIEWS = {
   overview: ["#/overview", "heading", "Tables"],
   items: ["#/items/manhunt", "region", "Rows of manhunt"],

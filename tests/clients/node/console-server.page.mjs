@@ -1,4 +1,4 @@
-// What the console does with the server itself: backups, audits, faults and the clock of tests; and FIFO queues.
+// The console's functions for the server itself: backups, audits, faults and the clock of tests; and FIFO queues.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { EFFECTS, administer, call, put, sampled, streamed } from "./console-sam
 
 const { visit } = browsing();
 
-/** How a command of ours ends. */
+/** The exit code of a `trestle` command. */
 const ending = (...args) => new Promise((done) => spawn(process.env.TRESTLE, args, { stdio: "ignore" }).on("exit", done));
 
 test("a backup is taken, remembered, and restored by the command", { timeout: 120_000 }, async (t) => {

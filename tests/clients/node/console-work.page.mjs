@@ -67,7 +67,7 @@ test("alarms name all sources of a dead-letter queue, and look at the latest rei
   await streamed(server, "books");
   await administer(server, "start-reindex", { table: "books", name: "some", ids: ["missing"], force: true });
   const { page } = await visit(t, at(server, ""));
-  // Of a server with more reindexes than a page has, this one is on the second.
+  // A server with more reindexes than a page: this one is on the second page.
   await page.route("**/_trestle/list-reindexes", (route) => {
     const { after, running } = route.request().postDataJSON();
     return after || running ? route.continue() : route.fulfill({ json: { reindexes: [], next: "many" } });
@@ -467,7 +467,7 @@ test("metrics show what storage reads, of all operations and of one", { timeout:
     await call(server, "DynamoDB_20120810.GetItem", { TableName: "books", Key: { pk: { S: "a" } } });
     await call(server, "DynamoDB_20120810.Scan", { TableName: "books" });
   };
-  // A chart is drawn of two samples.
+  // A chart needs two samples.
   await until("there are two samples of storage", async () => {
     await read();
     return (await administer(server, "read-metrics")).samples.filter((sample) => sample.storage?.some((one) => one.operation === "GetItem" && one.point_lookups > 0)).length >= 2;
@@ -503,14 +503,14 @@ test("on a gateway Overview has the endpoint, what a probe found, and rows that 
     return (await administer(gateway, "read-gateway")).past_writes.records > 0;
   });
   await put(gateway, "rows", { kind: "doc", name: "idea", version: 1 });
-  // A client that deletes the version at the endpoint itself: the head goes with it.
+  // A client deletes the version directly at the endpoint.
   await call(endpoint, "DynamoDB_20120810.DeleteItem", { TableName: "rows", Key: { pk: { S: "doc#idea" }, sk: { S: "v#0001" } } });
   await until("the gateway has corrected the head", async () => (await administer(gateway, "read-gateway")).past_writes.changed >= 1);
   await card.locator(".figure", { hasText: "rows changed" }).locator("b", { hasText: /^[1-9]/ }).waitFor();
   await card.getByText("This gateway looks for them.").waitFor();
   const probe = spawn(process.env.TRESTLE, ["endpoint", "probe", "--endpoint", endpoint.url], { env: credentials, stdio: "ignore" });
   assert.equal(await new Promise((done) => probe.on("exit", done)), 0);
-  // A gateway that was just started has not read what was stored before.
+  // A gateway that was just started has not read the stored state yet.
   const other = await run(t, ["serve", "--port", "0", "--backend", endpoint.url], credentials);
   await page.goto(at(other, "#/overview"));
   await card.getByText("conditional writes", { exact: true }).waitFor();

@@ -11,16 +11,16 @@ import { chromium } from "playwright-core";
 
 const BROWSER = "/usr/bin/chromium";
 const PATIENCE = 30_000;
-// As root there is no sandbox; the other flags keep the browser from calling its vendor.
+// Root cannot use the sandbox. The other flags prevent that the browser calls its vendor.
 const FLAGS = [
   "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ];
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-// While the page is worked on, a debug build reads its files from a folder.
+// During work on the console, a debug build reads its files from a folder.
 const files = process.env.TRESTLE_CONSOLE_FILES ? { TRESTLE_CONSOLE_FILES: process.env.TRESTLE_CONSOLE_FILES } : {};
 
-/** A program of ours, and the first URL that it prints. */
+/** Starts `trestle`, and waits for the first URL that it prints. */
 export async function run(t, args, env = {}, printed = /(http:\/\/127\.0\.0\.1:\d+)[\s)]/) {
   const child = spawn(process.env.TRESTLE, args, { stdio: ["ignore", "pipe", "pipe"], env: { RUST_LOG: "error", ...files, ...env } });
   t.after(() => child.kill());
@@ -50,7 +50,7 @@ export function browsing() {
   }, { timeout: 90_000 });
   after(() => browser?.close());
   return {
-    /** A fresh page, in a browser of its own, and what its console complains about. */
+    /** A new page in its own browser context, and the errors in its JavaScript console. */
     async visit(t, url, options = {}) {
       const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, reducedMotion: "reduce", ...options });
       t.after(() => context.close());
@@ -65,7 +65,7 @@ export function browsing() {
   };
 }
 
-/** What axe-core finds wrong with a page as it is now. It is put in past the page's policy, which would refuse it. */
+/** The violations that axe-core finds in the present page. Its script is injected in a way that the page's policy does not block. */
 export async function violations(page) {
   await page.evaluate(AXE);
   const { violations: found } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
@@ -82,14 +82,14 @@ export async function violationsInBothThemes(page) {
   return found;
 }
 
-/** A picture for the documentation, if a folder for them is named. */
+/** Takes a picture for the documentation, if a folder for pictures is named. */
 export async function picture(page, name) {
   if (!process.env.SHOTS) return;
   mkdirSync(process.env.SHOTS, { recursive: true });
   await page.screenshot({ path: join(process.env.SHOTS, `${name}.png`) });
 }
 
-/** A proxy that puts a path before a server and takes it away again, under a name of its own. Requests that it `refuses` get no answer. */
+/** A proxy at an address of its own that serves a server below a path. Requests that it `refuses` get no answer. */
 export async function proxy(t, url, prefix, refuses = () => false) {
   const to = new URL(url);
   const server = createServer((asked, answer) => {
@@ -105,7 +105,7 @@ export async function proxy(t, url, prefix, refuses = () => false) {
       answer.writeHead(got.statusCode, got.headers);
       got.pipe(answer);
     });
-    // As proxies do while the server behind them is away.
+    // As proxies do while the server behind them does not respond.
     on.on("error", () => (answer.headersSent ? answer.destroy() : answer.writeHead(502, { "content-type": "text/html" }).end("<h1>Bad Gateway</h1>")));
     asked.pipe(on);
   });
@@ -116,14 +116,14 @@ export async function proxy(t, url, prefix, refuses = () => false) {
 
 export const at = (server, hash) => `${server.url}/console/${hash}`;
 
-/** A folder that goes when the test is over. */
+/** A folder that is removed at the end of the test. */
 export function folder(t) {
   const path = mkdtempSync(join(tmpdir(), "trestle-console-"));
   t.after(() => rmSync(path, { recursive: true, force: true }));
   return path;
 }
 
-/** Ends a server, and waits until it is gone. */
+/** Stops a server, and waits until its process has ended. */
 export async function ended(server) {
   server.child.removeAllListeners("exit");
   const gone = new Promise((done) => server.child.on("exit", done));
@@ -140,7 +140,7 @@ export async function until(what, isSo) {
   assert.fail(`it never was so: ${what}`);
 }
 
-/** An HTTP target of routes: `works(path)` says whether it takes a delivery. */
+/** An HTTP target of routes: `works(path)` decides whether it accepts a delivery. */
 export async function hooked(t, works) {
   const hook = createServer((asked, answer) => answer.writeHead(works(asked.url) ? 200 : 400).end("no such thing"));
   await new Promise((done) => hook.listen(0, "127.0.0.1", done));

@@ -1,5 +1,5 @@
-// The console in a real browser, on the sample data of all applications: every view in both themes without violations of
-// accessibility, what a person does in each, logins and roles, other origins, and proxies.
+// The console in a real browser, on the sample data of all applications: every view in both themes without accessibility
+// violations, the actions of a user in each, logins and roles, other origins, and proxies.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
@@ -25,7 +25,7 @@ test("every view is accessible in both themes, says nothing to the console, and 
       if (colorScheme === "dark" && name === "changes") await picture(page, "console-changes");
     }
     if (colorScheme === "light") {
-      // By now there are samples to draw.
+      // At this point there are samples to draw.
       await page.goto(at(server, "#/overview"));
       await page.getByRole("img", { name: /^Requests/ }).waitFor({ timeout: 25_000 });
       await picture(page, "console-overview");
@@ -320,7 +320,7 @@ test("a page of another origin can neither use a session nor frame the console",
   await new Promise((done) => elsewhere.listen(0, "127.0.0.1", done));
   t.after(() => { elsewhere.close(); elsewhere.closeAllConnections(); });
   const { page: foreign } = await visit(t, `http://127.0.0.1:${elsewhere.address().port}/`);
-  // Even with the token, which no other page has: a page on another port of this machine may read what the protocol answers.
+  // Even with the token, which no other page has. A page on another port of this machine may only read responses of the protocol.
   const [data, administration, login, framed] = await foreign.evaluate(async ({ url, token }) => {
     const send = async (path, headers) => {
       try {

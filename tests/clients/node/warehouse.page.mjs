@@ -27,7 +27,7 @@ function tarball(name, content) {
   return gzipSync(Buffer.concat([header, body, Buffer.alloc(1024)]));
 }
 
-/** A server of its own, whose builds go on in a locale once `let` says how: the bundler waits for that. */
+/** A separate server whose bundler waits until the test sets the outcome of the build for a locale. */
 async function patient(t) {
   const folder = mkdtempSync(join(tmpdir(), "warehouse-page-")), signs = join(folder, "signs"), bundler = join(folder, "bundler");
   mkdirSync(signs);

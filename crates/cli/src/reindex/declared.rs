@@ -1,4 +1,5 @@
-//! An endpoint whose server may have models: it raises the versions that they declare, because no client may write them.
+//! An endpoint whose server may have models. The server raises version attributes that models declare, because clients may not write
+//! them.
 
 use crate::exit::Failure;
 use crate::known::{self, KnownModel};
@@ -11,7 +12,7 @@ use trestle_events::{RowSender, Typer};
 use trestle_model::Model;
 use trestle_reindex::{EndpointHost, ReindexHost, Touch, TouchByUpdate, TouchFuture};
 
-/// An endpoint, and the models of its server, if it is one of ours.
+/// An endpoint, and the models of its server if it is a Trestle server.
 pub(super) struct ServerModels {
     endpoint: EndpointHost,
     models: Vec<KnownModel>,
@@ -65,7 +66,7 @@ impl ReindexHost for ServerModels {
         self.endpoint.sender(route)
     }
 
-    /// The one that was given, or that of the server.
+    /// The model that was given as a file, or that of the server.
     fn model(&self, table: &str) -> Option<(Arc<Model>, String)> {
         let known = || self.of_server(table);
         let of_server = || known().map(|known| (Arc::clone(&known.model), known.text.clone()));
@@ -80,7 +81,7 @@ impl ReindexHost for ServerModels {
             let runtime = runtime::on_this_thread().map_err(|failure| Error::internal(failure.message))?;
             runtime.block_on(self.by_server.set_reindex_version(table, entity, version))
         };
-        // The caller is in a runtime, in which no other can wait.
+        // The caller runs in a runtime, and another runtime cannot block on the same thread.
         std::thread::scope(|scope| {
             let asked = scope.spawn(set).join();
             asked.unwrap_or_else(|_| Err(Error::internal("the call failed")))

@@ -12,8 +12,8 @@ use trestle_model::Model;
 use trestle_reindex::ReindexHost;
 use trestle_targets::Surroundings;
 
-/// Models and routes of a directory. No route delivers changes meanwhile; changes made by a touch wait for a
-/// server.
+/// Models and routes of a directory. While this process works on the directory, no route delivers changes. Changes by touches are
+/// delivered when a server runs again.
 pub(super) struct DirectoryHost {
     db: Embedded,
     stored: EmbeddedHost,

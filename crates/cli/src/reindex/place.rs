@@ -21,7 +21,7 @@ use trestle_env::SystemClock;
 use trestle_model::Model;
 use trestle_reindex::{EndpointHost, ReindexError, ReindexHost, ReindexSetup, Reindexer};
 
-/// Flags that say where.
+/// The flags for the location.
 #[derive(Debug, Args)]
 pub(crate) struct ReindexPlaceFlags {
     /// A running Trestle server, which works on the reindex itself; then --endpoint is not used
@@ -34,7 +34,7 @@ pub(crate) struct ReindexPlaceFlags {
     state_table: String,
 }
 
-/// Files that say of an endpoint what it does not know itself.
+/// Files with information about an endpoint that the endpoint does not store.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct GivenFiles<'f> {
     pub(super) model: Option<&'f PathBuf>,
@@ -139,7 +139,7 @@ impl WorkedOnHere {
     }
 }
 
-/// Why a command ends.
+/// The error with which a command ends.
 fn failure(error: AdminError) -> Failure {
     let code = match error.code {
         AdminErrorCode::Invalid | AdminErrorCode::NotFound | AdminErrorCode::Refused => Code::Usage,

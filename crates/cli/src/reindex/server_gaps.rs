@@ -15,7 +15,7 @@ const PAGE: u32 = 10_000;
 
 type OnGap<'g> = &'g mut (dyn FnMut(&str) -> Result<(), String> + Send);
 
-/// Prints the gaps; returns how many.
+/// Prints the gaps and returns their number.
 pub(super) fn found(
     place: &ReindexPlace,
     name: &str,
@@ -52,7 +52,7 @@ pub(super) fn found(
     }
 }
 
-/// The ids that are not in a file, in their order.
+/// The ids that are not in a file, in the given order.
 fn without_known(candidates: Vec<String>, file: &Path) -> Result<Vec<String>, Failure> {
     let mut left: HashSet<&str> = candidates.iter().map(String::as_str).collect();
     for id in ids::read(file).map_err(Failure::usage)? {

@@ -32,8 +32,8 @@ const LOOK_FOR_ROUTES: Duration = Duration::from_secs(2);
 /// How long a call waits for the routes: longer than the lease of a gateway that was killed.
 const TAKING_OVER_MAX: Duration = Duration::from_secs(30);
 
-/// What routers call their table, and what it is called at the endpoint. A Trestle server has a table of the first name for routes of its
-/// own.
+/// The name that routers use for their table, and the table's name at the endpoint. They differ because a Trestle server at the endpoint
+/// has a table with the first name for its own routes.
 pub(crate) const ROUTES_TABLE: &str = "_trestle.routes";
 pub(crate) const ROUTES_TABLE_THERE: &str = "_trestle.gateway_routes";
 
@@ -49,10 +49,10 @@ pub(super) struct GatewayRoutes {
     view: Mutex<Option<Arc<Routes>>>,
     /// For reading the stored state while this gateway runs no routes.
     stored: Routes,
-    /// There are routes, or a call needs them.
+    /// Whether there are routes, or a call needs them.
     is_needed: AtomicBool,
     is_over: AtomicBool,
-    /// The reason why no routes run has been logged.
+    /// Whether the reason why no routes run has been logged.
     has_said_why: AtomicBool,
 }
 

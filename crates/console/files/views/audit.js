@@ -1,13 +1,13 @@
-// What an audit of the rows that a model derives found.
+// The findings of an audit of the data that models derive.
 import { count } from "../values.js";
 import { Chip, html } from "../ui.js";
 
 const sum = (numbers) => Object.values(numbers ?? {}).reduce((all, number) => all + number, 0);
 
-/** How many derived facts disagree with the rows that they follow from. */
+/** The number of derived facts that disagree with the rows from which they are derived. */
 export const disagreements = (report) => report.models.reduce((all, one) => all + sum(one.wrong), 0);
 
-/** Those of one model. */
+/** The findings of one model. */
 export function Audited({ audited }) {
   const wrong = sum(audited.wrong);
   const verdict = audited.not_audited ? html`<${Chip} kind="warn">not checked<//>` : wrong ? html`<${Chip} kind="bad">${count(wrong)} derived facts disagree<//>` : html`<${Chip} kind="good">everything agrees<//>`;

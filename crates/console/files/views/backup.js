@@ -5,15 +5,15 @@ import { read, write } from "../kept.js";
 import { bytes, when } from "../values.js";
 import { Failure, html, useAction, useEffect, useRef, useState } from "../ui.js";
 
-/** The largest backup of browsers that offer a file only when it is complete: it is in their memory until then. */
+/** The maximum size of a backup in browsers that offer a file only when it is complete, because they keep it in memory until then. */
 const HELD_MAX = 1_000_000_000;
-/** Backups of this browser that are remembered. */
+/** The number of this browser's backups that are remembered. */
 const REMEMBERED_MAX = 20;
 const DRAW_MS = 200;
 
 const nameNow = () => `trestle-${new Date().toISOString().replace(/\.\d+/, "").replaceAll(":", "-")}.backup`;
 
-/** Gives every piece of the archive to a file. One that breaks off, or is stopped, is not kept. */
+/** Writes the archive to a file piece by piece. If the download fails or is stopped, the file is discarded. */
 async function save(file, signal, onProgress) {
   const most = WRITES_FILES ? Infinity : HELD_MAX;
   let [size, drawn] = [0, 0];
@@ -43,7 +43,7 @@ async function save(file, signal, onProgress) {
 
 const remembered = () => read("backups", []);
 
-/** Takes a backup; where browsers let users choose a file, they are asked first. */
+/** Takes a backup. If the browser lets users choose a file, they choose it first. */
 function useBackup() {
   const action = useAction();
   const [size, setSize] = useState(0);

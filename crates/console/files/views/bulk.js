@@ -1,5 +1,5 @@
-// Edit or delete many rows: those that were selected, or all that a query finds. First a preview: how many, of which entities, the first of
-// them; then at a rate, with progress, until it is done or stopped.
+// Edit or delete many rows: those that were selected, or all that a query finds. First a preview with their number, their entities and the
+// first of them; then the writes at a rate, with progress, until all rows are done or the user stops it.
 import { dynamodb } from "../api.js";
 import { everyRow, paced } from "../bulk.js";
 import { recognise } from "../model.js";
@@ -12,12 +12,12 @@ const FIRST = 5;
 /** How often progress is drawn. */
 const DRAW_MS = 200;
 
-/** The rows that are meant: `items`, or all that `asked` finds. */
+/** The chosen rows: `items`, or all that `asked` finds. */
 const rowsOf = ({ items, asked }) => items ?? everyRow(asked.run);
 
 /**
- * A row that was found, read again whole, because an index may have less of it; `undefined` if it was deleted. A row that another client
- * changed since it was found is refused: what it is now was not chosen.
+ * Reads the whole of a row that was found, because an index may have only some attributes; `undefined` if it was deleted. A row that
+ * another client has changed since it was found is refused, because the user chose the earlier one.
  */
 async function asFound(table, found, attributes = () => undefined) {
   const { Item } = await dynamodb("GetItem", { TableName: table.TableName, Key: keyOf(table, found), ConsistentRead: true });
@@ -28,7 +28,7 @@ async function asFound(table, found, attributes = () => undefined) {
   return Item;
 }
 
-/** Counts the rows that are meant, by entity, and keeps the first of them. */
+/** Counts the chosen rows by entity, and keeps the first of them. */
 function useLook(rows, known, isOver) {
   const [look, setLook] = useState({ total: 0, first: [], entities: [] });
   useEffect(() => {
@@ -58,13 +58,16 @@ function First({ look, table, known }) {
   })}</tbody></table></div>`;
 }
 
-/** What the model changes along with rows of these entities. */
+/** The effects that the model executes when rows of these entities change. */
 function derivedOf(known, entities) {
   const names = entities.flatMap(([name]) => known.model.entities.find((one) => one.name === name)?.effects ?? []).map((effect) => effect.entity);
   return names.length ? `The model derives rows of ${[...new Set(names)].join(", ")} from these. They change in the same commits.` : "The model derives no other row from these.";
 }
 
-/** Acts on rows, each on the condition that it is as it was found. `act(item)` writes one, which is `undefined` if it was deleted; `isReady` says whether it is known how. */
+/**
+ * Acts on rows, each on the condition that it is unchanged since it was found. `act(item)` writes one; `item` is `undefined` if the row was
+ * deleted. `isReady`: whether the form is complete.
+ */
 function EachRow({ verb, danger, table, known, rows, act, isReady = true, children, onClose }) {
   const [rate, setRate] = useState("50");
   const [state, setState] = useState({ at: "preview", done: 0, left: [] });

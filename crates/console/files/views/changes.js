@@ -1,4 +1,5 @@
-// The changes of a table as they happen, by entity, event and attribute; paused and resumed. At a high rate a sample is shown, and said to be one.
+// The live changes of a table, filtered by entity, event and attribute. The view can be paused. At a high rate, it shows a sample and
+// labels it as one.
 import { Component } from "../libraries/preact.js";
 import { describeTable, destination, failed, may, modelDescriptions, tableNames } from "../api.js";
 import { fits, isFilter } from "../change.js";
@@ -11,7 +12,7 @@ import { Chip, Empty, EntityChip, Failure, Loading, Tabs, html, useAsked, useEff
 import { Changed } from "./preview.js";
 import { TryPattern } from "./pattern.js";
 
-/** Rows that are shown. */
+/** The maximum number of rows that are shown. */
 const SHOWN_MAX = 100;
 
 export function Changes({ address }) {
@@ -34,21 +35,21 @@ export function Changes({ address }) {
     ${table ? tab === "pattern" && may.administer ? html`<${TryPattern} key=${name} table=${table} address=${address} />` : html`<${Live} key=${name} table=${table} address=${address} />` : name && html`<p class="quiet">Table ${name} has no stream.</p>`}</div>`;
 }
 
-/** The one script that may run as a worker. */
+/** The only script that may run as a worker. */
 const workers = window.trustedTypes?.createPolicy("trestle-follow", { createScriptURL: () => new URL("../follow.js", import.meta.url).href });
 const startFollowing = () => new Worker(workers ? workers.createScriptURL("") : new URL("../follow.js", import.meta.url), { type: "module" });
 
 const NOTHING = { rows: [], total: 0, fit: 0, rate: 0, left: 0 };
 
-/** Follows a table: the newest changes that were given to be shown, how many there were, how many fit the filter, how many are left out. */
+/** Follows a table: the newest changes to show, the number of all changes, of those that match the filter, and of those left out. */
 function useLive({ table, known, from, filter, isPaused }) {
   const [live, setLive] = useState(NOTHING);
   const worker = useRef();
   const turn = useRef(0);
   const id = JSON.stringify(filter);
-  // With another filter the log is read again from its beginning, if it was read from there.
+  // If the log was read from its beginning, a new filter reads it from there again.
   const beginning = from === "LATEST" ? "" : id;
-  // Without the server, not even the script of the worker is there.
+  // If the server does not respond, the script of the worker cannot be loaded either.
   const [broken, setBroken] = useState();
   useRetry(broken, () => setBroken());
   useEffect(() => {
@@ -77,11 +78,11 @@ function useLive({ table, known, from, filter, isPaused }) {
   }, [id]);
   useEffect(() => worker.current.postMessage({ isPaused, filter, turn: turn.current }), [isPaused]);
   const error = broken ?? live.error;
-  // The worker reads on where it is, and a new one is started.
+  // After an error, the worker continues where it was. If its script could not be loaded, a new worker is started.
   return { ...live, error: error && { code: error.code, message: error.message, isAskedAgain: true } };
 }
 
-/** Attributes that say nothing that others do not: keys, which are shown by themselves, and what is derived. */
+/** Attributes without information of their own: keys, which are shown separately, and derived attributes. */
 const derivedOf = (table, known) => [...table.KeySchema.map((key) => key.AttributeName), known?.table.entity_attribute, ...(known?.entities ?? []).flatMap((one) => one.index_keys.filter((key) => key.template !== `{${key.attribute}}`).map((key) => key.attribute))];
 
 function Live({ table, address }) {
@@ -116,7 +117,7 @@ function Counted({ live, paused, isFiltered }) {
   return html`<p role="status" class="quiet">${paused ? "Paused. " : ""}${count(live.total)} changes since ${isFiltered ? "the filter was set" : "this view was opened"}, ${count(Math.round(live.rate))} in a second.${isFiltered ? ` ${count(live.fit)} fit the filter.` : ""}${live.left ? html` <${Chip} kind="warn">a sample is shown<//> ${count(live.left)} of the last moment${isFiltered ? " that fit the filter" : ""} are left out.` : ""}</p>`;
 }
 
-/** A row is drawn once: with thousands of changes a second most of them only move down. */
+/** A row is drawn only once, because with thousands of changes per second most rows only move down. */
 class ChangeRow extends Component {
   shouldComponentUpdate(next) {
     return next.row !== this.props.row || next.isOpen !== this.props.isOpen || next.known !== this.props.known;

@@ -1,4 +1,4 @@
-// The clock of a server that was started with --virtual-clock: it stands still until it is moved.
+// The clock of a server that was started with --virtual-clock: its time changes only when it is set.
 import { administer, isNoCall, may } from "../api.js";
 import { when } from "../values.js";
 import { Empty, Failure, Field, Loading, html, say, useAction, useAsked, useState } from "../ui.js";

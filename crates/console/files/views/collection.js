@@ -1,20 +1,20 @@
 // Delete a collection: the rows of a partition, those whose sort key begins with a prefix, or those that an access pattern finds. The server
-// deletes in bounded steps; each ends with a bookmark, after which the next continues.
+// deletes in bounded steps; each step returns a bookmark with which the next one continues.
 import { administer, may } from "../api.js";
 import { keysOf } from "../requests.js";
 import { amend } from "../router.js";
 import { count, shown } from "../values.js";
 import { Dialog, Failure, Field, html, useEffect, useRef, useRetry, useState } from "../ui.js";
 
-/** The most rows of a step that deletes, and of one that counts. */
+/** The maximum number of rows in a step that deletes, and in one that counts. */
 const STEP = 1000;
 const COUNTED_STEP = 10_000;
-/** How long typing must rest before rows are counted again. */
+/** The time after the last key press until rows are counted again. */
 const REST_MS = 400;
-/** Keys of rows that stay which are kept to be shown. */
+/** The maximum number of keys that are shown of rows that stay. */
 const KEYS_MAX = 100;
 
-/** The button, where the user may delete, and the table is not one of the server's own. The dialog is in the address. */
+/** The button, if the user may delete and the table is not one of the server's own. The address contains the dialog. */
 export function CollectionButton({ table, call, prefix, open }) {
   const setOpen = (what) => amend({ open: what });
   if (!may.change || table.TableName.startsWith("_trestle")) return null;
@@ -24,7 +24,7 @@ export function CollectionButton({ table, call, prefix, open }) {
 
 const step = (call, more, after) => administer("delete-collection", { ...call, ...more, ...(after ? { after } : {}) });
 
-/** Counts the rows, and again when what names them changes. */
+/** Counts the rows, and counts again when their description changes. */
 function useCount(call) {
   const [found, setFound] = useState({ rows: 0 });
   const id = JSON.stringify(call);
@@ -51,7 +51,7 @@ function useCount(call) {
   return found;
 }
 
-/** Rows that stay: how many, for which reasons, and the keys of the first. */
+/** Rows that stay: their number, the reasons, and the keys of the first ones. */
 class Staying {
   total = 0;
   reasons = new Map();
@@ -63,7 +63,7 @@ class Staying {
   }
 }
 
-/** Deletes step by step, at most so many rows in a second, until it is done or stopped; `begin` again continues. */
+/** Deletes step by step, at most `rate` rows per second, until all rows are deleted or it is stopped; then `begin` continues. */
 function useDeletion(call, rate) {
   const [state, setState] = useState({ at: "preview", deleted: 0, left: new Staying() });
   const stopped = useRef(false);
@@ -94,7 +94,7 @@ function useDeletion(call, rate) {
   return { ...state, begin, stop: () => { stopped.current = true; } };
 }
 
-/** Which rows, in words. */
+/** The description of the rows, in words. */
 const named = ({ partition, prefix, access, where }, { hash, range }) => (access
   ? `The rows that ${access} finds with ${Object.entries(where).map(([name, value]) => `${name} = ${value}`).join(", ")}, of the entities that it returns, on every page.`
   : `The rows whose ${hash[0].name} is ${partition}${prefix ? ` and whose ${range[0].name} begins with ${prefix}` : ""}. Other conditions of the query do not count here.`);

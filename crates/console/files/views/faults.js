@@ -13,7 +13,7 @@ const EMPTY = { fault: "throttle", operations: "", tables: "", share: "", times:
 
 const names = (text) => text.split(",").map((name) => name.trim()).filter(Boolean);
 
-/** The rule that the form stands for. What is empty does not restrict it. */
+/** The rule of the form. Empty fields do not restrict it. */
 function ruleOf({ fault, operations, tables, share, times, ms, seed }) {
   const parts = [...names(operations).map((name) => ["operation", name]), ...names(tables).map((name) => ["table", name]), ["share", share], ["times", times], ["ms", fault === "delay" ? ms : ""], ["seed", seed]];
   return [fault, ...parts.filter(([, value]) => value !== "").map(([name, value]) => `${name}=${value}`)].join(",");

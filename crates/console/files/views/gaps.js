@@ -1,4 +1,4 @@
-// Gaps of a reindex: rows that the destination does not have; as the reindex itself knows them, or compared with a table or a file.
+// Gaps of a reindex: rows that the destination does not have, by the reindex's own records, or compared with a table or a file.
 import { administer, may, tableNames } from "../api.js";
 import { amend } from "../router.js";
 import { count } from "../values.js";
@@ -13,7 +13,7 @@ const SOURCES = [
   ["", "what the reindex knows"], ["table", "the rows of a table"], ["file", "a file with the ids that the destination has"], ["all", "nothing: every row"],
 ];
 
-/** What the call says of a source. A file is compared here. */
+/** The members of the call for a source. A file is compared in the browser. */
 const comparison = ({ kind, table, attribute }) => ({
   table: { against_table: table, ...(attribute ? { against_attribute: attribute } : {}) }, file: { all: true }, all: { all: true },
 }[kind] ?? {});
@@ -39,7 +39,7 @@ function Found({ found, isBusy, onNext, onResend }) {
       ${next && html`<button type="button" disabled=${isBusy} onClick=${onNext}>${gaps.length ? "Next page" : "Continue the search"}</button>`}</div>`;
 }
 
-/** What rows are compared with is in the address; a file cannot be. */
+/** The address contains the source of the comparison, except for a file. */
 export function Gaps({ name, address, onResend }) {
   const { gaps: kind = "", table = "", attribute = "" } = address.query;
   const [file, setFile] = useState();

@@ -1,8 +1,8 @@
-// What a gateway knows of its endpoint: what it can do, and rows that changed without a gateway.
+// A gateway's information about its endpoint: its capabilities, and rows that changed without a gateway.
 import { count, counted, shown, when } from "../values.js";
 import { Chip, html } from "../ui.js";
 
-/** What a probe finds out, in the words of `trestle endpoint probe`. */
+/** The findings of a probe, worded like the output of `trestle endpoint probe`. */
 const CAPABILITIES = [
   ["transactions", "transactions"], ["transaction_tokens", "transaction tokens"], ["conditional_writes", "conditional writes"], ["streams", "streams"],
   ["exact_event_names", "exact event names"], ["projections", "projections"], ["multi_attribute_keys", "multi-attribute keys"], ["time_to_live", "time to live"],
@@ -29,7 +29,7 @@ function PastWrites({ past }) {
 export const GatewayCard = ({ gateway }) => html`<section class="card" aria-label="Gateway"><header><h2>Gateway</h2></header>
   <p>Everything is stored at <code>${gateway.endpoint}</code>.</p><${Probe} ...${gateway} /><${PastWrites} past=${gateway.past_writes} /></section>`;
 
-/** What is wrong with rows that changed without a gateway, in words. */
+/** The problems with rows that changed without a gateway, in words. */
 export function gatewayAlarms({ past_writes: past }) {
   const found = [];
   if (past.left_total) found.push(`${counted(past.left_total, "derived fact")} near rows that changed without a gateway cannot be corrected.`);

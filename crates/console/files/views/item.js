@@ -1,4 +1,5 @@
-// One item: its attributes as a form with the model's checks, its JSON, its history; written on the condition that it is as it was read.
+// One item: its attributes as a form with the model's checks, its JSON, its history. It is written on the condition that it is unchanged
+// since it was read.
 import { dynamodb, may, session } from "../api.js";
 import { eventOf } from "../change.js";
 import { historyOf } from "../history.js";
@@ -16,7 +17,7 @@ export function ItemDrawer({ table, known, address }) {
   const { item: text, tab, open, ...rest } = address.query;
   const close = () => go(["items", table.TableName], rest);
   const ref = useRef();
-  // Before it is painted: a key that is pressed at once is for the drawer.
+  // A layout effect, so that the drawer has the focus before it is painted and gets every key that is pressed afterwards.
   useLayoutEffect(() => {
     const opener = document.activeElement;
     ref.current.focus();
@@ -68,7 +69,7 @@ function KnownItem({ table, known, address, close }) {
 
 const line = (name, value) => ({ name, type: value ? typeOf(value) : "S", text: value ? editable(value) : "" });
 
-/** The item that the lines stand for, and what is wrong with each. */
+/** The item of the lines, and the problem of each line. */
 function readLines(lines, entity) {
   const item = {};
   const wrong = {};

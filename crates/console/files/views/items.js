@@ -15,7 +15,7 @@ import { ItemDrawer } from "./item.js";
 
 const PAGE = 100;
 const COLUMNS = 8;
-/** A filter may leave nothing of many pages; after so many, the user decides whether to continue. */
+/** A filter may remove all rows of many pages. After this many empty pages, the user decides whether to continue. */
 const PAGES_AT_ONCE = 20;
 
 /** Whether a statement only reads. */
@@ -70,7 +70,7 @@ function TableItems({ name, names, address }) {
 
 // ---- rows of a request, page by page
 
-/** Pages of a request, one of which the address names. A page that a filter left empty is followed by the next, up to a bound. */
+/** The pages of a request; the address names one of them. After a page without a matching row, the next one is read, up to a bound. */
 function usePages(asked, address) {
   const [state, setState] = useState({ number: 1 });
   const turn = useRef(0);
@@ -106,7 +106,7 @@ function usePages(asked, address) {
   useEffect(() => {
     if (asked.id) load();
   }, [asked.id, number, JSON.stringify(first)]);
-  // A statement that writes is not carried out again.
+  // A statement that writes is not repeated.
   useRetry(asked.isWrite ? undefined : state.error, load);
   return { ...state, paging, reload: load };
 }
@@ -116,25 +116,25 @@ function Results({ pages, asked, table, keys, known, address, label }) {
   const all = items ? columnsOf(items, table, known) : [];
   const memory = `columns:${table.TableName}`;
   const [kept, setKept] = useState(() => read(memory, undefined));
-  // What is chosen for these two is not in the address: a link to them would mean other rows.
+  // The rows chosen for these two dialogs are not in the address, because a link to it could mean other rows.
   const [changing, setChanging] = useState();
   const open = address.query.open;
   const setOpen = (what) => amend({ open: what });
   const [selected, setSelected] = useState(new Set());
   const idOf = (item) => JSON.stringify(keyOf(table, item));
-  // What is selected stays so when the rows are read again, as far as it is there.
+  // Rows remain selected when they are read again, if they still exist.
   useEffect(() => {
     const there = new Set(items?.map(idOf));
     setSelected((before) => new Set([...before].filter((id) => there.has(id))));
   }, [items]);
-  // What was chosen when the dialog was opened; the page is read again while it is open.
+  // The rows that were chosen when the dialog was opened, because the page is read again while it is open.
   const [chosen, setChosen] = useState({});
   const openFor = (what, rows) => {
     setChosen(rows);
     setChanging(what);
   };
   useEffect(() => {
-    // A statement that wrote is not carried out again.
+    // A statement that has written is not repeated.
     const again = () => !asked.isWrite && pages.reload();
     window.addEventListener("trestle-written", again);
     return () => window.removeEventListener("trestle-written", again);
@@ -143,7 +143,7 @@ function Results({ pages, asked, table, keys, known, address, label }) {
   if (pages.error) return html`<${Failure} error=${pages.error} />`;
   if (!items) return pages.loading ? html`<${Loading} what="rows" />` : null;
   const hasKey = (item) => table.KeySchema.every((key) => item[key.AttributeName]);
-  // Without a selection, everything that the query finds is meant.
+  // Without a selection, all rows that the query finds are chosen.
   const picked = items.filter((item) => selected.has(idOf(item)));
   const { attributes } = asked;
   const rows = !may.write || !items.length ? undefined : picked.length ? { items: picked, attributes } : asked.isQuestion ? { asked, attributes } : undefined;
@@ -207,7 +207,7 @@ function Export({ table, pages, asked, onClose }) {
 
 // ---- by form
 
-/** What a member of the condition on a sort attribute is called in the address. */
+/** The name, in the address, of a member of the condition on a sort attribute. */
 const named = (member, i) => (i ? `${member}.${i}` : member);
 
 function formOf(query, keys) {
@@ -215,7 +215,7 @@ function formOf(query, keys) {
   try {
     filters = JSON.parse(query.filters ?? "[]");
   } catch {
-    // A link that was cut short has no filters.
+    // An incomplete link has no filters.
   }
   return {
     index: query.index, hash: keys.hash.map((_, i) => query[`hash${i || ""}`] ?? ""), range: keys.range.map((_, i) => ({ op: query[named("op", i)] ?? "", value: query[named("value", i)] ?? "", value2: query[named("value2", i)] ?? "" })),
@@ -380,8 +380,8 @@ function Access({ table, known, address }) {
 function Statement({ table, known, address }) {
   const { statement = "" } = address.query;
   const [text, setText] = useState(statement || `SELECT * FROM "${table.TableName}"`);
-  // A link must never write: only a SELECT runs when the address has it. A statement that writes runs once each time its button is pressed;
-  // it has the values of a row, so it is neither put into the address nor remembered.
+  // A link must never write: only a SELECT runs from the address. A statement that writes runs once each time its button is pressed.
+  // Because it contains the values of a row, it is neither put into the address nor remembered.
   const [pressed, setPressed] = useState();
   useEffect(() => {
     setPressed();

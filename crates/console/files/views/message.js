@@ -1,18 +1,18 @@
-// A message of a queue: sent, to a FIFO queue with its group; and shown whole, without receiving it.
+// Sends a message to a queue, to a FIFO queue with a group; and shows a complete message without receiving it.
 import { queues } from "../api.js";
 import { messageOf } from "../peek.js";
 import { amend } from "../router.js";
 import { count, duration, when } from "../values.js";
 import { Dialog, Empty, Failure, Field, Json, Loading, html, useAction, useAsked, useEffect, useState } from "../ui.js";
 
-/** The longest that SQS delays a message. */
+/** The maximum delay of a message in SQS, in seconds. */
 const DELAY_MAX = 900;
 const EMPTY = { body: "", group: "", deduplication: "", delay: "" };
 
-/** Only pages of HTTPS and of this machine get ids from the browser. */
+/** A new id. Browsers offer crypto.randomUUID only over HTTPS and on localhost. */
 const newId = () => crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
 
-/** Of a FIFO queue, a message without a deduplication id of its own gets one, unless the queue makes it from the body. */
+/** A message to a FIFO queue without a deduplication id gets one, unless the queue derives it from the body. */
 function callOf(queue, { body, group, deduplication, delay }) {
   const request = { QueueUrl: queue.url, MessageBody: body };
   if (queue.FifoQueue !== "true") return delay === "" ? request : { ...request, DelaySeconds: Number(delay) };
@@ -20,7 +20,7 @@ function callOf(queue, { body, group, deduplication, delay }) {
   return { ...request, MessageGroupId: group, ...(id ? { MessageDeduplicationId: id } : {}) };
 }
 
-/** `isWanted`: a link asks for the form. */
+/** `isWanted`: a link opens the form. */
 export function Send({ queue, isWanted, onSent }) {
   const [form, setForm] = useState(EMPTY);
   const sent = useAction();
@@ -44,7 +44,7 @@ export function Send({ queue, isWanted, onSent }) {
 
 export const stateOf = ({ due }, now) => (due > now ? `visible in ${duration(due - now)}` : "waiting");
 
-/** A body that is JSON, so that it is easier to read. */
+/** Formats a body that is JSON, so that it is easier to read. */
 function asJson(body) {
   try {
     return JSON.parse(body);

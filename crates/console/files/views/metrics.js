@@ -1,4 +1,4 @@
-// What the server did in the last hour.
+// The activity of the server in the last hour.
 import { administer } from "../api.js";
 import { Chart } from "../chart.js";
 import { byOperation, perSecond, rates, storageByOperation, storageRates } from "../rates.js";

@@ -1,4 +1,4 @@
-// Migrations: plan, start, watch, pause, finish, roll back; the rows that cannot move, and why.
+// Migrations: plan, start, watch, pause, finish, roll back; the rows that cannot move, with the reasons.
 import { administer, forgetModels, may } from "../api.js";
 import { Editor } from "../editor.js";
 import { amend, go, link } from "../router.js";
@@ -9,7 +9,7 @@ const OVER = ["done", "rolled-back"];
 
 const Rate = ({ id, rate, setRate }) => html`<div class="field"><label for=${id}>Rows in a second, at most</label><input id=${id} value=${rate} placeholder="2000 unless given, or unlimited" onInput=${(event) => setRate(event.target.value)} /></div>`;
 
-/** Dialogs and the form are in the address, so that a link opens them. */
+/** The address contains the open dialog or form, so that a link opens it. */
 const setOpen = (what) => amend({ open: what });
 
 export function Migrations({ address }) {
@@ -37,7 +37,7 @@ function OneMigration({ name, migration, asked, open }) {
 /** The states in which rows move. */
 const MOVING = ["dual", "sweeping", "verifying", "rolling-back"];
 
-/** What can be done with a migration in its state, each behind a question. */
+/** The actions that a migration allows in its state, each with a confirmation. */
 const mayBe = {
   start: ({ state }) => state === "planned",
   resume: ({ state, paused }) => MOVING.includes(state) && paused,
@@ -45,7 +45,7 @@ const mayBe = {
   back: ({ state }) => !OVER.includes(state) && state !== "planned" && state !== "rolling-back",
 };
 
-/** A migration, in the list or by itself. A question is asked where it is by itself: its address is that of the question. */
+/** A migration, in the list or on its own page. The confirmation is on its own page, so that the address contains it. */
 function Migration({ migration: one, reload, open }) {
   const action = useAction();
   const call = async (name, more = {}) => {
@@ -72,7 +72,7 @@ function Migration({ migration: one, reload, open }) {
     ${may.change && Object.hasOwn(mayBe, open ?? "") && mayBe[open](one) && html`<${Question} key=${open} what=${open} call=${call} reload=${reload} />`}</section>`;
 }
 
-/** What is asked before a migration goes on. */
+/** The confirmation of an action on a migration. */
 function Question({ what, call, reload }) {
   const [rate, setRate] = useState("");
   const [paused, setPaused] = useState(false);

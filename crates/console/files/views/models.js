@@ -1,4 +1,4 @@
-// Models: the graph, entities and access patterns; the file with its errors in place, compared, applied, repaired.
+// Models: the graph, entities and access patterns; the file with its errors marked; comparing and applying it; auditing and repairing rows.
 import { administer, forgetModels, may, modelDescriptions, tableNames } from "../api.js";
 import { Editor, lineDifferences } from "../editor.js";
 import { amend, go, link } from "../router.js";
@@ -81,7 +81,7 @@ function OneModel({ model, address, onApplied }) {
 const WIDTH = 230;
 const LINE = 16;
 
-/** Entities that clients write in the first column, what follows from them in the next, indexes in the last. */
+/** Entities that clients write in the first column, entities derived from them in the next, indexes in the last. */
 function Graph({ model, colour }) {
   const declared = model.entities.filter((entity) => !entity.of);
   const following = model.entities.filter((entity) => entity.of);
@@ -92,7 +92,7 @@ function Graph({ model, colour }) {
     for (const one of list) {
       const texts = lines(one);
       const height = 26 + texts.length * LINE;
-      // What follows from an entity stands beside it, if there is room.
+      // A derived entity is beside the entity from which it is derived, if there is room.
       y = Math.max(y, nodes.get(one.of)?.y ?? 0);
       nodes.set(id(one), { x, y, height, one, texts });
       y += height + 18;
@@ -155,7 +155,7 @@ const EFFECTS = {
   history: (effect) => `earlier values${effect.attributes.length ? ` of ${effect.attributes.join(", ")}` : ""} are kept as ${effect.entity}`,
 };
 
-/** What follows from a write, which the graph only draws. */
+/** The effects of a write in words, because the graph only draws them. */
 const Effects = ({ effects }) => html`<h3>What follows from a write</h3><ul class="findings">${effects.map((effect) => html`<li><b>${effect.kind}${effect.name ? ` ${effect.name}` : ""}</b>: ${EFFECTS[effect.kind](effect)}</li>`)}</ul>`;
 
 function Patterns({ model }) {
@@ -179,7 +179,7 @@ function Applied({ report }) {
     ${report.rows?.map((rows) => html`<li>${rows.table}: ${count(rows.looked_at)} rows checked, ${count(rows.to_fill_in)} to fill in, ${count(rows.to_move)} to move</li>`)}</ul><${Findings} report=${report} /></div>`;
 }
 
-/** What may be chosen when a model is applied. */
+/** The options for applying a model. */
 const CHOICES = [["fill", "fill in what existing rows lack"], ["delete_indexes", "delete indexes that the model does not have"], ["adopt", "the rows were copied from a database with this model"]];
 
 function ModelFile({ text: given, before, onApplied }) {
@@ -188,7 +188,7 @@ function ModelFile({ text: given, before, onApplied }) {
   const checked = useAction({ isRead: true });
   const applied = useAction();
   const check = () => may.administer && may.change && text.trim() && checked.run(() => administer("apply-model", { text, dry_run: true, ...choices }));
-  // As you type: the server reads the file and says what is wrong with it.
+  // While the user types, the server parses the file and returns its errors.
   useEffect(() => {
     const timer = setTimeout(check, 600);
     return () => clearTimeout(timer);
@@ -218,7 +218,7 @@ function ModelFile({ text: given, before, onApplied }) {
 // ---- repair and removal
 
 function ModelActions({ model, open, onApplied }) {
-  // In the address, so that a link opens them.
+  // The address contains the open dialog, so that a link opens it.
   const setOpen = (what) => amend({ open: what });
   return html`<button type="button" onClick=${() => setOpen("repair")}>Audit and repair</button><button type="button" class="danger" onClick=${() => setOpen("remove")}>Remove</button>
     ${open === "repair" && html`<${Repair} model=${model} onClose=${() => setOpen()} />`}

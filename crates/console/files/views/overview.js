@@ -1,4 +1,4 @@
-// Tables, models, routes, queues and work under way on one page, and what is wrong in words.
+// Tables, models, routes, queues and work under way on one page, and all problems in words.
 import { administer, describeTable, everyPage, isNoCall, may, modelDescriptions, queues, tableNames } from "../api.js";
 import { Chart } from "../chart.js";
 import { byOperation, perSecond, rates } from "../rates.js";
@@ -11,7 +11,7 @@ import { PausedTables, pauseOf } from "./paused.js";
 const EVERY_MS = 5000;
 const TABLES_MAX = 200;
 const QUEUES_MAX = 100;
-/** Reindexes whose dead letters and gaps are looked at: the latest. */
+/** The number of reindexes, the latest ones, whose dead letters and gaps are checked. */
 const REINDEXES_MAX = 10;
 /** The share of the space for undelivered changes above which it is nearly full. */
 const NEARLY_FULL = 0.8;
@@ -49,17 +49,17 @@ async function administration() {
   return { models, routes, gone, migrations, reindexes, history, paused, gateway: gateway.endpoint && gateway };
 }
 
-/** How the latest reindexes are doing. */
+/** The status of the latest reindexes. */
 async function latestReindexes() {
   if (!may.administer) return [];
-  // Pages come by name.
+  // Pages are in the order of names.
   const page = (after) => unlessMissing(administer("list-reindexes", { limit: 1000, after }), { reindexes: [] });
   const all = await everyPage(page, ({ reindexes }) => reindexes, ({ next }) => next);
   const latest = all.sort((one, two) => two.started_at - one.started_at).slice(0, REINDEXES_MAX);
   return Promise.all(latest.map((one) => administer("read-reindex", { name: one.name })));
 }
 
-/** What an operator must know, in words, errors first. */
+/** The problems that an operator must know, in words, errors first. */
 export function alarms({ models, routes, gone, migrations, history, paused, gateway }, queueList, reindexes) {
   const found = [];
   const add = (kind, text, href) => found.push({ kind, text, href });
@@ -103,7 +103,7 @@ export function alarms({ models, routes, gone, migrations, history, paused, gate
   return found.sort((one, two) => (one.kind < two.kind ? -1 : one.kind > two.kind ? 1 : 0));
 }
 
-/** How much of the space for changes that routes have not delivered is used, by all tables together. */
+/** The used share of the space for undelivered changes, over all tables. */
 function heldShare(routes) {
   const byTable = new Map(routes.map((route) => [route.table, route.held_bytes ?? 0]));
   const most = Math.max(0, ...routes.map((route) => route.held_bytes_max ?? 0));

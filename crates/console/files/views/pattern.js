@@ -1,4 +1,4 @@
-// What a route would take of the last thousand changes of a table. The server tries it; nothing is delivered.
+// Shows which of the last thousand changes of a table a route would take. The server evaluates it; nothing is delivered.
 import { administer, modelDescriptions } from "../api.js";
 import { tableModel } from "../model.js";
 import { go } from "../router.js";
@@ -8,13 +8,13 @@ import { Chip, Empty, Failure, Field, Json, Loading, html, useAsked, useEffect, 
 const EXAMPLE = `{ "new": { "status": ["active"] } }`;
 const names = (text = "") => text.split(",").map((name) => name.trim()).filter(Boolean);
 
-/** The call that the address stands for. */
+/** The call of the address. */
 function callOf(table, { route, entities, events, changed, pattern }) {
   if (route) return { route };
   return { table: table.TableName, entities: names(entities), events: names(events), changed: names(changed), ...(pattern ? { pattern: JSON.parse(pattern) } : {}) };
 }
 
-/** The form that the address stands for. */
+/** The form of the address. */
 const formOf = ({ entities = "", events = "", changed = "", pattern = "" }) => ({ entities, events, changed, pattern });
 
 export function TryPattern({ table, address }) {
@@ -31,7 +31,7 @@ export function TryPattern({ table, address }) {
   }, [id]);
   const [form, setForm] = useState(() => formOf(query));
   const result = tried.loading || tried.error ? undefined : tried.value;
-  // A route at work fills the form with what it takes, to be changed and tried again.
+  // If a running route is chosen, the form is filled with its filter, which the user can change and try.
   useEffect(() => {
     if (query.route && result) setForm({ entities: result.entities.join(", "), events: result.events.join(", "), changed: result.changed.join(", "), pattern: result.pattern ? JSON.stringify(result.pattern, null, 2) : "" });
   }, [result]);

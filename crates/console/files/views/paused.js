@@ -9,7 +9,7 @@ export const pauseOf = ({ table, until_ms: until }) => (until
   ? `Writes to table ${table} are paused until ${when(until)}, while it is copied.`
   : `Writes to table ${table} are paused until you resume them: it was copied to another database.`);
 
-/** Which tables the question is about is in the address. */
+/** The address contains the tables of the confirmation. */
 const ask = (tables) => amend({ open: tables && "resume", tables: tables?.join(",") });
 
 export function PausedTables({ tables, address, onResumed }) {

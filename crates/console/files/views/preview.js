@@ -1,17 +1,18 @@
-// What a write would change, as the server says it: the row itself, and every row that the model derives from it. Asked while you type.
+// What a write would change, as the server computes it: the row itself, and every row that the model derives from it. Updated while the
+// user types.
 import { administer, isNoCall, modelDescriptions } from "../api.js";
 import { recognise, tableModel } from "../model.js";
 import { KeyValue } from "../rows.js";
 import { count, differences, shown } from "../values.js";
 import { Chip, EntityChip, Failure, html, useAsked, useEffect, useRetry, useState } from "../ui.js";
 
-/** After the last key, before the server is asked. */
+/** The time from the last key press to the request. */
 const PAUSE_MS = 250;
 
 export const Changed = ({ changes }) => html`<table><thead><tr><th scope="col">Attribute</th><th scope="col">Before</th><th scope="col">After</th></tr></thead>
   <tbody>${changes.map((change) => html`<tr><th scope="row">${change.name}</th><td class=${change.before ? "diff-old" : ""}>${change.before ? shown(change.before) : html`<span class="quiet">absent</span>`}</td><td class=${change.after ? "diff-new" : ""}>${change.after ? shown(change.after) : html`<span class="quiet">absent</span>`}</td></tr>`)}</tbody></table>`;
 
-/** What the server answers for a write, and nothing while it is not known. */
+/** The server's response for a write; nothing until it arrives. */
 function useAnswer(write) {
   const id = JSON.stringify(write);
   const [answer, setAnswer] = useState({});
@@ -30,7 +31,7 @@ function useAnswer(write) {
   return answer.id === id ? answer : {};
 }
 
-/** `write`: the operation and its request. `changes`: what is known without the server, for endpoints that preview nothing. */
+/** `write`: the operation and its request. `changes`: the changes as the form knows them, for endpoints without previews. */
 export function Preview({ write, changes }) {
   const models = useAsked(modelDescriptions, []);
   const { preview, error } = useAnswer(write);

@@ -1,4 +1,4 @@
-// Queues: how many messages wait, what they say, send, move back, purge.
+// Queues: the number of messages, their contents; send, move back, purge.
 import { may, queueName, queueUrls, queues } from "../api.js";
 import { peek } from "../peek.js";
 import { PageTurns, usePaging } from "../paging.js";
@@ -8,7 +8,7 @@ import { Chip, Confirm, Empty, Failure, Field, Loading, html, say, useAsked, use
 import { Message, Send, stateOf } from "./message.js";
 
 const EVERY_MS = 3000;
-/** Queues of a page: each costs a request whenever the page is read again. */
+/** The number of queues on a page: each costs a request whenever the page is read again. */
 const PAGE = 50;
 
 async function withAttributes(url) {
@@ -32,7 +32,7 @@ export function Queues({ address }) {
       : html`<${Empty} title="No queue yet"><p>Create one with any SQS client at this address: <code>aws sqs create-queue --endpoint-url ${location.origin} --queue-name jobs</code></p><//>`}</div>`;
 }
 
-/** A page of the queues whose names contain a text. Only their attributes are asked for. */
+/** A page of the queues whose names contain a text. Only the attributes of these queues are requested. */
 function QueueList({ all, address }) {
   const { contains = "", page = "1" } = address.query;
   const found = all.filter((url) => queueName(url).includes(contains));
@@ -49,7 +49,7 @@ function QueueList({ all, address }) {
       <tbody>${asked.value.map((one) => html`<tr><th scope="row"><a href=${link(["queues", one.name])}>${one.name}</a></th><td class="number">${count(Number(one.ApproximateNumberOfMessages))}</td><td class="number">${count(Number(one.ApproximateNumberOfMessagesNotVisible))}</td><td class="number">${count(Number(one.ApproximateNumberOfMessagesDelayed))}</td><td>${duration(Number(one.VisibilityTimeout) * 1000)}</td><td>${one.RedrivePolicy ? JSON.parse(one.RedrivePolicy).deadLetterTargetArn.split(":").pop() : "–"}</td></tr>`)}</tbody></table></div>`}`;
 }
 
-/** A queue, and the queues that it has the dead letters of. */
+/** A queue, and the queues whose dead letters it gets. */
 function OneQueue({ url, all, address }) {
   const asked = useAsked(async () => {
     const [queue, sources] = await Promise.all([withAttributes(url), queueUrls("ListDeadLetterSourceQueues", { QueueUrl: url })]);
@@ -60,7 +60,7 @@ function OneQueue({ url, all, address }) {
   return html`<${KnownQueue} queue=${queue} sources=${sources} names=${all.map(queueName)} reload=${asked.reload} address=${address} />`;
 }
 
-/** Dialogs are in the address, so that a link opens them. */
+/** The address contains the open dialog, so that a link opens it. */
 const setOpen = (what) => amend({ open: what });
 
 function KnownQueue({ queue, sources, names, reload, address }) {

@@ -1,4 +1,4 @@
-// Reindexes: start, watch, pause, cancel; the rows that failed, and those that the destination lacks.
+// Reindexes: start, watch, pause, cancel; the rows that failed, and those that the destination does not have.
 import { administer, may, modelDescriptions, tableNames } from "../api.js";
 import { tableModel } from "../model.js";
 import { PageTurns, usePaging } from "../paging.js";
@@ -7,7 +7,7 @@ import { count, duration, when } from "../values.js";
 import { Chip, Confirm, Empty, Failure, Field, Json, Loading, html, say, useAction, useAsked, useState } from "../ui.js";
 import { Gaps } from "./gaps.js";
 
-/** Dialogs and the form are in the address, so that a link opens them. */
+/** The address contains the open dialog or form, so that a link opens it. */
 const setOpen = (what) => amend({ open: what });
 
 export function Reindexes({ address }) {
@@ -35,7 +35,7 @@ function List({ address }) {
 const EMPTY = { table: "", name: "", send: "", version: "", attribute: "", entity: "", access: "", where: {}, ids: "", first: "", read_units: "", write_units: "", page_rows: "", workers: "", attempts: "", no_yield: false, force: false };
 const NUMBERS = ["version", "first", "read_units", "write_units", "page_rows", "workers", "attempts"];
 
-/** The call that the form stands for: what is empty is left to the server. */
+/** The call of the form: for empty fields, the server uses its defaults. */
 function callOf(form, pattern) {
   const where = Object.fromEntries((pattern?.parameters ?? []).map(({ name }) => [name, form.where[name] ?? ""]));
   const ids = form.ids.split("\n").map((id) => id.trim()).filter(Boolean);

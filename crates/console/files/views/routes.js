@@ -1,4 +1,4 @@
-// Routes: how each is doing, its lag in the last hour, its dead letters with replay, the route file.
+// Routes: the status of each, its lag in the last hour, its dead letters with replay, the route file.
 import { administer, may } from "../api.js";
 import { Chart } from "../chart.js";
 import { Editor } from "../editor.js";
@@ -31,7 +31,7 @@ export function Routes({ address }) {
       : html`<${Empty} title="No route yet"><p>A route takes the changes of a table to a queue, a webhook, a command or a bus. Write one in a model or in the <a href="#/routes?tab=file">route file</a>.</p><//>`}</div>`;
 }
 
-/** Dialogs are in the address, so that a link opens them. */
+/** The address contains the open dialog, so that a link opens it. */
 const setOpen = (what) => amend({ open: what });
 
 function OneRoute({ name, route, routes, reload, address }) {
@@ -51,7 +51,7 @@ function OneRoute({ name, route, routes, reload, address }) {
     ${open === "backfill" && may.change && route && html`<${Confirm} title=${`Backfill ${name}`} action="Start" onClose=${() => setOpen()} onDone=${async () => { await administer("backfill-route", { route: name }); await reload(); }}><p>Every row that the route takes is delivered to its target, in order with the changes.</p><//>`}</div>`;
 }
 
-/** How far behind the route was in the last hour, also before the console was opened. */
+/** The lag of the route in the last hour, also before the console was opened. */
 function Lag({ name }) {
   const asked = useAsked(() => administer("read-metrics"), [name], LAG_EVERY_MS);
   const samples = asked.value?.samples ?? [];
@@ -96,7 +96,7 @@ function Move({ name, routes, onClose, onDone }) {
   return html`<${Confirm} title="Move dead letters" action="Move" onClose=${onClose} onDone=${() => onDone(to)}>${others.length ? html`<div class="field"><label for="move-to">To the route</label><select id="move-to" value=${to} onChange=${(event) => setTo(event.target.value)}>${others.map((route) => html`<option value=${route.route}>${route.route}</option>`)}</select></div>` : html`<p>There is no other route.</p>`}<//>`;
 }
 
-/** Plain values of a change as attribute values, so that they are shown as everywhere. */
+/** Plain values of a change as attribute values, so that they are shown as in other views. */
 const typed = (item) => Object.fromEntries(Object.entries(item ?? {}).map(([name, value]) => [name, value !== null && typeof value === "object" && !Array.isArray(value) && Object.keys(value).length === 1 && /^(S|N|B|BOOL|NULL|L|M|SS|NS|BS)$/.test(Object.keys(value)[0]) ? value : { S: typeof value === "string" ? value : JSON.stringify(value) }]));
 
 function Letter({ id, onClose }) {

@@ -10,9 +10,9 @@ import { Verify } from "./verify.js";
 
 const TABS = [["backup", "Backup", Backup], ["verify", "Verify", Verify], ["faults", "Faults", Faults], ["clock", "Clock", Clock]];
 
-/** The parts that an endpoint may lack are asked for when their tab is opened, and not before. */
+/** Information that an endpoint may not have is requested only when its tab is opened. */
 export function Server({ address }) {
-  // Nothing of the history is needed but how long the server runs.
+  // Only the uptime is needed, so no samples are requested.
   const asked = useAsked(() => administer("read-metrics", { after: Math.floor(Date.now() / 1000) }), [], 10_000);
   const gateway = useAsked(() => administer("read-gateway"), []);
   const [current, , Part] = TABS.find(([id]) => id === address.query.tab) ?? TABS[0];

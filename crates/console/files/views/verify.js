@@ -1,11 +1,11 @@
-// Verify: an audit of everything that models derive, while the server runs; and how the files are verified.
+// Verify: an audit of all data that models derive, while the server runs; and how to verify the files.
 import { administer, may } from "../api.js";
 import { link } from "../router.js";
 import { count, duration } from "../values.js";
 import { Empty, Failure, html, isLost, useAction, useEffect, useRetry, useState } from "../ui.js";
 import { Audited, disagreements } from "./audit.js";
 
-/** How long something takes so far. */
+/** The time since an action began. */
 function Elapsed({ since }) {
   const [, setTurn] = useState(0);
   useEffect(() => {

@@ -1,4 +1,4 @@
-//! Looks for rows that were left: the gateway was killed, or its client went away, between the commit and the second look.
+//! Unfinished looks for rows: the gateway was killed, or its client disconnected, between the commit and the second look.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,21 +21,21 @@ use crate::without_transactions::remote as without_transactions;
 
 type Quicker = Box<dyn FnOnce() + Send>;
 
-/// What becomes of a gateway whose write is decided.
+/// What happens to a gateway after its write is decided.
 #[derive(Clone, Copy, PartialEq)]
 enum Then {
-    /// It is killed: nothing of it arrives any more.
+    /// It is killed: no further request arrives.
     Dies,
-    /// It gets no answer for a long time.
+    /// It gets no response for a long time.
     Hangs,
 }
 
-/// How an endpoint is told of a write of several rows.
+/// How an endpoint receives a write of several rows.
 #[derive(Clone, Copy)]
 struct Steps {
-    /// The rows that the write rests on were read before.
+    /// Recognises the first request after the rows were read on which the write depends.
     begins: fn(&Request) -> bool,
-    /// The write is made, whatever happens, but for its second look.
+    /// Recognises the request after which the write is certain to be completed, except for its second look.
     decides: fn(&Request) -> bool,
 }
 
@@ -62,7 +62,7 @@ fn updates_intent(request: &Request, expression: &str) -> bool {
     update.table_name == "_trestle.intents" && update.update_expression.as_deref() == Some(expression)
 }
 
-/// The way of a gateway that another one overtakes once, and that breaks when its write is decided.
+/// The connection of a gateway: another gateway writes first, once, and the connection breaks when the write is decided.
 struct Way {
     database: Arc<dyn Database>,
     quicker: Mutex<Option<Quicker>>,
@@ -100,8 +100,8 @@ impl Database for Way {
     }
 }
 
-/// An endpoint with two versions of a document, and a gateway that removes the newer one while another one puts a third in
-/// between, and breaks right after its commit.
+/// An endpoint with two versions of a document, and a gateway that removes the newer one. Meanwhile, another gateway puts a third
+/// version between the two. The first gateway fails right after its commit.
 struct Left {
     remote: Arc<dyn Database>,
     quick: Gateway,
@@ -153,7 +153,7 @@ impl Left {
         left
     }
 
-    /// The version that the head stands for.
+    /// The version that the head names.
     fn head(&self) -> Option<AttributeValue> {
         let rows = rows(&*self.remote, "rows");
         let head = rows.iter().find(|row| row.get("sk") == Some(&"head".into()));
@@ -164,7 +164,7 @@ impl Left {
         rows(&*self.remote, "_trestle.intents")
     }
 
-    /// The gateway that is gone is over at once, as if its lease had passed.
+    /// Makes the failed gateway expire at once, as if its lease had passed.
     fn end_lease(&self) {
         let delete = DeleteItem {
             table_name: "_trestle.gateways".to_owned(),
@@ -193,7 +193,7 @@ fn version_of_a(version: u8) -> serde_json::Value {
     json!({"kind": "doc", "name": "a", "version": version})
 }
 
-/// Drives a request until the endpoint has it, and drops it as a server does whose client goes away.
+/// Polls a request until the endpoint has received it, then drops it as a server does when its client disconnects.
 fn give_up_after<T>(request: impl Future<Output = T>, is_committed: &AtomicBool) {
     let mut request = Box::pin(request);
     let waker = std::task::Waker::noop();

@@ -1,4 +1,4 @@
-//! What an endpoint takes at most: a write that needs more is refused, and the error names the limit.
+//! The limits of an endpoint: a write that exceeds one is refused, and the error names the limit.
 
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ fn a_transaction_of_more_than_4_mb_names_the_bytes() {
     let refused = write(382_000).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Validation);
     assert!(refused.message().contains("4 MB"), "{refused}");
-    // Few attributes change, and the endpoint counts all of each row.
+    // Few attributes change, but the endpoint counts the whole of each row.
     put(&gateway, &person("Ada"));
     for seat in 0..12 {
         let row =
@@ -91,7 +91,7 @@ fn a_transaction_of_more_than_4_mb_names_the_bytes() {
     assert!(refused.message().contains("4 MB"), "{refused}");
 }
 
-/// An endpoint whose partitions have no write units left.
+/// An endpoint whose partitions have no write capacity.
 struct Throttled(Arc<dyn Database>);
 
 impl Database for Throttled {

@@ -36,7 +36,7 @@ fn a_migration_is_rolled_back() {
     roll_back_beside_twin(without_transactions::remote(), without_transaction);
 }
 
-/// What a client knows of a row that only it writes: the last acknowledged state, and the unacknowledged one.
+/// A client's knowledge of a row that only it writes: the last acknowledged state, and the unacknowledged one.
 #[derive(Default)]
 struct KnownParcel {
     acknowledged: Option<u64>,

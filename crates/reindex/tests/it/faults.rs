@@ -14,9 +14,9 @@ use crate::support::{TABLE, VERSION, World, to_version};
 /// A database that answers some requests with errors.
 struct Faulty {
     engine: Engine,
-    /// Updates of the row with this key fail so often.
+    /// The number of failures of updates, and their error, by the key of the row.
     bad: Mutex<HashMap<String, (u32, ErrorKind)>>,
-    /// One of so many requests is throttled.
+    /// One in this many requests is throttled.
     throttled: Option<u64>,
     updates: Mutex<HashMap<String, u32>>,
     requests: std::sync::atomic::AtomicU64,

@@ -1,4 +1,4 @@
-//! What a kill costs: the page that each worker was at is sent again, and no other.
+//! The cost of a kill: only the page on which each worker worked is sent again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::support::{TABLE, World};
 const ROWS: usize = 400;
 const WORKERS: usize = 4;
 const PAGE_ROWS: usize = 10;
-/// What a worker can have done that is not stored when its process is killed.
+/// The maximum number of rows that are done and not stored as done when a process is killed.
 const PAGES_LOST_MAX: usize = WORKERS * PAGE_ROWS;
 
 /// A destination that counts how often it got each row.
@@ -32,7 +32,7 @@ impl Counting {
         self.0.lock().keys().cloned().collect()
     }
 
-    /// Rows that came more than once, as often as that.
+    /// The number of deliveries after the first one, over all rows.
     fn repeats(&self) -> usize {
         self.0.lock().values().map(|times| times - 1).sum()
     }
@@ -84,7 +84,7 @@ impl ReindexHost for ToCounting {
     }
 }
 
-/// A process that sends rows, with its rows and its state in this database.
+/// A process that sends rows. The rows and its state are in this database.
 fn process(world: &World, database: Arc<dyn Database>, target: &Arc<Counting>) -> Reindexer {
     let host = ToCounting {
         target: Arc::clone(target),
@@ -113,7 +113,7 @@ async fn a_kill_costs_at_most_the_page_that_each_worker_was_at() {
     };
     alive.start(start).await.unwrap();
     let (mut kills, mut lost) = (0, 0);
-    // Killed after other numbers of requests, so that each kind of step is one of the last.
+    // Killed after different numbers of requests, so that each kind of step is the last one of some run.
     for answers in (40..).step_by(5) {
         let (before, repeats) = (target.rows(), target.repeats());
         let stored = alive.status("one").await.unwrap().counts.done as usize;
@@ -125,7 +125,7 @@ async fn a_kill_costs_at_most_the_page_that_each_worker_was_at() {
         let dying = Arc::new(Dying::new(world.engine.clone(), answers));
         let killed = process(&world, dying.clone(), &target);
         let ended = dying.until_dead(killed.work("one")).await;
-        // What was sent and not stored is sent again, and nothing else.
+        // Only rows that were sent and not stored as sent are sent again.
         assert!(
             target.repeats() - repeats <= before.len() - stored,
             "kill {kills}: {} rows were sent again, of {} that were not stored",

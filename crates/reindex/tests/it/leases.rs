@@ -33,7 +33,7 @@ async fn processes_that_work_at_the_same_time_do_each_row_once() {
     assert!(world.records().values().all(|count| *count == 1));
 }
 
-/// A database that answers only so many requests and then no more, as seen by a killed process.
+/// A database that answers a limited number of requests and then no more, as for a killed process.
 pub(crate) struct Dying {
     engine: Engine,
     answers: std::sync::atomic::AtomicI64,

@@ -70,7 +70,7 @@ fn touched(world: &World) -> Vec<String> {
     keys
 }
 
-/// The gaps that the reindex itself knows of; paging gives the same ones.
+/// The gaps in the reindex's own records; paging returns the same ones.
 async fn gaps(reindexer: &Reindexer) -> Vec<String> {
     let mut found = Vec::new();
     let mut tell = |id: &str| {

@@ -91,7 +91,7 @@ impl World {
         self.engine.run(delete).unwrap();
     }
 
-    /// So many rows, each in its own partition.
+    /// Puts this many rows, each in its own partition.
     pub(crate) fn fill(&self, rows: usize) {
         for number in 0..rows {
             self.put(

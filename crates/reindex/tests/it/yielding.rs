@@ -1,5 +1,5 @@
-//! What limits the effect on live traffic's latency: while others write, a reindex takes small steps, one at
-//! a time, and returns to normal afterwards.
+//! Limits on how much a reindex slows down live traffic: while clients write, it takes small steps, one at a time,
+//! and returns to normal afterwards.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ const LARGE: usize = 128;
 struct Steps {
     engine: TouchByEngine,
     sizes: Mutex<Vec<usize>>,
-    /// Writes of others so far. They happen during the steps with these numbers.
+    /// Writes of clients so far. They happen during the steps with these numbers.
     writes: Arc<AtomicU64>,
     busy: RangeInclusive<usize>,
     /// How long a row takes, and how long during those steps.
     row: [Duration; 2],
     under_way: AtomicUsize,
-    /// The most steps at the same time, from the twentieth on.
+    /// The maximum number of steps at the same time, from the twentieth step on.
     at_once: AtomicUsize,
 }
 
@@ -75,7 +75,7 @@ impl LiveTraffic for Counted {
     }
 }
 
-/// Live traffic that has always written since the last check.
+/// Live traffic with writes since the last check, at every check.
 #[derive(Default)]
 struct Incessant(AtomicU64);
 
@@ -85,7 +85,7 @@ impl LiveTraffic for Incessant {
     }
 }
 
-/// Touches all rows in these steps.
+/// Touches all rows with these steps.
 async fn worked(world: &World, steps: &Arc<Steps>, traffic: Option<Arc<dyn LiveTraffic>>, workers: u32) {
     let setup = world.setup(
         Arc::new(world.engine.clone()),

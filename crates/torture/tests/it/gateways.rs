@@ -1,5 +1,5 @@
-//! Gateways in front of one endpoint, which are killed and stopped and whose endpoint fails while clients
-//! write: derived data is exact afterwards, and no acknowledged write is lost.
+//! Gateways in front of one endpoint are killed and stopped, and the endpoint fails, while clients write. Derived
+//! data is exact afterwards, and no acknowledged write is lost.
 //!
 //! `GATEWAY_KILLS=20 ALL_GATEWAYS_KILLS=10 cargo test --release -p trestle-torture gateways -- --nocapture --test-threads 1` is the
 //! long run.
@@ -202,18 +202,18 @@ impl Fleet {
         }
     }
 
-    /// How many writes have left something to do.
+    /// The number of unfinished intents.
     fn intents(&self) -> u64 {
         let scan = json!({"TableName": "_trestle.intents", "ConsistentRead": true});
         let left = self.endpoint.call("Scan", &scan);
         match left.error() {
-            // No write has needed one.
+            // No write has needed an intent yet.
             "ResourceNotFoundException" => 0,
             _ => left.body["Count"].as_u64().unwrap(),
         }
     }
 
-    /// Waits until nothing is left to do of writes that killed gateways had begun.
+    /// Waits until all writes that killed gateways had begun are finished or dropped.
     fn await_no_intents(&self) {
         let began = Instant::now();
         while self.intents() > 0 {
@@ -237,11 +237,11 @@ impl Fleet {
 enum Known {
     Written,
     Removed,
-    /// A request about it was not answered, or was refused.
+    /// A request about the order got no response, or was refused.
     Unknown,
 }
 
-/// Writes rows through the gateways in turn until told to stop.
+/// Writes rows through the gateways in turn until the test stops it.
 struct Writer<'w> {
     number: usize,
     addresses: &'w Mutex<Vec<String>>,
@@ -306,7 +306,7 @@ impl<'w> Writer<'w> {
         Some((name, version.parse().unwrap()))
     }
 
-    /// The head falls back to the version before it.
+    /// Removes the newest version, so that the head returns to the version before it.
     fn remove_newest_page(&mut self) {
         if let Some((name, version)) = self.newest_page() {
             let key = json!({"pk": {"S": format!("page#{name}")}, "sk": {"S": format!("v#{version:06}")}});
@@ -314,7 +314,7 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// A version that is the newest if the present one goes.
+    /// Puts a version that becomes the newest if the present newest one is removed.
     fn put_second_newest_page(&mut self) {
         match self.newest_page() {
             Some((name, version)) if version > 10 => {
@@ -375,7 +375,7 @@ impl<'w> Writer<'w> {
         self.call(operation, body).is_some()
     }
 
-    /// The answer, if it was acknowledged. What the gateway refuses is what a client may be refused.
+    /// The response, if the request was acknowledged. Panics if the gateway reports a valid request as invalid.
     fn call(&mut self, operation: &str, body: &Value) -> Option<Value> {
         if self.client.is_none() {
             let address = {
@@ -456,7 +456,8 @@ fn repair(gateway: &Server, dry_run: bool) -> RawResponse {
         .unwrap()
 }
 
-/// The counts of the shops match their orders, and every order exists that must.
+/// Checks that the counts of the shops match their orders, that every order whose put was acknowledged exists, and that no order whose
+/// removal was acknowledged does. Returns the number of orders.
 fn assert_kept(endpoint: &Server, writers: &[BTreeMap<String, Known>]) -> usize {
     let rows = rows(endpoint);
     let text = |row: &Value, name: &str| row[name]["S"].as_str().unwrap_or_default().to_owned();
@@ -603,7 +604,7 @@ fn a_gateway_that_is_stopped_for_longer_than_its_lease_writes_nothing_under_the_
     assert_eq!(answer.status, 200, "{}", answer.body);
     let took = began.elapsed();
     assert!((15..25).contains(&took.as_secs()), "{took:?}");
-    // These arrive while it is stopped; it continues with them without knowing how long it was stopped.
+    // These requests arrive while the gateway is stopped. When it continues, it cannot know how long it was stopped.
     let mut clients: Vec<Client> = (0..8).map(|_| stopped.connect()).collect();
     let written: usize = std::thread::scope(|scope| {
         let sent: Vec<_> = clients
@@ -627,7 +628,7 @@ fn a_gateway_that_is_stopped_for_longer_than_its_lease_writes_nothing_under_the_
     });
     println!("stopped for {took:?}, then {written} of 312 orders written");
     assert_eq!(assert_kept(&fleet.endpoint, &[]), written + 8);
-    // A write under the previous version would lack the sum that it does not have.
+    // A write under the previous version would not change the sum, because that version has none.
     assert_exact(&first);
     assert_exact(&stopped);
 }

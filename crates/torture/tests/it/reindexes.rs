@@ -25,15 +25,15 @@ use tempfile::TempDir;
 use trestle_torture::audit;
 use trestle_torture::server::{Server, serve, serve_at};
 
-/// The longest time of one reindex, however often it is killed.
+/// The maximum time of one reindex, regardless of how often it is killed.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// The most processes that work at the same time at an endpoint.
+/// The maximum number of processes that work at the same time at an endpoint.
 const PROCESSES: usize = 3;
-/// A reindex that outlives its kills lasts so many seconds for each of them. A kill takes a fraction of one.
+/// A reindex that has to last longer than its kills is slowed down to this many seconds per kill. A kill takes a fraction of a second.
 const SECONDS_PER_KILL: u64 = 2;
-/// What becomes of a process that was killed.
+/// The signal with which a killed process ends.
 const SIGKILL: i32 = 9;
-/// What the server does to requests: writes are throttled, answered with errors, and carried out without an answer.
+/// The faults of the server: writes are throttled, answered with errors, or carried out without a response.
 const FAULTS: [&str; 3] = [
     "throttle,operation=UpdateItem,share=0.1",
     "internal,operation=UpdateItem,share=0.02",
@@ -56,7 +56,7 @@ impl Size {
         }
     }
 
-    /// Write units in a second with which a reindex outlives its kills.
+    /// The budget of write units per second with which a reindex lasts longer than its kills.
     fn slow_units(&self) -> String {
         let seconds = self.kills * SECONDS_PER_KILL;
         self.rows.div_ceil(seconds.max(1)).to_string()
@@ -85,7 +85,7 @@ fn at_an_endpoint_each_row_is_touched_once_whichever_process_is_killed() {
         throttled: 0,
     };
     table::create(&mut course.server.as_ref().unwrap().connect(), size.rows);
-    // All kills are in one reindex. Another one, without a budget, follows it.
+    // All kills happen during the first reindex. The second one has no budget.
     let versions = [7, 8];
     while_writing(&mut writers, &address, || {
         course.reindex(versions[0], &["--no-yield", "--write-units", &size.slow_units()]);
@@ -128,7 +128,7 @@ fn at_an_endpoint_each_row_is_touched_once_whichever_process_is_killed() {
     audit::verify(&dir.path().join("data")).unwrap();
 }
 
-/// A port that is free now. The next server takes the same again.
+/// A port that is free now. The next server uses the same one again.
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
@@ -149,7 +149,7 @@ fn while_writing<T>(writers: &mut [Writer], address: &str, work: impl FnOnce() -
         for writer in writers {
             scope.spawn(|| writer.write(address, &ends));
         }
-        // Also if it fails: the clients would continue forever.
+        // The clients are stopped even if the function panics; otherwise they would continue forever.
         let _ending = Ending(&ends);
         work()
     })
@@ -173,12 +173,12 @@ struct Course<'a> {
     kills: u64,
     /// Processes that reindexed, and servers.
     killed: (u64, u64),
-    /// Requests that servers have throttled which are gone now.
+    /// Requests that killed servers had throttled.
     throttled: u64,
 }
 
 impl Course<'_> {
-    /// Reindexes all rows to a version. As long as there were too few kills, there is one after the other.
+    /// Reindexes all rows to a version. Kills follow each other until there were enough.
     fn reindex(&mut self, version: u64, more: &[&str]) {
         let (name, begun) = (name_of(version), Instant::now());
         let mut processes = vec![start(&self.commands, version, more)];
@@ -214,7 +214,7 @@ impl Course<'_> {
         }
     }
 
-    /// Kills a process that reindexes, or the server, of which there is another at once.
+    /// Kills a process that reindexes, or kills the server and starts it again.
     fn kill(&mut self, processes: &mut Vec<Child>) {
         if self.random.u8(..3) == 0 {
             self.end_server();
@@ -224,12 +224,12 @@ impl Course<'_> {
         }
         let mut process = processes.swap_remove(self.random.usize(..processes.len()));
         process.kill().unwrap();
-        // One that had ended by itself was not killed.
+        // A process that had ended by itself is not counted as killed.
         let ended = process.wait().unwrap();
         self.killed.0 += u64::from(ended.signal() == Some(SIGKILL));
     }
 
-    /// Kills the server, and keeps what it has counted.
+    /// Kills the server, and keeps its count of throttled requests.
     fn end_server(&mut self) {
         let server = self.server.take().unwrap();
         self.throttled += injected::throttled(&server);
@@ -237,8 +237,8 @@ impl Course<'_> {
     }
 }
 
-/// Starts a process that starts a reindex and works on it. Pages are small, so that a kill is among many of
-/// them.
+/// Starts a process that starts a reindex and works on it. Pages are small, so that there are many before and after
+/// a kill.
 fn start(commands: &Commands, version: u64, more: &[&str]) -> Child {
     let (name, version) = (name_of(version), version.to_string());
     let mut arguments = vec!["start", TABLE, "--name", &name, "--version", &version];
@@ -299,7 +299,7 @@ fn in_a_directory_each_row_is_touched_once_whenever_the_process_is_killed() {
     audit::verify(&data).unwrap();
 }
 
-/// A server has the directory open for a moment, and is killed.
+/// Starts a server on the directory, lets clients write for a moment, and kills the server.
 fn write_a_while(data: &Path, writers: &mut [Writer], random: &mut fastrand::Rng) {
     let server = Server::start(&mut serve(data));
     let address = server.address.clone();

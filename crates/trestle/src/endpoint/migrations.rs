@@ -1,4 +1,4 @@
-//! Migrations that a Trestle server or a gateway carries out: this process only asks.
+//! Migrations that a Trestle server or a gateway carries out: this process only sends administration calls.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use trestle_models::StartOptions;
 use super::server::ModelServer;
 use crate::migrate::{MigrateError, MigrationStep};
 
-/// Between two looks at a sweep.
+/// The time between two checks of a sweep.
 const LOOK: Duration = Duration::from_millis(100);
 
 impl ModelServer {
-    /// Lets the server start a migration. It blocks, as everything here.
+    /// Lets the server start a migration. It blocks, as all functions here.
     pub(super) fn start_migration(&self, text: &str, options: StartOptions) -> Result<(), MigrateError> {
         let call = StartMigration {
             text: Some(text.to_owned()),
@@ -35,7 +35,7 @@ impl ModelServer {
         }
     }
 
-    /// How migrations are doing, all of them or that of one model.
+    /// The status of all migrations, or of that of one model.
     pub(super) fn migrations(&self, model: Option<&str>) -> Result<Vec<MigrationStatus>, BindError> {
         let name = model.map(str::to_owned);
         let list = self.ask(ListMigrations { name }).map_err(failure)?;
@@ -98,7 +98,7 @@ fn failure(error: AdminError) -> BindError {
     Error::from(error).into()
 }
 
-/// As the administration reads it.
+/// The rate as the administration parses it.
 fn rate_text(rate: Rate) -> String {
     match rate.limit() {
         Some(rows) => rows.to_string(),

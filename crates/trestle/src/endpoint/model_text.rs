@@ -1,9 +1,9 @@
-//! The text of a model without its routes, which the program runs itself.
+//! The text of a model without its routes, because the program runs the routes itself.
 
 /// The text without the sections of routes. The rest has the same meaning for rows.
 pub(super) fn without_routes(text: &str) -> String {
     let Ok(mut wanted) = text.parse::<toml::Table>() else {
-        // The reader of the result reports its mistakes.
+        // The parser of the result reports the errors.
         return text.to_owned();
     };
     if wanted.remove("route").is_none() {

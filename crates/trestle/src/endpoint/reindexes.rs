@@ -26,7 +26,8 @@ pub(super) fn of(there: &Arc<AtEndpoint>) -> Reindexer {
     })
 }
 
-/// Raises the version of rows where the models are: in this process by a conditional write of each row, otherwise by a call to the server.
+/// Raises the version of rows in the process that has the models: in this one by a conditional write of each row, otherwise by a call to
+/// the server.
 pub(super) fn touch(there: &AtEndpoint, rows: TouchRows) -> TouchFuture<'_> {
     match &there.models {
         ModelsAt::Gateway(gateway) => {
@@ -77,7 +78,7 @@ impl ReindexHost for ProgramHost {
 
     fn typer(&self) -> Option<Arc<dyn Typer>> {
         let versions = self.there().ok()?.model_versions().ok()?;
-        // Where a server keeps them, the model that the reindex was started with tells.
+        // If a server stores the models, this list is empty, and the model with which the reindex was started is used.
         (!versions.is_empty()).then(|| Arc::new(ModelTyper::new(versions)) as Arc<dyn Typer>)
     }
 }

@@ -1,4 +1,4 @@
-//! An endpoint that knows models itself: a Trestle server, or a gateway.
+//! An endpoint that has models itself: a Trestle server, or a gateway.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use trestle_remote::{BadSettings, Settings};
 use crate::ApplyError;
 use crate::blocking::blocking;
 
-/// Who keeps the models there and carries them out.
+/// The server that stores the models there and applies them to writes.
 pub(super) struct ModelServer {
     admin: Arc<AdminClient>,
     touch: TouchByServer,
@@ -46,7 +46,7 @@ impl ModelServer {
         })
     }
 
-    /// Lets the server forget a model. It blocks.
+    /// Lets the server remove a model. It blocks.
     pub(super) fn remove(&self, name: &str) -> Result<(), ApplyError> {
         let name = name.to_owned();
         let removed = self.ask(RemoveModel { name });
@@ -55,7 +55,7 @@ impl ModelServer {
             .map_err(|error| ApplyError::Server(error.to_string()))
     }
 
-    /// The model of a table and its text, as the server has it now; `None` if it has none, or does not tell. It blocks.
+    /// The model of a table and its text, as the server has it now; `None` if it has none, or the call fails. It blocks.
     pub(super) fn model_of(&self, table: &str) -> Option<(Arc<Model>, String)> {
         let list = self.ask(ListModels {}).ok()?.models;
         let has_table = |tables: &[String]| tables.iter().any(|name| name == table);
@@ -64,7 +64,7 @@ impl ModelServer {
         Some((Arc::new(trestle_model::load(&text).model?), text))
     }
 
-    /// Rows that are inserted from now on have this version. It blocks.
+    /// Sets the version that inserted rows get from now on. It blocks.
     pub(super) fn set_reindex_version(
         &self,
         table: &str,
@@ -74,7 +74,7 @@ impl ModelServer {
         wait(self.touch.set_reindex_version(table, entity, version)).map_err(no_runtime)?
     }
 
-    /// Lets the server raise versions, which models let no client write.
+    /// Lets the server raise versions, because clients may not write version attributes that models declare.
     pub(super) fn touch(&self, rows: TouchRows) -> TouchFuture<'_> {
         Box::pin(async move {
             match Handle::try_current() {

@@ -1,4 +1,4 @@
-//! The step with a route: one gateway delivers the changes of the table, then the other one goes on where it has ended.
+//! The step with a route: one gateway delivers the changes of the table, then the other one continues where the first one ended.
 
 use super::steps::{Hitch, STREAM_MAX, Stage, TABLE, delete, put, row, set};
 use crate::serve::{ROUTES_TABLE, ROUTES_TABLE_THERE};
@@ -17,13 +17,13 @@ use trestle_events::{
 use trestle_gateway::{Duty, DutyHolder, Gateway};
 use trestle_item::AttributeValue;
 
-/// Rows that each gateway delivers the changes of.
+/// The number of rows whose changes each gateway delivers.
 const ROWS: usize = 4;
-/// How long it takes until a gateway has the routes: longer than the lease of another one.
+/// The maximum time until a gateway runs the routes: longer than the lease of another one.
 const DUTY_MAX: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(500);
 
-/// What happened to each club, as it was delivered. A change may be delivered again.
+/// The delivered events of each club. A change may be delivered more than once.
 #[derive(Default)]
 struct Taken(Mutex<BTreeMap<String, Vec<ChangeEvent>>>);
 
@@ -113,7 +113,7 @@ fn router(
     }))
 }
 
-/// Rows that come, change and go, until all of it was delivered in this order.
+/// Inserts, changes and removes rows, and waits until these events were delivered in this order.
 fn deliver(stage: &Stage, number: usize, taken: &Taken) -> Result<(), Hitch> {
     let names: Vec<String> = (0..ROWS).map(|at| format!("route-{number}-{at}")).collect();
     for name in &names {

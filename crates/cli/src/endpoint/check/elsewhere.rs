@@ -1,5 +1,5 @@
-//! The step with copies of the table: from the endpoint into a database in memory while it is written, and from there into another
-//! table of the endpoint.
+//! The step with copies of the table: from the endpoint into a database in memory while clients write to the table, and from there into
+//! another table of the endpoint.
 
 use super::steps::{Hitch, Stage, TABLE, order, put, rows};
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use trestle_item::Item;
 
 /// Rows that are written while the table is copied.
 const MEANWHILE: usize = 40;
-/// Between two of them.
+/// The time between two of these writes.
 const PAUSE: Duration = Duration::from_millis(20);
 
 pub(super) fn copied_tables(stage: &Stage) -> Result<(), Hitch> {
@@ -42,7 +42,7 @@ pub(super) fn copied_tables(stage: &Stage) -> Result<(), Hitch> {
     let copied = copied.map_err(|_| Hitch::Failed("the copy failed".to_owned()))??;
     written?;
     check_same(&rows(&*stage.scratch)?, &rows(&elsewhere)?, &copied)?;
-    // Its name there begins with that of the check, so that it is deleted with the others.
+    // The name of the copy begins with the prefix of the check, so that the copy is deleted with the other tables.
     let back = Arc::new(stage.scratch.beside("copy-"));
     let target = side(
         "the endpoint",
@@ -70,7 +70,7 @@ fn write_meanwhile(stage: &Stage) -> Result<(), Hitch> {
     Ok(())
 }
 
-/// The file with the state of a copy. It goes when this is dropped.
+/// The file with the state of a copy. It is removed when this is dropped.
 struct StatePath(PathBuf);
 
 impl Drop for StatePath {

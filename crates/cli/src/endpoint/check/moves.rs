@@ -1,4 +1,4 @@
-//! The step with a migration: orders get other keys while they are read and written through both gateways.
+//! The step with a migration: the keys of orders change while they are read and written through both gateways.
 
 use super::steps::{Hitch, Stage, delete, of, order, put, row, rows, set};
 use serde_json::json;
@@ -8,7 +8,7 @@ use trestle_binding::{MigrationPlan, MigrationState, Rate};
 use trestle_embedded::{StartOptions, Unwatched};
 use trestle_item::AttributeValue;
 
-/// How long a hundred rows may take to move, and a gateway to hear of it.
+/// The maximum time until a hundred rows have moved and both gateways have read that state.
 const MOVED_MAX: Duration = Duration::from_secs(60);
 /// The model.
 const NAME: &str = "check";
@@ -29,7 +29,7 @@ pub(super) fn migrations(stage: &Stage) -> Result<(), Hitch> {
     if former_rows(stage)? == 0 {
         return Err(Hitch::Failed("no row lies under its former key".to_owned()));
     }
-    // Some of these rows are under their former keys, and move.
+    // Some of these rows are still under their former keys. These writes move them.
     let one = |number: usize| row("order", &[("order", &number.to_string())]);
     stage.all([
         of(
@@ -70,7 +70,7 @@ fn started(plan: &MigrationPlan) -> Result<(), Hitch> {
     }
 }
 
-/// Waits until both gateways know that the migration is so far.
+/// Waits until both gateways report this state of the migration.
 fn await_state(stage: &Stage, state: MigrationState) -> Result<(), Hitch> {
     let what = format!("the migration was not {state:?} at both gateways");
     stage.wait_until(MOVED_MAX, &what, || {
@@ -82,7 +82,7 @@ fn await_state(stage: &Stage, state: MigrationState) -> Result<(), Hitch> {
     })
 }
 
-/// How many rows of the table lie under former keys.
+/// The number of rows of the table that are under former keys.
 fn former_rows(stage: &Stage) -> Result<usize, Hitch> {
     let rows = rows(&*stage.scratch)?;
     let keys = rows

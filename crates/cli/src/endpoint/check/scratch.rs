@@ -13,7 +13,7 @@ use trestle_api::{
 
 /// The prefix of all tables of checks.
 pub(super) const CHECKS: &str = "trestle-check-";
-/// How long the deletion of a table may take.
+/// The maximum time that the deletion of a table may take.
 const GONE_MAX: Duration = Duration::from_secs(120);
 
 /// An endpoint whose tables all have a prefix.
@@ -97,7 +97,7 @@ impl ScratchTables {
                     names_in(item).for_each(add);
                 }
             }
-            // These name no table, or name it by what the endpoint gave.
+            // These requests name no table, or use a name that the endpoint has returned.
             Request::ListTables(_)
             | Request::DescribeStream(_)
             | Request::GetShardIterator(_)
@@ -128,7 +128,7 @@ impl ScratchTables {
                 self.take_from_keys(&mut response.unprocessed_keys);
             }
             Response::BatchWriteItem(response) => self.take_from_keys(&mut response.unprocessed_items),
-            // Where it goes on is named as the endpoint names it.
+            // The start of the next page keeps the endpoint's name of the table.
             Response::ListTables(response) => {
                 let names = std::mem::take(&mut response.table_names).into_iter();
                 let own = names.filter_map(|name| name.strip_prefix(&self.prefix).map(str::to_owned));

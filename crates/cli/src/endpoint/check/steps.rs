@@ -17,7 +17,7 @@ use trestle_wire::read_request;
 
 const MODEL: &str = include_str!("model.toml");
 pub(super) const TABLE: &str = "rows";
-/// Writers at each of the two gateways, and rows of each.
+/// Writers at each of the two gateways, and rows of each writer.
 const WRITERS: usize = 4;
 const ROWS: usize = 8;
 /// How long the stream of an endpoint may take to show a change.
@@ -58,7 +58,7 @@ const STEPS: [(&str, Step); 17] = [
     ("copied tables", copied_tables),
 ];
 
-/// Two gateways before the endpoint, and what they are held against.
+/// Two gateways in front of the endpoint, and the database with which they are compared.
 pub(super) struct Stage {
     pub(super) scratch: Arc<ScratchTables>,
     pub(super) capabilities: Capabilities,
@@ -201,7 +201,7 @@ impl Stage {
         }
     }
 
-    /// Looks again and again until something is so, for some time.
+    /// Repeats a check until it succeeds or the time is over.
     pub(super) fn wait_until(
         &self,
         longest: Duration,
@@ -221,7 +221,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Whether everything derived agrees with its rows.
+    /// Whether all derived data agrees with its rows.
     pub(super) fn is_exact(&self) -> Result<bool, Hitch> {
         let options = RepairOptions {
             dry_run: true,
@@ -232,7 +232,7 @@ impl Stage {
     }
 }
 
-/// All rows, in one order.
+/// All rows, in the same order for every database.
 pub(super) fn rows(database: &dyn Database) -> Result<Vec<Item>, Hitch> {
     let (mut rows, mut start) = (Vec::new(), None);
     loop {
@@ -452,7 +452,7 @@ fn concurrent_writers(stage: &Stage) -> Result<(), Hitch> {
     let write = |gateway: &Gateway, writer: usize| -> Result<(), Hitch> {
         for at in 0..ROWS {
             let request = put(order(1000 + writer * ROWS + at, "north"))?;
-            // A write that conflicts too often is tried again, as by SDKs.
+            // A write that conflicts too often is tried again, as SDKs do.
             let mut tries = 0;
             while let Err(error) = gateway.execute(request.clone()).wait() {
                 tries += 1;
@@ -487,7 +487,7 @@ fn concurrent_writers(stage: &Stage) -> Result<(), Hitch> {
     Ok(())
 }
 
-/// Removes a row without a gateway, which leaves its inverse row.
+/// Removes a row without a gateway, so that its inverse row remains.
 fn remove_past(stage: &Stage) -> Result<(), Hitch> {
     let key = json!({"pk": {"S": "whom#cy"}, "sk": {"S": "who#ann"}});
     stage.scratch.execute(delete(key)?).wait()?;

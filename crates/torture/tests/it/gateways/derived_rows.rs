@@ -1,4 +1,4 @@
-//! What follows from the rows of the endpoint, computed here: heads, inverses, entries and copies.
+//! The derived rows of the endpoint, computed by the test: heads, inverses, entries and copies.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,8 +16,8 @@ fn of<'r>(rows: &'r [Value], kind: &str) -> impl Iterator<Item = &'r Value> {
     rows.iter().filter(move |row| row["kind"]["S"] == kind)
 }
 
-/// Every head names the newest version, both sides of a relation agree, and every copy has its original's value. The audit of a
-/// gateway cannot tell a head that is behind from one that was set back.
+/// Checks that every head names the newest version, both sides of a relation agree, and every copy has its original's value. The audit
+/// of a gateway cannot distinguish an outdated head from one that was set back on purpose.
 pub(super) fn assert_derived(rows: &[Value]) {
     assert_heads(rows);
     assert_clubs(rows);

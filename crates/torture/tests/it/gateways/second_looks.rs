@@ -1,5 +1,5 @@
-//! Gateways that are killed between a write that looked for rows and its second look: all of them at once, so that no later write brings
-//! the rows right by chance.
+//! Gateways are killed between a write that looked for rows and its second look. All of them are killed at once, so that no later write
+//! corrects the rows by chance.
 
 use super::derived_rows::assert_derived;
 use super::{Fleet, GATEWAYS, WRITERS, Writer, assert_exact, put_shops, rows};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use trestle_torture::server::Server;
 
-/// Other writes come between a look for rows and its commit, and the gateway waits for the answer to the commit.
+/// Delays, so that other writes happen between a look for rows and its commit, and the gateway waits for the response to the commit.
 const SLOW: [&str; 2] = [
     "delay,operation=Query,share=0.8,ms=150",
     "delay,operation=TransactWriteItems,share=0.6,ms=300",
@@ -30,7 +30,7 @@ fn they_are_found_without_transactions_too() {
     kill_all_gateways(&SLOW_WITHOUT_TRANSACTIONS[..1], &SLOW_WITHOUT_TRANSACTIONS);
 }
 
-/// Removes newest versions while others put some, and changes people while others put their seats.
+/// Removes newest versions while other writers put some, and changes people while other writers put their seats.
 fn write(writer: &mut Writer<'_>, stop: &AtomicBool) {
     while !stop.load(Ordering::Acquire) {
         match writer.random.u8(..16) {

@@ -1,4 +1,4 @@
-//! What must be true after a reindex, whatever was killed meanwhile.
+//! The checks after a reindex, regardless of what was killed meanwhile.
 
 use super::clients::{Known, Writer, explain, known};
 use super::name_of;
@@ -12,10 +12,10 @@ use trestle_torture::workload::succeed;
 
 type Rows = BTreeMap<Key, Value>;
 
-/// How often the stream has a touch of a row with a version.
+/// The number of touches in the stream, for each row and version.
 type Touches = BTreeMap<(Key, u64), u64>;
 
-/// All rows, each there once.
+/// All rows; each occurs once.
 fn rows(client: &mut Client) -> Rows {
     let found = all(
         client,
@@ -28,7 +28,7 @@ fn rows(client: &mut Client) -> Rows {
     rows
 }
 
-/// Rows are as clients left them, and there are no others.
+/// Checks that rows are as clients last wrote them, and that there are no others.
 fn check_rows(rows: &Rows, known: &BTreeMap<&Key, &Known>) {
     for (key, known) in known {
         explain(key, known, rows.get(*key)).unwrap_or_else(|fault| panic!("{fault}"));
@@ -44,7 +44,7 @@ fn check_rows(rows: &Rows, known: &BTreeMap<&Key, &Known>) {
     assert!((0..UNTOUCHABLE).all(untouched));
 }
 
-/// What commands report about the reindexes to these versions.
+/// The reports of commands about the reindexes to these versions.
 pub(super) struct Told {
     /// Each version with its dead letters.
     versions: BTreeMap<u64, BTreeSet<Key>>,
@@ -146,7 +146,7 @@ fn check_status(status: &Value, letters: usize, touched: usize, rows: &Rows) {
     assert_eq!(status["rows"], told("read"), "{status}");
     let from_the_beginning = rows.keys().filter(|key| !is_inserted(key)).count();
     assert!(told("read") >= from_the_beginning as u64, "{status}");
-    // A page that was in progress when its process was killed is found at the version afterwards.
+    // Rows of a page that was in progress when its process was killed may already have the version when they are read again.
     assert!(told("done") <= touched as u64, "{touched} touched: {status}");
 }
 
@@ -170,8 +170,8 @@ pub(super) fn replay(commands: &Commands, versions: &[u64]) -> (Told, Value) {
     (told, commands.status("again").unwrap())
 }
 
-/// After a replay without faults, only rows that cannot be touched are left; the same version again writes
-/// nothing for rows that have it.
+/// After a replay without faults, only rows that cannot be touched remain dead letters; a second reindex to the
+/// same version writes nothing for rows that have it.
 pub(super) fn check_after_replay(
     client: &mut Client,
     (told, again): &(Told, Value),

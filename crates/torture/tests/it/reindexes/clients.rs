@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use trestle_torture::http::{Client, RawResponse};
 
-/// One of so many rows may be deleted permanently. There are enough that some are deleted between being read
-/// and being touched.
+/// One in this many rows may be deleted permanently. There are enough of them that some are deleted after they are
+/// read and before they are touched.
 const DELETED_SHARE: u64 = 4;
-/// Rows that a client inserts at most: a reindex that is slower than its clients would never come to the end of them.
+/// The maximum number of rows that a client inserts. Without it, a reindex that is slower than its clients would never end.
 const INSERTED_MAX: u64 = 50;
-/// Before a client looks again for a server that is gone.
+/// How long a client waits before it connects again to a killed server.
 const AWAY: Duration = Duration::from_millis(20);
-/// The pause between two requests, so that clients leave room on a small machine.
+/// The pause between two requests, so that clients do not take all of the CPU of a small machine.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// A client's knowledge of its own row.
@@ -41,7 +41,7 @@ pub(super) struct Writer {
     pub(super) writes: u64,
 }
 
-/// One client of several, each with its own rows.
+/// Several clients, each with its own rows.
 pub(super) fn writers(count: u64, rows: u64, random: &mut fastrand::Rng) -> Vec<Writer> {
     let writer = |name| {
         let own = (name..rows).step_by(count as usize);
@@ -169,7 +169,7 @@ impl Writer {
     }
 }
 
-/// Whether a write was carried out. Injected faults and what the client expects are fine; anything else is not.
+/// Whether a write was carried out. Panics for errors other than injected faults and those that the client expects.
 fn is_done(answer: &RawResponse, allowed: &[&str]) -> bool {
     let is_expected = answer.status >= 500
         || answer.error() == "ProvisionedThroughputExceededException"
@@ -183,7 +183,7 @@ pub(super) fn known(writers: &[Writer]) -> BTreeMap<&Key, &Known> {
     writers.iter().flat_map(|writer| &writer.rows).collect()
 }
 
-/// Whether a row is as its client left it; `None` for a row that is not there.
+/// Checks that a row is as its client last wrote it; `found` is `None` if there is no row.
 pub(super) fn explain(key: &Key, known: &Known, found: Option<&Value>) -> Result<(), String> {
     let problem = |what: &str| Err(format!("{key:?} {what}: {known:?}, found {found:?}"));
     match found {

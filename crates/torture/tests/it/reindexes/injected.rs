@@ -1,4 +1,4 @@
-//! What a server has counted of the faults that it injects.
+//! The counts of injected faults of a server.
 
 use trestle_torture::server::Server;
 

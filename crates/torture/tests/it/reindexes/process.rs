@@ -11,7 +11,7 @@ use trestle_torture::server::binary;
 /// More than the lease of a work item.
 const LEASE_S: i64 = 31;
 
-/// Where reindexes are, and the time of their processes' clock.
+/// The location of reindexes, and the time of their processes' clock.
 pub(super) struct Commands {
     /// `--endpoint URL` or `--data DIR`.
     place: [String; 2],
@@ -30,7 +30,7 @@ impl Commands {
         }
     }
 
-    /// Advances the clock until no killed process has a lease any more.
+    /// Advances the clock until no killed process has a valid lease.
     pub(super) fn outlive_leases(&mut self) {
         self.ahead += LEASE_S;
         self.clock.set_ahead(self.ahead);
@@ -62,7 +62,7 @@ impl Commands {
         self.command(arguments).output().unwrap()
     }
 
-    /// Runs a command that has to succeed; its lines.
+    /// Runs a command that has to succeed, and returns its lines.
     pub(super) fn lines(&self, arguments: &[&str]) -> Vec<String> {
         let output = self.run(arguments);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -82,7 +82,7 @@ impl Commands {
         Some(serde_json::from_slice(&output.stdout).unwrap())
     }
 
-    /// What commands printed, for a failure.
+    /// The output of all commands, for the message of a failed test.
     pub(super) fn log(&self) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let last: Vec<&str> = text.lines().rev().take(40).collect();

@@ -9,15 +9,15 @@ pub(super) const TABLE: &str = "things";
 pub(super) const VERSION: &str = "reindexVersion";
 /// Rows of an ordinary partition.
 const PARTITION_ROWS: u64 = 4;
-/// One of so many rows is in the large partition.
+/// One in this many rows is in the large partition.
 const LARGE_SHARE: u64 = 3;
-/// Rows whose version attribute is a text, so that no version can be raised.
+/// The number of rows whose version attribute is a text, so that their version cannot be raised.
 pub(super) const UNTOUCHABLE: u64 = 3;
 
 /// A row, by its partition and sort key.
 pub(super) type Key = (String, String);
 
-/// The key of a row that is there from the beginning.
+/// The key of a row that exists from the beginning.
 pub(super) fn key(number: u64) -> Key {
     let partition = match number % LARGE_SHARE {
         0 => "large".to_owned(),
@@ -47,7 +47,7 @@ pub(super) fn row(key: &Key, n: u64) -> Value {
     row
 }
 
-/// What clients wrote last into a row.
+/// The value that clients wrote last into a row.
 pub(super) fn n_of(row: &Value) -> u64 {
     row["n"]["N"].as_str().unwrap().parse().unwrap()
 }
@@ -59,7 +59,7 @@ pub(super) fn version_of(row: &Value) -> u64 {
         .map_or(0, |version| version.parse().unwrap())
 }
 
-/// Makes the table with its rows.
+/// Creates the table with its rows.
 pub(super) fn create(client: &mut Client, rows: u64) {
     let key = |name: &str, kind: &str| json!({"AttributeName": name, "KeyType": kind});
     let text = |name: &str| json!({"AttributeName": name, "AttributeType": "S"});
