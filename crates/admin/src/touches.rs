@@ -76,7 +76,7 @@ pub struct ReindexVersionSet {
     pub table: String,
 }
 
-impl TouchTableRows {
+impl TouchPage {
     /// The maximum number of rows in a call.
     pub const ROWS_MAX: usize = 1_000;
 }
