@@ -27,6 +27,9 @@ pub struct RowStream<'d, T> {
     error: Option<Error>,
     /// The key of the last row that was read.
     place: Option<Item>,
+    /// The database's own bookmark, the last one of this list: it may have attributes that are not of the key, such as the order in
+    /// which a gateway lists rows during a migration.
+    mark: Option<Item>,
     rows: PhantomData<fn() -> T>,
 }
 
@@ -35,6 +38,7 @@ impl<'d, T: FromRow> RowStream<'d, T> {
         RowStream {
             handle,
             access,
+            mark: start_of(&request).cloned(),
             request: Some(request),
             answer: None,
             page: IntoItems::default(),
@@ -53,6 +57,7 @@ impl<'d, T: FromRow> RowStream<'d, T> {
             page: IntoItems::default(),
             error: Some(error),
             place: None,
+            mark: None,
             rows: PhantomData,
         }
     }
@@ -65,8 +70,11 @@ impl<'d, T: FromRow> RowStream<'d, T> {
     /// A bookmark after the last row that was read; `None` before the first.
     #[must_use]
     pub fn bookmark(&self) -> Option<Bookmark> {
-        let place = self.place.clone()?;
-        Some(Bookmark::new(self.access, place))
+        let mut position = self.mark.clone().unwrap_or_default();
+        for (name, value) in self.place.clone()? {
+            position.insert(name, value);
+        }
+        Some(Bookmark::new(self.access, position))
     }
 
     /// The rows as an iterator that blocks this thread while a page is fetched, for programs without a
@@ -88,11 +96,7 @@ impl<'d, T: FromRow> RowStream<'d, T> {
         while let Some(row) = self.row_of_page()? {
             rows.push(row);
         }
-        let begin = match self.request {
-            Some(Request::Query(query)) => query.exclusive_start_key,
-            Some(Request::Scan(scan)) => scan.exclusive_start_key,
-            _ => None,
-        };
+        let begin = self.request.as_ref().and_then(start_of).cloned();
         let next = begin.map(|begin| Bookmark::new(self.access, begin));
         Ok(Page { rows, next })
     }
@@ -155,6 +159,9 @@ impl<'d, T: FromRow> RowStream<'d, T> {
         };
         let items = items.ok_or_else(|| trestle_api::Error::internal("a query was answered without rows"))?;
         self.page = items.into_iter();
+        if last.is_some() {
+            self.mark.clone_from(&last);
+        }
         match (&mut self.request, last) {
             (Some(Request::Query(query)), Some(last)) => query.exclusive_start_key = Some(last),
             (Some(Request::Scan(scan)), Some(last)) => scan.exclusive_start_key = Some(last),
@@ -195,6 +202,14 @@ impl<T: FromRow> Stream for RowStream<'_, T> {
                 return stream.end(error);
             }
         }
+    }
+}
+
+fn start_of(request: &Request) -> Option<&Item> {
+    match request {
+        Request::Query(query) => query.exclusive_start_key.as_ref(),
+        Request::Scan(scan) => scan.exclusive_start_key.as_ref(),
+        _ => None,
     }
 }
 

@@ -1,9 +1,10 @@
 //! The next version of a program, with other keys, on the database of the previous one.
 
 use crate::models::manhunt::Manhunt;
+use crate::support::gateway;
 use trestle::api::PutItem;
 use trestle::migrate::{MigrateError, MigrationState, Rate, StartOptions};
-use trestle::typed::Timestamp;
+use trestle::typed::{Bookmark, Timestamp};
 use trestle::{ApplyError, Embedded, Item, Options, Wait};
 
 mod before {
@@ -128,4 +129,34 @@ fn a_model_that_is_applied_during_a_migration_stays_in_force_when_the_migration_
     migration.finish().unwrap();
     assert!(embedded.run(no_contact).is_err(), "after the migration");
     assert_eq!(embedded.models().list().len(), 2);
+}
+
+/// A gateway lists the rows of an index in an order of its own meanwhile, and says so in its bookmarks.
+#[test]
+fn pages_of_an_index_continue_through_a_gateway_while_rows_move() {
+    let gateway = gateway();
+    let before = before::Shop::apply_to(&gateway).unwrap();
+    for number in 1..=20 {
+        before.put(&order(number)).wait().unwrap();
+    }
+    let (db, migration) = after::Shop::migrate_to(&gateway, StartOptions { paused: true, ..FAST }).unwrap();
+    let page = |after: Option<Bookmark>| {
+        let open = db.orders_by_status(after::OrderStatus::Open);
+        open.page_size(3).continued(after).page().wait().unwrap()
+    };
+    let (mut numbers, mut next) = (Vec::new(), None);
+    for turn in 0.. {
+        let read = page(next);
+        numbers.extend(read.rows.into_iter().map(|order| order.number));
+        next = read.next;
+        if turn == 2 {
+            migration.resume(None).unwrap();
+            assert_eq!(migration.wait().unwrap().state, MigrationState::Verified);
+        }
+        if next.is_none() {
+            break;
+        }
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=20).collect::<Vec<_>>());
 }
