@@ -243,7 +243,7 @@ impl Migrating {
     async fn sweep(&self, mut after: impl AsyncFnMut(&MigrationStatus)) {
         let mut seen = Vec::new();
         for pages in 0.. {
-            assert!(pages < 100, "{}", self.status());
+            assert!(pages < 1_000, "{}", self.status());
             let status = self.page();
             if seen.last() != Some(&status.state) {
                 seen.push(status.state);

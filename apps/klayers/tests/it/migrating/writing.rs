@@ -127,6 +127,10 @@ async fn point_12_deployments_while_a_thread_moves_the_rows_leave_one_latest() {
         embedded.begin_work().unwrap();
     }
     let migration = migrate::to::<KlayersModel, _>(stored, StartOptions::default()).unwrap();
+    if stored.embedded().is_none() {
+        // There it was started paused.
+        migration.resume(None).unwrap();
+    }
     let state = || migration.status().unwrap().state;
     let mut latest = Latest::new();
     let mut packages = PACKAGES.into_iter().cycle();
