@@ -102,7 +102,7 @@ def main():
                 check("after the script", at_version(client, 2 * turn + 2), rows)
                 ratios.append(scripted / commanded)
                 print(
-                    f"{rows} rows: command {commanded:.2f} s ({report['status']['rate']:.0f} rows/s while it worked), "
+                    f"{rows} rows: command {commanded:.2f} s ({report['rate']:.0f} rows/s while it worked), "
                     f"script {scripted:.1f} s, {ratios[-1]:.0f} times",
                     flush=True,
                 )
